@@ -1,0 +1,281 @@
+//! What the derives generate, written by hand: the contract between the two crates, and a test that it holds.
+#![allow(dead_code, missing_docs)]
+
+use crate::__private as odm;
+use mongodb::bson::oid::ObjectId;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Person {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    pub name: String,
+    pub addresses: Vec<Address>,
+    pub home: Option<Address>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Address {
+    pub street: String,
+    pub city: String,
+}
+
+// derive(Embed) for Address
+
+pub struct AddressFields<R = Address, P = odm::Root> {
+    pub street: odm::Path<R, String, odm::At<P, Address, 0>>,
+    pub city: odm::Path<R, String, odm::At<P, Address, 1>>,
+}
+
+impl<R, P> Clone for AddressFields<R, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R, P> Copy for AddressFields<R, P> {}
+
+impl odm::Fielded for Address {
+    const FIELDS: &'static [odm::FieldMeta] = &[
+        odm::FieldMeta {
+            rust: "street",
+            name: "street",
+            aliases: &[],
+            ty: "String",
+            shape: <String as odm::Value>::shape,
+            bounds: odm::Bounds::NONE,
+            required: true,
+            flatten: false,
+            managed: odm::Managed::No,
+            size: <String as odm::Value>::SIZE.with(None),
+        },
+        odm::FieldMeta {
+            rust: "city",
+            name: "city",
+            aliases: &[],
+            ty: "String",
+            shape: <String as odm::Value>::shape,
+            bounds: odm::Bounds {
+                max_len: Some(50),
+                ..odm::Bounds::NONE
+            },
+            required: true,
+            flatten: false,
+            managed: odm::Managed::No,
+            size: <String as odm::Value>::SIZE.with(Some(50)),
+        },
+    ];
+}
+
+impl odm::Value for Address {
+    const SIZE: odm::Size = odm::Size::known(odm::size::document(<Address as odm::Fielded>::FIELDS));
+    const DOCUMENT: bool = true;
+    fn shape() -> odm::Shape {
+        odm::Shape::Struct(
+            const {
+                &odm::StructShape {
+                    name: "Address",
+                    fields: <Address as odm::Fielded>::FIELDS,
+                    deny_unknown: false,
+                }
+            },
+        )
+    }
+}
+
+impl crate::Embed for Address {}
+
+impl odm::Nested for Address {
+    type Fields<R: 'static, P: 'static> = AddressFields<R, P>;
+    fn fields<R: 'static, P: 'static>() -> &'static AddressFields<R, P> {
+        const {
+            &AddressFields {
+                street: odm::Path::NEW,
+                city: odm::Path::NEW,
+            }
+        }
+    }
+}
+
+// derive(Document) for Person
+
+pub struct PersonFields<R = Person, P = odm::Root> {
+    pub id: odm::Path<R, ObjectId, odm::At<P, Person, 0>>,
+    pub name: odm::Path<R, String, odm::At<P, Person, 1>>,
+    pub addresses: odm::Path<R, Vec<Address>, odm::At<P, Person, 2>>,
+    pub home: odm::Path<R, Option<Address>, odm::At<P, Person, 3>>,
+}
+
+impl<R, P> Clone for PersonFields<R, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R, P> Copy for PersonFields<R, P> {}
+
+pub struct NewPerson {
+    pub name: String,
+    pub addresses: Vec<Address>,
+    pub home: Option<Address>,
+}
+
+const _: () = {
+    const fn field(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        shape: odm::ShapeFn,
+        bounds: odm::Bounds,
+        size: Option<u64>,
+    ) -> odm::FieldMeta {
+        odm::FieldMeta {
+            rust,
+            name,
+            aliases: &[],
+            ty,
+            shape,
+            bounds,
+            required: true,
+            flatten: false,
+            managed: odm::Managed::No,
+            size,
+        }
+    }
+
+    impl odm::Fielded for Person {
+        const FIELDS: &'static [odm::FieldMeta] = &[
+            odm::FieldMeta {
+                managed: odm::Managed::Id,
+                ..field(
+                    "id",
+                    "_id",
+                    "ObjectId",
+                    <ObjectId as odm::Value>::shape,
+                    odm::Bounds::NONE,
+                    <ObjectId as odm::Value>::SIZE.with(None),
+                )
+            },
+            field(
+                "name",
+                "name",
+                "String",
+                <String as odm::Value>::shape,
+                odm::Bounds::NONE,
+                <String as odm::Value>::SIZE.with(None),
+            ),
+            field(
+                "addresses",
+                "addresses",
+                "Vec<Address>",
+                <Vec<Address> as odm::Array>::shape,
+                odm::Bounds {
+                    max_items: Some(10),
+                    ..odm::Bounds::NONE
+                },
+                odm::size::array(
+                    <<Vec<Address> as odm::Array>::Item as odm::Value>::SIZE.with(None),
+                    10,
+                ),
+            ),
+            field(
+                "home",
+                "home",
+                "Option<Address>",
+                <Option<Address> as odm::Value>::shape,
+                odm::Bounds::NONE,
+                <Option<Address> as odm::Value>::SIZE.with(None),
+            ),
+        ];
+    }
+};
+
+// The bound that never holds, with the message of rule two where a Person is embedded.
+impl<'a> odm::Value for Person
+where
+    odm::Declared<'a, Person>: odm::EmbedInsteadOfDocument,
+{
+    const SIZE: odm::Size = odm::Size::UNBOUNDED;
+    fn shape() -> odm::Shape {
+        odm::Shape::Any
+    }
+}
+
+impl crate::Document for Person {
+    type Id = ObjectId;
+    type New = NewPerson;
+    type Paths = PersonFields;
+    const META: &'static odm::DocumentMeta = &odm::DocumentMeta {
+        name: "Person",
+        collection: "people",
+        shape: || {
+            odm::Shape::Struct(
+                const {
+                    &odm::StructShape {
+                        name: "Person",
+                        fields: <Person as odm::Fielded>::FIELDS,
+                        deny_unknown: false,
+                    }
+                },
+            )
+        },
+        indexes: &[odm::IndexMeta {
+            unique: true,
+            ..odm::IndexMeta::on(&[odm::IndexKey {
+                path: || <Person as crate::Document>::paths().home.city.name(),
+                kind: odm::IndexKind::Ascending,
+            }])
+        }],
+        validation: odm::Validation::STRICT,
+    };
+    fn paths() -> PersonFields {
+        PersonFields {
+            id: odm::Path::NEW,
+            name: odm::Path::NEW,
+            addresses: odm::Path::NEW,
+            home: odm::Path::NEW,
+        }
+    }
+    fn id(&self) -> &ObjectId {
+        &self.id
+    }
+    fn from_new(new: NewPerson, _now: odm::DateTime) -> Person {
+        Person {
+            id: ObjectId::new(),
+            name: new.name,
+            addresses: new.addresses,
+            home: new.home,
+        }
+    }
+}
+
+impl crate::Insertable<Person> for NewPerson {
+    fn into_document(self, now: odm::DateTime) -> Person {
+        <Person as crate::Document>::from_new(self, now)
+    }
+}
+
+impl crate::Target<Person> for ObjectId {
+    fn target_id(&self) -> &ObjectId {
+        self
+    }
+}
+
+impl crate::Target<Person> for &ObjectId {
+    fn target_id(&self) -> &ObjectId {
+        self
+    }
+}
+
+// Refused before anything runs: here, since the constant of a struct without parameters is computed by `cargo check`.
+const _: () = {
+    if let Some(message) = odm::size::too_large("Person", <Person as odm::Fielded>::FIELDS) {
+        panic!("{}", message.as_str());
+    }
+};
+
+#[test]
+fn paths_are_joined_through_arrays_and_options() {
+    let p = <Person as crate::Document>::paths();
+    assert_eq!(p.id.name(), "_id");
+    assert_eq!(p.addresses.city.name(), "addresses.city");
+    assert_eq!(p.home.street.name(), "home.street");
+}

@@ -1,0 +1,244 @@
+//! What the derives say about a type: its collection, id, fields, indexes and options.
+
+use crate::{path::Fielded, shape::Shape, value::IdValue};
+use mongodb::bson::{DateTime, RawDocumentBuf};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A struct that is stored as a document of a collection. Derived: `#[derive(Document)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a document: it has no collection",
+    note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
+)]
+pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin {
+    /// The type of the field that is stored as `_id`.
+    type Id: IdValue + Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync;
+    /// What the application supplies to insert one.
+    type New: Send;
+    /// The struct of typed paths.
+    type Paths: Copy + 'static;
+
+    /// The constants of the document.
+    const META: &'static DocumentMeta;
+    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. Above
+    /// 16 MiB it does not compile.
+    const MAX_BSON_SIZE: Option<u64> = crate::size::document(Self::FIELDS);
+
+    /// The paths that closures receive.
+    fn paths() -> Self::Paths;
+    /// The id.
+    fn id(&self) -> &Self::Id;
+    /// A whole document of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
+    /// the field of `version`, and a new ObjectId where the library makes the id.
+    fn from_new(new: Self::New, now: DateTime) -> Self;
+    /// Sets the fields of `timestamps` that a write of the whole document sets.
+    #[doc(hidden)]
+    fn touch(&mut self, now: DateTime) {
+        let _ = now;
+    }
+    /// The version, of a document with `#[document(version)]`.
+    fn version(&self) -> Option<i64> {
+        None
+    }
+    /// Sets the version.
+    #[doc(hidden)]
+    fn set_version(&mut self, version: i64) {
+        let _ = version;
+    }
+}
+
+/// A struct or enum that is stored inside a document. Derived: `#[derive(Embed)]`.
+pub trait Embed: crate::value::Value {}
+
+/// A type that a query may return instead of the whole document. Derived: `#[derive(Projection)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a projection of `{T}`",
+    note = "derive it: `#[derive(Projection, Deserialize)] #[projection(of = {T})]`"
+)]
+pub trait Projection<T>: DeserializeOwned + Send {
+    /// The stored names of the fields that it needs.
+    fn fields() -> Vec<&'static str>;
+}
+
+/// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't be inserted into a collection of `{T}`",
+    note = "insert the struct of its own fields, `New{T}`, or a whole `{T}`"
+)]
+pub trait Insertable<T>: Send {
+    /// The document to store.
+    fn into_document(self, now: DateTime) -> T;
+}
+
+impl<T: Document> Insertable<T> for T {
+    fn into_document(self, _now: DateTime) -> T {
+        self
+    }
+}
+
+/// What names one document of `T`: its id, or the document as it was read (which brings its version).
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` does not name a document of `{T}`",
+    note = "give its id, or a reference to the document"
+)]
+pub trait Target<T: Document> {
+    /// The id.
+    fn target_id(&self) -> &T::Id;
+    /// The version that the caller has seen, if `T` has versions and the caller gave a document.
+    fn seen_version(&self) -> Option<i64> {
+        None
+    }
+}
+
+impl<T: Document> Target<T> for &T {
+    fn target_id(&self) -> &T::Id {
+        self.id()
+    }
+    fn seen_version(&self) -> Option<i64> {
+        self.version()
+    }
+}
+
+/// The constants of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentMeta {
+    /// The struct's name in Rust.
+    pub name: &'static str,
+    /// The collection's name.
+    pub collection: &'static str,
+    /// The shape of the whole document.
+    pub shape: fn() -> Shape,
+    /// The declared indexes.
+    pub indexes: &'static [IndexMeta],
+    /// How strictly the server validates.
+    pub validation: Validation,
+}
+
+/// `#[document(validation(level = …, action = …))]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validation {
+    /// Which documents the server validates.
+    pub level: Level,
+    /// What it does with one that does not fit.
+    pub action: Action,
+}
+
+impl Validation {
+    /// All writes are validated, and refused where they don't fit: MongoDB's default.
+    pub const STRICT: Validation = Validation {
+        level: Level::Strict,
+        action: Action::Error,
+    };
+}
+
+/// MongoDB's `validationLevel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing is validated.
+    Off,
+    /// Inserts, and updates of documents that fitted before.
+    Moderate,
+    /// All inserts and updates.
+    Strict,
+}
+
+impl Level {
+    /// As MongoDB writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Level::Off => "off",
+            Level::Moderate => "moderate",
+            Level::Strict => "strict",
+        }
+    }
+}
+
+/// MongoDB's `validationAction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// The write succeeds, and the server logs it.
+    Warn,
+    /// The write fails.
+    Error,
+}
+
+impl Action {
+    /// As MongoDB writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Warn => "warn",
+            Action::Error => "error",
+        }
+    }
+}
+
+/// A declared index.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexMeta {
+    /// Its name, if one was given; else MongoDB's default (`field_1_other_-1`).
+    pub name: Option<&'static str>,
+    /// The fields in order.
+    pub keys: &'static [IndexKey],
+    /// No two documents with the same values.
+    pub unique: bool,
+    /// Without the documents that lack the fields.
+    pub sparse: bool,
+    /// Documents are deleted so many seconds after the time in the field.
+    pub expire_after: Option<u64>,
+    /// Only the documents that this filter matches.
+    pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,
+    /// The language and strength of comparisons between strings.
+    pub collation: Option<CollationMeta>,
+}
+
+impl IndexMeta {
+    /// An index without options on `keys`.
+    pub const fn on(keys: &'static [IndexKey]) -> IndexMeta {
+        IndexMeta {
+            name: None,
+            keys,
+            unique: false,
+            sparse: false,
+            expire_after: None,
+            partial: None,
+            collation: None,
+        }
+    }
+}
+
+/// A field of an index.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexKey {
+    /// Gives the dotted name.
+    pub path: fn() -> &'static str,
+    /// In which way it is indexed.
+    pub kind: IndexKind,
+}
+
+/// In which way a field is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// Ascending: `1`.
+    Ascending,
+    /// Descending: `-1`.
+    Descending,
+    /// The words of a text, with their weight.
+    Text {
+        /// How much a match in this field counts; MongoDB's default is 1.
+        weight: u32,
+    },
+    /// Places on a sphere: `2dsphere`.
+    Geo,
+    /// By hash, for sharding.
+    Hashed,
+}
+
+/// A declared collation: `collation(locale = "en", strength = 2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollationMeta {
+    /// An ICU locale, such as `en`.
+    pub locale: &'static str,
+    /// 1 compares base letters only, 2 accents too, 3 (the default) case too.
+    pub strength: u8,
+    /// Digits compare as numbers: `"10"` after `"9"`.
+    pub numeric_ordering: bool,
+}

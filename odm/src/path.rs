@@ -1,0 +1,204 @@
+//! Typed paths: the address of a stored field, as a type.
+//!
+//! `p.addresses.city` is a [`Path`] whose parameters say which document it belongs to, what type stands there and by
+//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name is
+//! joined by the compiler.
+
+use crate::shape::FieldMeta;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A struct whose stored fields are known.
+pub trait Fielded: 'static {
+    /// The fields in order; a position in it is a field's number in [`At`].
+    const FIELDS: &'static [FieldMeta];
+}
+
+/// How a path gets to its field.
+pub trait Step: 'static {
+    /// The dotted name from the root.
+    const PATH: &'static str;
+    /// Whether it leads through an array, so that it means several values.
+    const MULTI: bool;
+    /// The field at its end.
+    const FIELD: Option<&'static FieldMeta>;
+}
+
+/// The document itself, where every path begins.
+pub struct Root(());
+
+impl Step for Root {
+    const PATH: &'static str = "";
+    const MULTI: bool = false;
+    const FIELD: Option<&'static FieldMeta> = None;
+}
+
+/// Field number `I` of `O`, below `P`.
+pub struct At<P, O, const I: usize>(PhantomData<fn() -> (P, O)>);
+
+impl<P: Step, O: Fielded, const I: usize> At<P, O, I> {
+    const JOINED: Joined = Joined::new(P::PATH, O::FIELDS[I].name, O::FIELDS[I].flatten);
+}
+
+impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
+    const PATH: &'static str = {
+        let joined: &'static Joined = &Self::JOINED;
+        joined.as_str()
+    };
+    const MULTI: bool = P::MULTI;
+    const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+}
+
+/// Through the items of an array: MongoDB's dotted names step over them.
+pub struct Each<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Each<P> {
+    const PATH: &'static str = P::PATH;
+    const MULTI: bool = true;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+}
+
+const LONGEST: usize = 512;
+
+struct Joined {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Joined {
+    const fn new(parent: &str, name: &str, flatten: bool) -> Joined {
+        let joined = Joined {
+            bytes: [0; LONGEST],
+            len: 0,
+        }
+        .push(parent);
+        if flatten {
+            return joined; // a flattened struct's fields stand in the parent
+        }
+        let joined = if parent.is_empty() {
+            joined
+        } else {
+            joined.push(".")
+        };
+        joined.push(name)
+    }
+
+    const fn push(mut self, text: &str) -> Joined {
+        let bytes = text.as_bytes();
+        assert!(
+            self.len + bytes.len() <= LONGEST,
+            "a dotted field name is longer than 512 bytes"
+        );
+        let mut i = 0;
+        while i < bytes.len() {
+            self.bytes[self.len] = bytes[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn as_str(&self) -> &str {
+        let (head, _) = self.bytes.split_at(self.len);
+        match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(_) => panic!("whole strings were joined"),
+        }
+    }
+}
+
+/// A field of a document of type `R` with a value of type `T`, reached by `P`, and stored as `C` says.
+///
+/// Paths come from a document's generated struct of fields, which every closure of a query or an update receives:
+/// `people.find(|p| p.addresses.city.eq("New York"))`.
+pub struct Path<R, T: ?Sized, P, C = Plain>(PhantomData<fn() -> (R, Box<T>, P, C)>);
+
+impl<R, T: ?Sized, P, C> Path<R, T, P, C> {
+    /// The only value.
+    #[doc(hidden)]
+    pub const NEW: Self = Path(PhantomData);
+}
+
+impl<R, T: ?Sized, P: Step, C> Path<R, T, P, C> {
+    /// The dotted name, as MongoDB writes it.
+    pub const fn name(&self) -> &'static str {
+        P::PATH
+    }
+}
+
+impl<R, T: ?Sized, P, C> Clone for Path<R, T, P, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, T: ?Sized, P, C> Copy for Path<R, T, P, C> {}
+
+impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(P::PATH)
+    }
+}
+
+/// How a field's value becomes BSON.
+pub trait Codec<T: ?Sized>: 'static {
+    /// Hands the value to a serializer.
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// As the type's own `Serialize` says: every field without `#[serde(with)]` or `serialize_with`.
+pub struct Plain(());
+
+impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// A type with fields of its own, whose paths continue a path.
+pub trait Nested: 'static {
+    /// The struct of paths.
+    type Fields<R: 'static, P: 'static>: 'static;
+    /// Its only value.
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P>;
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<T: Nested> Nested for Option<T> {
+    type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+        T::fields::<R, P>()
+    }
+}
+
+impl<T: Nested> Nested for Box<T> {
+    type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+        T::fields::<R, P>()
+    }
+}
+
+macro_rules! through_items {
+    ($($ty:ty, [$($p:tt)*];)*) => {$(
+        impl<T: Nested, $($p)*> Nested for $ty {
+            type Fields<R: 'static, P: 'static> = T::Fields<R, Each<P>>;
+            fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+                T::fields::<R, Each<P>>()
+            }
+        }
+    )*};
+}
+
+through_items! {
+    Vec<T>, [];
+    std::collections::VecDeque<T>, [];
+    Box<[T]>, [];
+    std::collections::HashSet<T, S>, [S: 'static];
+    std::collections::BTreeSet<T>, [];
+}

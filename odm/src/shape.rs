@@ -1,0 +1,225 @@
+//! The shape of a stored value, as constants that the derives write down.
+//!
+//! One description serves every user of it: the `$jsonSchema` validator, the checks before the network, the worst-case
+//! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
+//! type may contain itself (with a declared depth) without a cycle among constants.
+
+/// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
+pub type ShapeFn = fn() -> Shape;
+
+/// How a value looks in BSON, without the bounds that a field adds to it.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Anything: an opaque field.
+    Any,
+    /// `null`: the unit type.
+    Null,
+    /// A boolean.
+    Bool,
+    /// A 32-bit integer from `min` to `max`.
+    Int {
+        /// The least value of the Rust type.
+        min: i32,
+        /// The greatest value of the Rust type.
+        max: i32,
+    },
+    /// A 64-bit integer (an `int` is accepted, since the shell and other drivers write one) from `min` to `max`.
+    Long {
+        /// The least value of the Rust type.
+        min: i64,
+        /// The greatest value of the Rust type.
+        max: i64,
+    },
+    /// A double (integers are accepted, since the shell writes them).
+    Double,
+    /// A 128-bit decimal.
+    Decimal,
+    /// A string.
+    String,
+    /// A string of one character.
+    Char,
+    /// An ObjectId.
+    ObjectId,
+    /// A date.
+    Date,
+    /// Binary data of any subtype.
+    Binary,
+    /// A timestamp.
+    Timestamp,
+    /// A regular expression.
+    Regex,
+    /// A value or `null`.
+    Optional(ShapeFn),
+    /// An array; its bound is the field's.
+    Array(ShapeFn),
+    /// An array of exactly `len` items.
+    Fixed {
+        /// The shape of each item.
+        items: ShapeFn,
+        /// How many there are.
+        len: usize,
+    },
+    /// An array with one shape a position.
+    Tuple(&'static [ShapeFn]),
+    /// A document with the values of a map; its bound is the field's.
+    Map(ShapeFn),
+    /// A shape with bounds of its own: a newtype struct with an attribute on its field.
+    Bounded(&'static FieldMeta),
+    /// A document with declared fields.
+    Struct(&'static StructShape),
+    /// One of several variants.
+    Enum(&'static EnumShape),
+}
+
+/// The bounds that a field declares. `None` is "not declared".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The greatest number of items of an array or entries of a map: `#[embed(max = N)]`.
+    pub max_items: Option<u64>,
+    /// The greatest length: code points of a string (as `maxLength` counts them), bytes of a binary value; of an array,
+    /// of each of its items: `#[field(max_len = N)]`.
+    pub max_len: Option<u64>,
+    /// The least length, counted like `max_len`: `#[field(min_len = N)]`.
+    pub min_len: Option<u64>,
+    /// The greatest length in code points of a map's key: `#[embed(key_len = N)]`.
+    pub key_len: Option<u64>,
+    /// The least value: `#[field(min = N)]`.
+    pub min: Option<Number>,
+    /// The greatest value: `#[field(max = N)]`.
+    pub max: Option<Number>,
+    /// How many levels of the same type may be nested below this field: `#[embed(depth = N)]`.
+    pub depth: Option<u32>,
+    /// Not looked into: `#[field(opaque)]`.
+    pub opaque: bool,
+}
+
+impl Bounds {
+    /// No bound at all.
+    pub const NONE: Bounds = Bounds {
+        max_items: None,
+        max_len: None,
+        min_len: None,
+        key_len: None,
+        min: None,
+        max: None,
+        depth: None,
+        opaque: false,
+    };
+}
+
+/// A bound's number, as it was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Written without a point.
+    Int(i64),
+    /// Written with a point.
+    Float(f64),
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Number::Int(n) => n.fmt(f),
+            Number::Float(n) => n.fmt(f),
+        }
+    }
+}
+
+/// What the library does with a field by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Managed {
+    /// Nothing: the application writes it.
+    No,
+    /// The field stored as `_id`.
+    Id,
+    /// Set at insert: `#[document(timestamps)]`.
+    CreatedAt,
+    /// Set at every write: `#[document(timestamps)]`.
+    UpdatedAt,
+    /// Incremented at every write: `#[document(version)]`.
+    Version,
+}
+
+/// One field of a stored struct.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldMeta {
+    /// Its name in Rust.
+    pub rust: &'static str,
+    /// Its name in BSON, as serde stores it.
+    pub name: &'static str,
+    /// Other names that serde reads it from (`#[serde(alias)]`).
+    pub aliases: &'static [&'static str],
+    /// Its type, as it was written.
+    pub ty: &'static str,
+    /// The shape of its type.
+    pub shape: ShapeFn,
+    /// Its declared bounds.
+    pub bounds: Bounds,
+    /// Whether a document without it can't be read back.
+    pub required: bool,
+    /// Whether its own fields stand in the parent (`#[serde(flatten)]`).
+    pub flatten: bool,
+    /// What the library does with it.
+    pub managed: Managed,
+    /// The worst-case size of its value in bytes, without type byte and name; `None` where a part of it has no bound.
+    pub size: Option<u64>,
+}
+
+/// A struct's fields, and whether serde refuses others.
+#[derive(Clone, Copy, Debug)]
+pub struct StructShape {
+    /// The struct's name in Rust.
+    pub name: &'static str,
+    /// Its stored fields in order.
+    pub fields: &'static [FieldMeta],
+    /// `#[serde(deny_unknown_fields)]`.
+    pub deny_unknown: bool,
+}
+
+/// How serde marks an enum's variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tagging {
+    /// `{ variant: content }`, or the variant's name where it has none: serde's default.
+    External,
+    /// `{ tag: variant, ...content }`: `#[serde(tag = "…")]`.
+    Internal(&'static str),
+    /// `{ tag: variant, content: … }`: `#[serde(tag = "…", content = "…")]`.
+    Adjacent(&'static str, &'static str),
+    /// The content alone: `#[serde(untagged)]`.
+    Untagged,
+}
+
+/// An enum's variants and how they are told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct EnumShape {
+    /// The enum's name in Rust.
+    pub name: &'static str,
+    /// How a variant is marked.
+    pub tagging: Tagging,
+    /// The variants that can be stored.
+    pub variants: &'static [VariantMeta],
+}
+
+/// One variant of an enum.
+#[derive(Clone, Copy, Debug)]
+pub struct VariantMeta {
+    /// Its stored name.
+    pub name: &'static str,
+    /// Other names that serde reads it from.
+    pub aliases: &'static [&'static str],
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a variant carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Nothing.
+    Unit,
+    /// One value.
+    Newtype(&'static FieldMeta),
+    /// Several values, stored as an array.
+    Tuple(&'static [FieldMeta]),
+    /// Named fields.
+    Struct(&'static StructShape),
+}

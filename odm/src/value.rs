@@ -1,0 +1,309 @@
+//! Which Rust types may be stored in a field, and how large they get.
+//!
+//! [`Value`] is a type whose number of parts is fixed by the type itself. An array or a map is none: it implements
+//! [`Array`] and needs a bound from its field (`#[embed(max = N)]`). Both are checked by type, so that an alias, an
+//! `Option` or a generic argument around an array does not slip through.
+
+use crate::{shape::Shape, size::Size};
+use mongodb::bson;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::marker::PhantomData;
+
+/// A type that can be stored in a field as it is: every part of it is bounded by the type.
+///
+/// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be stored in a field: odm does not know its shape",
+    label = "no declared shape",
+    note = "a struct or enum of yours is stored with `#[derive(Embed)]`",
+    note = "a value that odm should not look into is stored with `#[field(opaque)]`"
+)]
+pub trait Value: 'static {
+    /// The greatest size of a value, without type byte and name.
+    const SIZE: Size;
+    /// Whether a value is a document of several fields (an embedded document).
+    const DOCUMENT: bool = false;
+    /// How a value looks in BSON.
+    fn shape() -> Shape;
+}
+
+/// An array, set or map: stored in a field with `#[embed(max = N)]`, `N` being the greatest number of items.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array: `max` in `#[embed(max = N)]` bounds the items of an array, a set or a map",
+    label = "not an array",
+    note = "a single embedded document is declared with `#[embed]`",
+    note = "the greatest value of a number is declared with `#[field(max = N)]`, the length of a string with `#[field(max_len = N)]`"
+)]
+pub trait Array: 'static {
+    /// What it holds.
+    type Item: Value;
+    /// Whether it is stored as a document with a key for each item.
+    const MAP: bool = false;
+    /// How it looks in BSON, without its bound.
+    fn shape() -> Shape;
+}
+
+/// The items of an array can be pushed and pulled; the entries of a map are set by key.
+pub trait List: Array {}
+
+/// A number that `$inc`, `$mul`, `$min` and `$max` take.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number, so it can't be incremented or multiplied"
+)]
+pub trait Numeric: Value {}
+
+/// A string type, which takes a pattern.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a string, so it can't be matched by a pattern")]
+pub trait Text: Value {}
+
+/// A type that can stand in `_id`: MongoDB takes anything but an array, a regular expression and `undefined`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be stored as `_id`",
+    note = "MongoDB takes any value but an array or a regular expression; an `Option` is refused too, since two documents without an id would be the same"
+)]
+pub trait IdValue: Value {}
+
+/// The bound that an array must declare. Nothing implements it for an array in a plain field: that is the error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no declared bound, so its document can grow until it can't be written any more",
+    label = "an array, set or map without a bound",
+    note = "few items: `#[embed(max = 20)]`",
+    note = "many items, or items that stand alone: documents of their own that name their parent, or an array of references to them (rules two and three)",
+    note = "a value that odm should not look into: `#[field(opaque)]`",
+    note = "an array inside an array, a tuple or a generic type: wrap the inner one in a struct of its own, `#[derive(Embed)] struct Row(#[embed(max = 5)] Vec<f64>);`"
+)]
+pub trait BoundDeclared {}
+
+/// The declaration that a type without any shape needs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can hold anything, of any size, so nothing about its field can be checked",
+    label = "a value without a shape",
+    note = "declare its fields in a struct with `#[derive(Embed)]`",
+    note = "or say that odm should not look into it: `#[field(opaque)]`"
+)]
+pub trait OpaqueDeclared {}
+
+/// What would make a document embeddable: nothing does (rule two, it stands alone).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
+    label = "a `Document`, used as an embedded value",
+    note = "store its id: a field of the type of its `_id`",
+    note = "or, if it never stands alone, derive `Embed` for it instead of `Document`"
+)]
+pub trait EmbedInsteadOfDocument {}
+
+/// Makes a bound that never holds acceptable in an `impl`, so that its message is shown where the type is used: a bound
+/// that names a lifetime is not checked at the `impl` itself.
+#[doc(hidden)]
+pub struct Declared<'a, T: ?Sized>(PhantomData<(&'a (), fn() -> Box<T>)>);
+
+macro_rules! leaf {
+    ($($ty:ty => $size:expr, $shape:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Value for $ty {
+            const SIZE: Size = $size;
+            fn shape() -> Shape {
+                $shape
+            }
+        }
+    )*};
+}
+
+leaf! {
+    () => Size::fixed(0), Shape::Null;
+    bool => Size::fixed(1), Shape::Bool;
+    i8 => Size::fixed(4), Shape::Int { min: i8::MIN as i32, max: i8::MAX as i32 };
+    u8 => Size::fixed(4), Shape::Int { min: 0, max: u8::MAX as i32 };
+    i16 => Size::fixed(4), Shape::Int { min: i16::MIN as i32, max: i16::MAX as i32 };
+    u16 => Size::fixed(4), Shape::Int { min: 0, max: u16::MAX as i32 };
+    i32 => Size::fixed(4), Shape::Int { min: i32::MIN, max: i32::MAX };
+    u32 => Size::fixed(8), Shape::Long { min: 0, max: u32::MAX as i64 };
+    i64 => Size::fixed(8), Shape::Long { min: i64::MIN, max: i64::MAX };
+    u64 => Size::fixed(8), Shape::Long { min: 0, max: i64::MAX };
+    isize => Size::fixed(8), Shape::Long { min: i64::MIN, max: i64::MAX };
+    usize => Size::fixed(8), Shape::Long { min: 0, max: i64::MAX };
+    f32 => Size::fixed(8), Shape::Double;
+    f64 => Size::fixed(8), Shape::Double;
+    char => Size::fixed(9), Shape::Char;
+    String => Size::by_len(5, 4), Shape::String;
+    Box<str> => Size::by_len(5, 4), Shape::String;
+    bson::oid::ObjectId => Size::fixed(12), Shape::ObjectId;
+    bson::DateTime => Size::fixed(8), Shape::Date;
+    bson::Timestamp => Size::fixed(8), Shape::Timestamp;
+    bson::Decimal128 => Size::fixed(16), Shape::Decimal;
+    bson::Uuid => Size::fixed(21), Shape::Binary;
+    bson::Binary => Size::by_len(9, 1), Shape::Binary; // with the second length that subtype 2 has
+    bson::Regex => Size::UNBOUNDED, Shape::Regex;
+}
+
+macro_rules! marker {
+    ($trait:ident: $($ty:ty),*) => { $(#[diagnostic::do_not_recommend] impl $trait for $ty {})* };
+}
+
+marker!(Numeric: i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, bson::Decimal128);
+marker!(Text: String, Box<str>, char);
+marker!(IdValue: bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String, Box<str>,
+    bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary);
+
+#[diagnostic::do_not_recommend]
+impl<T: Numeric> Numeric for Option<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Text> Text for Option<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Value> Value for Option<T> {
+    const SIZE: Size = T::SIZE;
+    const DOCUMENT: bool = T::DOCUMENT;
+    fn shape() -> Shape {
+        Shape::Optional(T::shape)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Value> Value for Box<T> {
+    const SIZE: Size = T::SIZE;
+    const DOCUMENT: bool = T::DOCUMENT;
+    fn shape() -> Shape {
+        T::shape()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Value> Value for std::sync::Arc<T> {
+    const SIZE: Size = T::SIZE;
+    const DOCUMENT: bool = T::DOCUMENT;
+    fn shape() -> Shape {
+        T::shape()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: 'static> Value for PhantomData<T> {
+    const SIZE: Size = Size::fixed(0);
+    fn shape() -> Shape {
+        Shape::Null
+    }
+}
+
+macro_rules! fixed_arrays {
+    ($($n:literal)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Value> Value for [T; $n] {
+            const SIZE: Size = Size {
+                fixed: crate::size::array(T::SIZE.fixed, $n),
+                per_len: T::SIZE.per_len * $n,
+            };
+            fn shape() -> Shape {
+                Shape::Fixed { items: T::shape, len: $n }
+            }
+        }
+    )*};
+}
+
+// The lengths that serde implements its traits for.
+fixed_arrays!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+
+macro_rules! tuples {
+    ($(($($t:ident)*))*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($t: Value),*> Value for ($($t,)*) {
+            // A document's length and end, and for each item a type byte, an index of at most two digits, and a zero.
+            const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
+            fn shape() -> Shape {
+                Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
+            }
+        }
+    )*};
+}
+
+tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D E F G H));
+
+macro_rules! arrays {
+    ($($ty:ty, [$($p:tt)*], $item:ty, $map:literal, $shape:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($p)*> Array for $ty {
+            type Item = $item;
+            const MAP: bool = $map;
+            fn shape() -> Shape {
+                $shape
+            }
+        }
+    )*};
+}
+
+arrays! {
+    Vec<T>, [T: Value], T, false, Shape::Array(T::shape);
+    VecDeque<T>, [T: Value], T, false, Shape::Array(T::shape);
+    Box<[T]>, [T: Value], T, false, Shape::Array(T::shape);
+    HashSet<T, S>, [T: Value, S: 'static], T, false, Shape::Array(T::shape);
+    BTreeSet<T>, [T: Value], T, false, Shape::Array(T::shape);
+    HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, Shape::Map(V::shape);
+    BTreeMap<K, V>, [K: MapKey, V: Value], V, true, Shape::Map(V::shape);
+    Option<A>, [A: Array], A::Item, false, Shape::Optional(A::shape);
+    Box<A>, [A: Array], A::Item, false, A::shape();
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Value> List for Vec<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Value> List for VecDeque<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Value> List for Box<[T]> {}
+#[diagnostic::do_not_recommend]
+impl<T: Value, S: 'static> List for HashSet<T, S> {}
+#[diagnostic::do_not_recommend]
+impl<T: Value> List for BTreeSet<T> {}
+#[diagnostic::do_not_recommend]
+impl<A: List> List for Option<A> {}
+#[diagnostic::do_not_recommend]
+impl<A: List> List for Box<A> {}
+
+/// A map's key: serde stores it as the name of a field, so it is a string or displays as one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be the key of a stored map: BSON's keys are strings",
+    note = "use a `String`, or an array of structs with a field for the key"
+)]
+pub trait MapKey: 'static {}
+marker!(MapKey: String, Box<str>, char, i8, u8, i16, u16, i32, u32, i64, u64, bson::oid::ObjectId);
+
+// What is refused in a plain field, each with its own message.
+macro_rules! refused {
+    ($($ty:ty, [$($p:tt)*], $reason:ident;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<'a, $($p)*> Value for $ty where Declared<'a, $ty>: $reason {
+            const SIZE: Size = Size::UNBOUNDED;
+            fn shape() -> Shape {
+                Shape::Any
+            }
+        }
+    )*};
+}
+
+refused! {
+    bson::Bson, [], OpaqueDeclared;
+    bson::Document, [], OpaqueDeclared;
+    bson::RawDocumentBuf, [], OpaqueDeclared;
+    bson::RawBson, [], OpaqueDeclared;
+}
+
+macro_rules! unbounded {
+    ($($ty:ty, [$($p:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($p)*> Value for $ty where $ty: BoundDeclared {
+            const SIZE: Size = Size::UNBOUNDED;
+            fn shape() -> Shape {
+                Shape::Any
+            }
+        }
+    )*};
+}
+
+unbounded! {
+    Vec<T>, [T: 'static];
+    VecDeque<T>, [T: 'static];
+    Box<[T]>, [T: 'static];
+    HashSet<T, S>, [T: 'static, S: 'static];
+    BTreeSet<T>, [T: 'static];
+    HashMap<K, V, S>, [K: 'static, V: 'static, S: 'static];
+    BTreeMap<K, V>, [K: 'static, V: 'static];
+}
