@@ -1,11 +1,411 @@
-//! placeholder
-use thiserror::Error as E;
-/// e
-#[derive(Debug, E)]
-pub enum Error {
-    /// d
-    #[error("driver")]
-    Driver(#[from] mongodb::error::Error),
-}
-/// r
+//! What can go wrong, in the terms of the application: collection, field, value, and what to do.
+
+use mongodb::bson::{Bson, Document};
+use std::fmt;
+
+/// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that an operation of this crate can fail with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No document has this id. An update or a replacement names a document that must exist; `get` gives `None` and
+    /// `delete` a count instead.
+    #[error("{collection}: no document with _id {id}")]
+    NotFound {
+        /// The collection.
+        collection: &'static str,
+        /// The id that was looked for.
+        id: Box<Bson>,
+    },
+
+    /// A unique index already holds these values.
+    #[error(
+        "{collection}: another document already has {}, which the unique index `{index}` allows once",
+        Pairs(.value)
+    )]
+    DuplicateKey {
+        /// The collection.
+        collection: String,
+        /// The index that refused.
+        index: String,
+        /// Its fields, as they are stored.
+        fields: Vec<String>,
+        /// The values that are there already, by field.
+        value: Box<Document>,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// A value breaks a rule that its field declares. Found before the network where possible, else by the server's
+    /// validator, which then says the same.
+    #[error("{collection}: {}", List(.violations))]
+    Invalid {
+        /// The collection.
+        collection: String,
+        /// Every rule that was broken.
+        violations: Vec<Violation>,
+        /// The driver's error, where the server refused.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// A push would make the array longer than it may become. Nothing was written.
+    #[error("{collection}: `{field}` of the document with _id {id} is full: it may hold {max}")]
+    ArrayFull {
+        /// The collection.
+        collection: &'static str,
+        /// The document's id.
+        id: Box<Bson>,
+        /// The array's stored name.
+        field: String,
+        /// How many items it may hold.
+        max: u64,
+    },
+
+    /// The document would be larger than the server stores.
+    #[error(
+        "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}",
+        Bytes(.size), Largest(.largest)
+    )]
+    TooLarge {
+        /// The collection.
+        collection: String,
+        /// Its size in bytes, where it is known: a server that refuses an update does not say it.
+        size: Option<u64>,
+        /// Its largest fields with their sizes in bytes, the largest first.
+        largest: Vec<(String, u64)>,
+        /// The driver's error, where the server refused.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The document was changed by somebody else since it was read: read it again and repeat the change.
+    #[error(
+        "{collection}: the document with _id {id} was changed by somebody else (version {seen} was read, {} is stored): read it again and repeat the change",
+        Maybe(.found)
+    )]
+    Conflict {
+        /// The collection.
+        collection: &'static str,
+        /// The document's id.
+        id: Box<Bson>,
+        /// The version that the caller had read.
+        seen: i64,
+        /// The version that is stored; `None` where the stored document has none.
+        found: Option<i64>,
+    },
+
+    /// A stored document does not fit its struct.
+    #[error("{collection}: the document with _id {} does not fit `{ty}` at `{path}`: {message}", Maybe(.id))]
+    Decode {
+        /// The collection.
+        collection: String,
+        /// The document's id, if it has one.
+        id: Option<Box<Bson>>,
+        /// The struct.
+        ty: &'static str,
+        /// The dotted path of the field that did not fit.
+        path: String,
+        /// What did not fit there.
+        message: String,
+    },
+
+    /// A value can't be stored as BSON (an integer above `i64::MAX`, for instance).
+    #[error("{field}: can't be stored as BSON: {source}")]
+    Encode {
+        /// The field or the type.
+        field: String,
+        /// What the serializer said.
+        source: Box<mongodb::bson::error::Error>,
+    },
+
+    /// The query or update can't be carried out as it was built.
+    #[error("{collection}: {message}")]
+    Query {
+        /// The collection.
+        collection: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+
+    /// The token of `page(n).after(token)` belongs to another query, or is none.
+    #[error("{collection}: the page token {reason}; start again without one")]
+    PageToken {
+        /// The collection.
+        collection: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// Some documents of `insert_many` were not inserted.
+    #[error("{collection}: {} of {} documents were not inserted; the first: {}", .errors.len(), .errors.len() + .inserted, First(.errors))]
+    InsertMany {
+        /// The collection.
+        collection: &'static str,
+        /// How many were inserted.
+        inserted: usize,
+        /// The position of each refused document among those given, and why. An ordered insert stops at the first, and
+        /// then nothing behind it was tried.
+        errors: Vec<(usize, Error)>,
+    },
+
+    /// Some writes of a bulk were refused.
+    #[error("{} writes of the bulk were refused; the first: {}", .errors.len(), First(.errors))]
+    Bulk {
+        /// The position of each refused write, and why. An ordered bulk stops at the first.
+        errors: Vec<(usize, Error)>,
+        /// What the others did.
+        done: Box<crate::BulkDone>,
+    },
+
+    /// The set of models is not sound: found by `Odm::new`, before anything runs.
+    #[error("these models don't fit together: {}", .problems.join("; "))]
+    Models {
+        /// Each problem, in a sentence.
+        problems: Vec<String>,
+    },
+
+    /// The deployment or its version lacks something that the operation needs.
+    #[error("{operation} needs {needs}, and this deployment is {is}")]
+    Unsupported {
+        /// What was asked for.
+        operation: &'static str,
+        /// What it needs.
+        needs: &'static str,
+        /// What is there.
+        is: String,
+    },
+
+    /// Existing documents violate what the schema is about to demand: nothing was changed for them.
+    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}", Samples(.sample))]
+    ExistingDocuments {
+        /// The collection.
+        collection: &'static str,
+        /// The change that was to be made, in words.
+        change: String,
+        /// How many documents violate it.
+        count: u64,
+        /// The ids of a few of them.
+        sample: Vec<Bson>,
+    },
+
+    /// The database has something of the same name that differs from what is declared, and odm does not replace what it
+    /// did not declare.
+    #[error("{collection}: {what}")]
+    SchemaConflict {
+        /// The collection.
+        collection: &'static str,
+        /// What differs, and what to do.
+        what: String,
+    },
+
+    /// Anything else that the driver or the server reported.
+    #[error("{0}")]
+    Driver(#[source] Box<mongodb::error::Error>),
+}
+
+impl Error {
+    /// Whether repeating the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
+    pub fn is_transient_transaction_error(&self) -> bool {
+        self.driver_error()
+            .is_some_and(|e| e.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR))
+    }
+
+    /// The driver's error behind this one, if there is one.
+    pub fn driver_error(&self) -> Option<&mongodb::error::Error> {
+        match self {
+            Error::Driver(e) => Some(e),
+            Error::DuplicateKey { source, .. }
+            | Error::Invalid { source, .. }
+            | Error::TooLarge { source, .. } => source.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<mongodb::error::Error> for Error {
+    fn from(e: mongodb::error::Error) -> Error {
+        Error::Driver(Box::new(e))
+    }
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The dotted path of the field, with the positions of array items (`addresses.2.city`); empty for the document.
+    pub path: String,
+    /// The rule that was broken.
+    pub rule: Rule,
+    /// The value that broke it, if it is small enough to show; `None` for a missing field.
+    pub value: Option<Bson>,
+}
+
+impl Violation {
+    /// A violation of `rule` by `value`. A large value is left out.
+    pub fn new(path: impl Into<String>, rule: Rule, value: Option<Bson>) -> Violation {
+        let shown = |v: &Bson| match v {
+            Bson::String(s) => s.len() <= 200,
+            Bson::Array(_) | Bson::Document(_) | Bson::Binary(_) | Bson::JavaScriptCode(_) => false,
+            _ => true,
+        };
+        Violation {
+            path: path.into(),
+            rule,
+            value: value.filter(shown),
+        }
+    }
+}
+
+/// The rules that a declared field can break.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Rule {
+    /// `#[embed(max = N)]`: at most so many items.
+    MaxItems(u64),
+    /// A fixed array or tuple: exactly so many items.
+    Items(u64),
+    /// `#[field(max_len = N)]`: at most so many code points or bytes.
+    MaxLength(u64),
+    /// `#[field(min_len = N)]`: at least so many code points or bytes.
+    MinLength(u64),
+    /// `#[embed(key_len = N)]`: a map's key of at most so many code points.
+    KeyLength(u64),
+    /// `#[field(min = N)]`, or the least value of the Rust type.
+    Min(crate::shape::Number),
+    /// `#[field(max = N)]`, or the greatest value of the Rust type.
+    Max(crate::shape::Number),
+    /// `#[embed(depth = N)]`: at most so many levels.
+    Depth(u32),
+    /// The BSON types that the field may have.
+    Type(Vec<String>),
+    /// One of these values.
+    OneOf(Vec<Bson>),
+    /// The field must be there.
+    Required,
+    /// The field is not declared, and the struct refuses others.
+    Unknown,
+    /// A map's key can't be stored: it is empty, starts with `$`, or has a `.` or a zero byte in it.
+    Key(String),
+    /// MongoDB's own rule for `_id`, or another rule of a validator that is not of this library's making: its operator
+    /// and reason, as the server gave them.
+    Other(String),
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rule::MaxItems(n) => write!(f, "may hold at most {n} items"),
+            Rule::Items(n) => write!(f, "must hold exactly {n} items"),
+            Rule::MaxLength(n) => write!(f, "may be at most {n} long"),
+            Rule::MinLength(n) => write!(f, "must be at least {n} long"),
+            Rule::KeyLength(n) => write!(f, "may have keys of at most {n} characters"),
+            Rule::Min(n) => write!(f, "must be at least {n}"),
+            Rule::Max(n) => write!(f, "must be at most {n}"),
+            Rule::Depth(n) => write!(f, "may be nested at most {n} levels deep"),
+            Rule::Type(types) => write!(f, "must be of type {}", types.join(" or ")),
+            Rule::OneOf(values) => {
+                f.write_str("must be one of ")?;
+                for (i, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if i == 0 { "" } else { ", " })?;
+                }
+                Ok(())
+            }
+            Rule::Required => f.write_str("is missing"),
+            Rule::Unknown => f.write_str("is not a declared field"),
+            Rule::Key(key) => write!(
+                f,
+                "has the key {key:?}, which can't be stored: a key is not empty, does not start with `$` and has neither `.` nor a zero byte in it"
+            ),
+            Rule::Other(text) => write!(f, "breaks the rule {text}"),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str("the document ")?,
+            path => write!(f, "`{path}` ")?,
+        }
+        self.rule.fmt(f)?;
+        match &self.value {
+            Some(value) => write!(f, " (it is {value})"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct List<'a>(&'a [Violation]);
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, violation) in self.0.iter().enumerate() {
+            write!(f, "{}{violation}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Pairs<'a>(&'a Document);
+impl fmt::Display for Pairs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.0.iter().enumerate() {
+            write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Maybe<'a, T>(&'a Option<T>);
+impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+struct Bytes<'a>(&'a Option<u64>);
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(size) => write!(f, "{size} bytes, "),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Largest<'a>(&'a [(String, u64)]);
+impl fmt::Display for Largest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, size)) in self.0.iter().enumerate() {
+            write!(
+                f,
+                "{}`{name}` {size} bytes",
+                if i == 0 { "; its largest fields: " } else { ", " }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+struct Samples<'a>(&'a [Bson]);
+impl fmt::Display for Samples<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, id) in self.0.iter().enumerate() {
+            write!(f, "{}{id}", if i == 0 { ", among them _id " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+struct First<'a>(&'a [(usize, Error)]);
+impl fmt::Display for First<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.first() {
+            Some((at, error)) => write!(f, "number {at}, {error}"),
+            None => f.write_str("none"),
+        }
+    }
+}

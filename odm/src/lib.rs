@@ -4,23 +4,28 @@
 
 mod document;
 mod error;
+mod odm;
 mod path;
+mod server;
 mod shape;
 #[doc(hidden)]
 pub mod size;
 mod value;
 
+pub use crate::odm::{Model, Odm};
 pub use document::{Action, Document, Embed, Insertable, Level, Projection, Target, Validation};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Rule, Violation};
 pub use mongodb;
 pub use mongodb::bson;
 pub use odm_derive::{Document, Embed, Projection};
 pub use path::{Path, Root};
+pub use server::{Server, Topology};
+pub use shape::Number;
 pub use value::{Array, Value};
 
 /// What a program imports: `use odm::prelude::*;`.
 pub mod prelude {
-    pub use crate::{Document, Embed, Projection};
+    pub use crate::{Document, Embed, Odm, Projection, models};
 }
 
 /// For generated code only: changes without notice.
@@ -42,6 +47,10 @@ pub mod __private {
     pub use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
     pub use serde;
 }
+
+/// What a bulk did.
+#[derive(Clone, Debug, Default)]
+pub struct BulkDone {}
 
 #[cfg(test)]
 mod by_hand;

@@ -1,0 +1,99 @@
+//! What the deployment is, and which commands it has.
+
+use crate::Result;
+use mongodb::{Database, bson::doc};
+
+/// The kind of a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Topology {
+    /// One `mongod` on its own: no transactions, no change streams.
+    Standalone,
+    /// A replica set, of one node or more.
+    ReplicaSet,
+    /// A sharded cluster, reached through `mongos`.
+    Sharded,
+}
+
+/// What the server said of itself in its reply to `hello`.
+#[derive(Clone, Debug)]
+pub struct Server {
+    topology: Topology,
+    max_wire_version: i32,
+    max_message_bytes: u64,
+    max_write_batch: usize,
+    sessions: bool,
+}
+
+impl Server {
+    pub(crate) async fn ask(db: &Database) -> Result<Server> {
+        // `hello` came with 4.4.2; `isMaster` is its older name, which every server still knows.
+        let admin = db.client().database("admin");
+        let reply = match admin.run_command(doc! { "hello": 1 }).await {
+            Ok(reply) => reply,
+            Err(_) => admin.run_command(doc! { "isMaster": 1 }).await?,
+        };
+        let topology = if reply.get_str("msg").is_ok_and(|msg| msg == "isdbgrid") {
+            Topology::Sharded
+        } else if reply.contains_key("setName") {
+            Topology::ReplicaSet
+        } else {
+            Topology::Standalone
+        };
+        let number = |name: &str, default: i64| match reply.get(name) {
+            Some(mongodb::bson::Bson::Int32(n)) => i64::from(*n),
+            Some(mongodb::bson::Bson::Int64(n)) => *n,
+            Some(mongodb::bson::Bson::Double(n)) => *n as i64,
+            _ => default,
+        };
+        Ok(Server {
+            topology,
+            max_wire_version: number("maxWireVersion", 0) as i32,
+            // The defaults are those of the documentation of `hello`.
+            max_message_bytes: number("maxMessageSizeBytes", 48_000_000).max(1) as u64,
+            max_write_batch: number("maxWriteBatchSize", 100_000).max(1) as usize,
+            sessions: reply.contains_key("logicalSessionTimeoutMinutes"),
+        })
+    }
+
+    /// The kind of the deployment.
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
+    /// Whether several writes can be one transaction.
+    pub fn has_transactions(&self) -> bool {
+        self.sessions && self.topology != Topology::Standalone
+    }
+
+    /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
+    pub fn has_bulk_write(&self) -> bool {
+        self.max_wire_version >= 25
+    }
+
+    /// The greatest size of one message in bytes.
+    pub fn max_message_bytes(&self) -> u64 {
+        self.max_message_bytes
+    }
+
+    /// The greatest number of writes in one command.
+    pub fn max_write_batch(&self) -> usize {
+        self.max_write_batch
+    }
+
+    /// The version of the wire protocol: 9 is MongoDB 4.4, 25 is 8.0.
+    pub fn max_wire_version(&self) -> i32 {
+        self.max_wire_version
+    }
+}
+
+impl std::fmt::Display for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let topology = match self.topology {
+            Topology::Standalone => "a standalone server",
+            Topology::ReplicaSet => "a replica set",
+            Topology::Sharded => "a sharded cluster",
+        };
+        write!(f, "{topology} of wire version {}", self.max_wire_version)
+    }
+}
