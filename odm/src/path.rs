@@ -155,6 +155,33 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
     }
 }
 
+/// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
+pub struct ReadOnly(());
+
+impl<T: serde::Serialize + ?Sized> Codec<T> for ReadOnly {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// A field that the application may write.
+#[diagnostic::on_unimplemented(
+    message = "this field is written by the library alone: an update can't change it",
+    note = "`_id` never changes; a version, a time stamp or a copy is kept by the library"
+)]
+pub trait Writable {}
+impl Writable for Plain {}
+
+/// One value, not the values of an array's items.
+#[diagnostic::on_unimplemented(
+    message = "this path leads through the items of an array, so it does not say which of them to change",
+    note = "all of them: `.each(|p| p.items, |item| item.set(|i| i.field, value))`",
+    note = "some of them: `.elem(|p| p.items, |i| i.field.eq(old), |item| item.set(|i| i.field, value))`"
+)]
+pub trait Single: Step {}
+impl Single for Root {}
+impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+
 /// A type with fields of its own, whose paths continue a path.
 pub trait Nested: 'static {
     /// The struct of paths.
