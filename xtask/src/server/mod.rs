@@ -312,7 +312,7 @@ where
                     attempt += 1;
                     continue;
                 }
-                return Err(error.context(format!("{kind} did not get ready; {tail}")));
+                bail!("{kind} did not get ready: {error:#}; {tail}");
             }
         }
     }
