@@ -2,6 +2,8 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub mod check;
 mod document;
 mod error;
 mod path;
@@ -26,11 +28,12 @@ pub mod prelude {
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::check;
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
     };
     pub use crate::error::{Error, Result};
-    pub use crate::path::{At, Codec, Each, Fielded, Nested, Path, Plain, Root, Step};
+    pub use crate::path::{At, Codec, Each, Fielded, Nested, Path, Plain, Root, Step, Varied};
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
