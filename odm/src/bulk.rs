@@ -107,6 +107,7 @@ impl Bulk {
             session,
             writes: Vec::new(),
             ordered: true,
+            by_runs: false,
             error: None,
         }
     }
