@@ -415,14 +415,14 @@ fn updates_give_documents_and_insert_them() {
 
         // An upsert of a whole document.
         let id = odm::bson::oid::ObjectId::new();
-        let fill = |u: odm::Update<'_, Shop>| {
+        fn fill(u: odm::Update<'_, Shop>) -> odm::Update<'_, Shop> {
             u.set(|s| s.name, "New")
                 .set(|s| s.stars, 1)
                 .set_on_insert(|s| s.revenue, 1.0)
                 .set(|s| s.tags, Vec::new())
                 .set(|s| s.items, Vec::new())
                 .set(|s| s.hours, std::collections::BTreeMap::new())
-        };
+        }
         let done = fill(shops.update(id)).upsert().await.unwrap();
         assert_eq!(done.upserted, Some(Bson::ObjectId(id)));
         let done = fill(shops.update(id)).upsert().await.unwrap();

@@ -1,6 +1,7 @@
 //! What an operation tells `tracing`: collection, operation, round trips, documents, time; and no value.
 
 use super::models::*;
+use odm::prelude::*;
 use odm_tests::with_db;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
