@@ -6,6 +6,7 @@ mod document;
 mod error;
 mod odm;
 mod path;
+pub mod schema;
 mod server;
 mod shape;
 #[doc(hidden)]
@@ -19,6 +20,7 @@ pub use mongodb;
 pub use mongodb::bson;
 pub use odm_derive::{Document, Embed, Projection};
 pub use path::{Path, Root};
+pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
 pub use shape::Number;
 pub use value::{Array, Value};
