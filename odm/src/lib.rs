@@ -2,6 +2,8 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod check;
+mod decode;
 mod document;
 mod error;
 mod odm;
