@@ -6,6 +6,7 @@ mod check;
 mod decode;
 mod document;
 mod error;
+mod map;
 mod odm;
 mod path;
 mod server;
