@@ -22,6 +22,7 @@ pub struct Bulk {
     session: Option<Shared>,
     writes: Vec<Write>,
     ordered: bool,
+    by_runs: bool,
     error: Option<Error>,
 }
 
@@ -106,6 +107,7 @@ impl Bulk {
             session,
             writes: Vec::new(),
             ordered: true,
+            by_runs: false,
             error: None,
         }
     }
@@ -121,6 +123,13 @@ impl Bulk {
     /// Carries out those behind a refused one too, in any order.
     pub fn unordered(mut self) -> Bulk {
         self.ordered = false;
+        self
+    }
+
+    /// Takes the way of the servers before 8.0, so that it can be tested on later ones.
+    #[doc(hidden)]
+    pub fn without_bulk_write_command(mut self) -> Bulk {
+        self.by_runs = true;
         self
     }
 
@@ -230,7 +239,7 @@ impl IntoFuture for Bulk {
             let trace = Trace::new("(several)", "bulk");
             trace
                 .run(async {
-                    let (done, round_trips) = if server.has_bulk_write() {
+                    let (done, round_trips) = if server.has_bulk_write() && !self.by_runs {
                         (
                             together(&self.odm, self.session.as_ref(), writes, self.ordered).await?,
                             1,
@@ -263,10 +272,8 @@ async fn together(
 ) -> Result<BulkDone> {
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
-    let mut alone = 0;
     let mut collections = Vec::with_capacity(writes.len());
     for Write { collection, what } in writes {
-        alone += u64::from(what.finds_one());
         collections.push(collection);
         let namespace = mongodb::Namespace {
             db: database.clone(),
@@ -348,7 +355,6 @@ async fn together(
         done.missed = missed.count() as u64;
         done
     };
-    let _ = alone;
     match result {
         Ok(results) => Ok(summary(&results)),
         Err(error) => {

@@ -78,8 +78,13 @@ impl<R> Filter<R> {
     fn join(self, other: Filter<R>, operator: &str) -> Filter<R> {
         let doc = match (self.doc, other.doc) {
             (Ok(mut a), Ok(b)) => {
+                let plain = |doc: &Document| !doc.keys().any(|key| key.starts_with('$'));
+                if operator == "$and" && plain(&a) && plain(&b) && !b.keys().any(|key| a.contains_key(key)) {
+                    // Conditions on different fields stand side by side.
+                    a.extend(b);
+                    Ok(a)
                 // `a & b & c` is one list of three.
-                if a.len() == 1
+                } else if a.len() == 1
                     && let Ok(list) = a.get_array_mut(operator)
                 {
                     list.push(Bson::Document(b));
@@ -496,7 +501,7 @@ mod tests {
         let p = Person::paths();
         assert_eq!(
             doc(p.addresses.elem(|a| a.city.eq("A") & a.street.eq("B"))),
-            doc! { "addresses": { "$elemMatch": { "$and": [{ "city": { "$eq": "A" } }, { "street": { "$eq": "B" } }] } } }
+            doc! { "addresses": { "$elemMatch": { "city": { "$eq": "A" }, "street": { "$eq": "B" } } } }
         );
     }
 

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+#[doc(hidden)]
+pub mod asserts;
 mod bulk;
 mod check;
 mod collection;
@@ -19,6 +21,7 @@ mod odm;
 mod operand;
 mod page;
 mod path;
+pub mod schema;
 mod server;
 mod session;
 mod shape;
@@ -45,6 +48,7 @@ pub use odm_derive::{Document, Embed, Projection};
 pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
+pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
 pub use shape::Number;
@@ -65,13 +69,14 @@ pub mod prelude {
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::asserts as check;
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
     pub use crate::path::{
-        At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Writable,
+        At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,

@@ -4,7 +4,7 @@
 //! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name is
 //! joined by the compiler.
 
-use crate::shape::FieldMeta;
+use crate::shape::{EnumShape, FieldMeta};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -12,6 +12,12 @@ use std::ops::Deref;
 pub trait Fielded: 'static {
     /// The fields in order; a position in it is a field's number in [`At`].
     const FIELDS: &'static [FieldMeta];
+}
+
+/// An enum whose variants are known.
+pub trait Varied: 'static {
+    /// The variants and how they are told apart.
+    const SHAPE: &'static EnumShape;
 }
 
 /// How a path gets to its field.

@@ -875,7 +875,9 @@ impl<R> Changes<R> {
         }
         let mut violations = Vec::new();
         if let Some(field) = field {
-            check::key(name, field, key, &mut violations);
+            violations.extend(
+                check::key(field, key).map(|rule| Violation::new(format!("{name}.{key}"), rule, None)),
+            );
         }
         let fits = violations.is_empty();
         if !fits {

@@ -39,9 +39,15 @@ impl Commands {
         let names = self.0.clone();
         EventHandler::callback(move |event| {
             if let CommandEvent::Started(started) = event
-                && !matches!(started.command_name.as_str(), "endSessions" | "hello" | "isMaster" | "ping" | "killCursors")
+                && !matches!(
+                    started.command_name.as_str(),
+                    "endSessions" | "hello" | "isMaster" | "ping" | "killCursors"
+                )
             {
-                names.lock().unwrap_or_else(|e| e.into_inner()).push(started.command_name);
+                names
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .push(started.command_name);
             }
         })
     }
@@ -60,15 +66,23 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// A name that no other test uses, now or in another process.
 pub fn unique_name() -> String {
     let n = NUMBER.fetch_add(1, Ordering::Relaxed);
-    format!("odm_test_{}_{}_{n}", std::process::id(), mongodb::bson::oid::ObjectId::new().to_hex())
+    format!(
+        "odm_test_{}_{}_{n}",
+        std::process::id(),
+        mongodb::bson::oid::ObjectId::new().to_hex()
+    )
 }
 
 /// A client whose commands are recorded.
 pub async fn client() -> (Client, Commands) {
     let commands = Commands::default();
-    let mut options = ClientOptions::parse(uri()).await.unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+    let mut options = ClientOptions::parse(uri())
+        .await
+        .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
     options.command_event_handler = Some(commands.handler());
-    options.server_selection_timeout.get_or_insert(std::time::Duration::from_secs(20));
+    options
+        .server_selection_timeout
+        .get_or_insert(std::time::Duration::from_secs(20));
     let client = Client::with_options(options).unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
     (client, commands)
 }
@@ -87,7 +101,12 @@ where
     runtime.block_on(async {
         let (client, commands) = client().await;
         let db = client.database(&unique_name());
-        let test = AssertUnwindSafe(test(TestDb { db: db.clone(), commands })).catch_unwind().await;
+        let test = AssertUnwindSafe(test(TestDb {
+            db: db.clone(),
+            commands,
+        }))
+        .catch_unwind()
+        .await;
         let dropped = db.drop().await;
         if let Err(panic) = test {
             std::panic::resume_unwind(panic);

@@ -1,0 +1,406 @@
+//! Carries out a plan, in a database that others may be changing at the same time.
+
+use super::existing;
+use super::plan::{AT_ONCE, Change, Plan};
+use crate::document::{Action, Level};
+use crate::{Error, Odm, Result};
+use futures::{StreamExt, stream};
+use mongodb::Database;
+use mongodb::bson::{Document, doc};
+use std::fmt;
+use std::time::Duration;
+
+/// How often `sync` plans and applies before it gives up.
+const ATTEMPTS: u32 = 8;
+
+/// What [`Odm::apply`] or [`Odm::sync`] did.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    changes: Vec<Change>,
+}
+
+impl Applied {
+    /// The changes that were made. What another process had already made is not among them.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+/// The changes in words, a line each.
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.changes.is_empty() {
+            return f.write_str("nothing was changed");
+        }
+        for (i, change) in self.changes.iter().enumerate() {
+            write!(f, "{}{change}", if i == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a change was not made.
+enum Failure {
+    /// The database is not as the plan saw it.
+    Stale {
+        collection: &'static str,
+        what: String,
+    },
+    /// The server has another index of that name or on those fields.
+    Index {
+        collection: &'static str,
+        what: String,
+    },
+    Final(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Final(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        match failure {
+            Failure::Stale { collection, what } => Error::SchemaConflict {
+                collection,
+                what: format!("{what}: the database has changed since the plan was made; make a new one"),
+            },
+            Failure::Index { collection, what } => Error::SchemaConflict { collection, what },
+            Failure::Final(error) => error,
+        }
+    }
+}
+
+impl Odm {
+    /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live. Drops
+    /// nothing. Several processes may apply the same plan at once, or one process twice: what is already there is left
+    /// as it is.
+    ///
+    /// The changes of a collection are made one after another, those of eight collections at the same time; if one
+    /// fails, the others are still made. A new collection costs one round trip, a validator two, all new indexes of a
+    /// collection one (which lasts as long as the server builds them), each changed time to live one. Every change is
+    /// acknowledged by a majority.
+    ///
+    /// # Errors
+    /// Before anything is changed: [`Error::SchemaConflict`] if the plan has a [`Change::Conflict`];
+    /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
+    /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
+    ///
+    /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
+    /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
+    pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
+        let mut applied = Applied::default();
+        self.carry_out(plan, &mut applied).await?;
+        Ok(applied)
+    }
+
+    /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
+    /// change. Several processes may do so at once, at every start of a program.
+    ///
+    /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left.
+    ///
+    /// # Errors
+    /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database
+    /// still differs: somebody else keeps changing it.
+    pub async fn sync(&self) -> Result<Applied> {
+        let mut applied = Applied::default();
+        let mut last = None;
+        let mut index_conflicts = 0;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 1 {
+                tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
+            }
+            let plan = self.plan().await?;
+            if plan.is_empty() {
+                return Ok(applied);
+            }
+            match self.carry_out(&plan, &mut applied).await {
+                Ok(()) => {
+                    let collection = plan.changes()[0].collection();
+                    let what = format!("still to be changed after it was changed: {plan}");
+                    last = Some(Failure::Index { collection, what });
+                }
+                Err(Failure::Final(error)) => return Err(error),
+                Err(failure) => {
+                    index_conflicts += u32::from(matches!(failure, Failure::Index { .. }));
+                    last = Some(failure);
+                    if index_conflicts > 1 {
+                        break;
+                    }
+                }
+            }
+        }
+        match last {
+            Some(failure) => Err(failure.into()),
+            None => Ok(applied),
+        }
+    }
+
+    async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), Failure> {
+        refuse(plan)?;
+        let mut collections: Vec<&'static str> = Vec::new();
+        for change in plan.changes() {
+            if collections.last() != Some(&change.collection()) {
+                collections.push(change.collection());
+            }
+        }
+        let work = collections
+            .into_iter()
+            .map(|collection| self.carry_out_in(plan, collection));
+        let done: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
+        let mut failed = None;
+        for (made, outcome) in done {
+            applied.changes.extend(made);
+            // What can be repeated is worth less to know than what can't.
+            match (outcome, &failed) {
+                (Err(failure), None | Some(Failure::Stale { .. })) => failed = Some(failure),
+                _ => {}
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn carry_out_in(
+        &self,
+        plan: &Plan,
+        collection: &'static str,
+    ) -> (Vec<Change>, Result<(), Failure>) {
+        let db = self.database();
+        let mut made = Vec::new();
+        let mut specs = Vec::new();
+        let mut indexes = Vec::new();
+        for change in plan
+            .changes()
+            .iter()
+            .filter(|change| change.collection() == collection)
+        {
+            let outcome = match change {
+                Change::CreateCollection {
+                    validator,
+                    level,
+                    action,
+                    ..
+                } => create(db, collection, validator, *level, *action).await,
+                Change::SetValidator {
+                    validator,
+                    level,
+                    action,
+                    ..
+                } => set_validator(db, plan, collection, validator, *level, *action).await,
+                Change::ChangeTtl { index, to, .. } => change_ttl(db, collection, index, *to).await,
+                Change::CreateIndex { spec, .. } => {
+                    specs.push(spec.clone());
+                    indexes.push(change.clone());
+                    Ok(false)
+                }
+                Change::Conflict { .. } => Ok(false),
+            };
+            match outcome {
+                Ok(true) => made.push(change.clone()),
+                Ok(false) => {}
+                Err(failure) => return (made, Err(failure)),
+            }
+        }
+        if specs.is_empty() {
+            return (made, Ok(()));
+        }
+        match create_indexes(db, plan, collection, specs).await {
+            Ok(true) => made.extend(indexes),
+            Ok(false) => {}
+            Err(failure) => return (made, Err(failure)),
+        }
+        (made, Ok(()))
+    }
+}
+
+/// What is refused before anything is changed.
+fn refuse(plan: &Plan) -> Result<()> {
+    for change in plan.changes() {
+        if let Change::Conflict { collection, what } = change {
+            return Err(Error::SchemaConflict {
+                collection,
+                what: what.clone(),
+            });
+        }
+    }
+    for change in plan.changes() {
+        let Some(violations) = change.violations() else {
+            continue;
+        };
+        let words = match change {
+            Change::SetValidator {
+                level: Level::Strict,
+                action: Action::Error,
+                words,
+                ..
+            } if !plan.accept_violations => {
+                format!("the validator ({})", words.join("; "))
+            }
+            Change::CreateIndex { words, .. } => format!("the index {words}"),
+            _ => continue,
+        };
+        return Err(Error::ExistingDocuments {
+            collection: change.collection(),
+            change: words,
+            count: violations.count,
+            sample: violations.sample.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether the collection was created; `false` if somebody else has created the same.
+async fn create(
+    db: &Database,
+    collection: &'static str,
+    validator: &Document,
+    level: Level,
+    action: Action,
+) -> Result<bool, Failure> {
+    let command = doc! {
+        "create": collection,
+        "validator": validator.clone(),
+        "validationLevel": level.as_str(),
+        "validationAction": action.as_str(),
+    };
+    match run(db, collection, command).await {
+        Err(Failure::Stale { collection, what }) => {
+            let now = existing::collections(db, Some(collection)).await?;
+            match now.get(collection) {
+                Some(now) if now.kind == "collection" && now.validates(Some(validator), level, action) => {
+                    Ok(false)
+                }
+                _ => Err(Failure::Stale { collection, what }),
+            }
+        }
+        done => done.map(|_| true),
+    }
+}
+
+/// Whether the validator was set; `false` if it is already the one. The server can't compare and set, so the validator is
+/// read again just before: what somebody else sets in between is lost.
+async fn set_validator(
+    db: &Database,
+    plan: &Plan,
+    collection: &'static str,
+    validator: &Document,
+    level: Level,
+    action: Action,
+) -> Result<bool, Failure> {
+    let stale = |what: &str| Failure::Stale {
+        collection,
+        what: what.to_owned(),
+    };
+    let now = existing::collections(db, Some(collection)).await?;
+    let Some(now) = now.get(collection) else {
+        return Err(stale("the collection is gone"));
+    };
+    if now.validates(Some(validator), level, action) {
+        return Ok(false);
+    }
+    if !plan
+        .seen
+        .get(collection)
+        .is_some_and(|seen| now.kind == seen.kind && now.validates_like(seen))
+    {
+        return Err(stale("its validator is another one"));
+    }
+    let command = doc! {
+        "collMod": collection,
+        "validator": validator.clone(),
+        "validationLevel": level.as_str(),
+        "validationAction": action.as_str(),
+    };
+    run(db, collection, command).await?;
+    Ok(true)
+}
+
+async fn change_ttl(db: &Database, collection: &'static str, index: &str, to: i64) -> Result<bool, Failure> {
+    let ttl = doc! { "name": index, "expireAfterSeconds": super::whole(to) };
+    run(db, collection, doc! { "collMod": collection, "index": ttl }).await?;
+    Ok(true)
+}
+
+/// Whether an index was created; `false` if all were there.
+async fn create_indexes(
+    db: &Database,
+    plan: &Plan,
+    collection: &'static str,
+    specs: Vec<Document>,
+) -> Result<bool, Failure> {
+    match run(
+        db,
+        collection,
+        doc! { "createIndexes": collection, "indexes": specs },
+    )
+    .await
+    {
+        Ok(reply) => {
+            let number = |name| reply.get(name).and_then(super::integer);
+            Ok(match (number("numIndexesBefore"), number("numIndexesAfter")) {
+                (Some(before), Some(after)) => before != after,
+                _ => true, // a sharded cluster answers for each shard
+            })
+        }
+        // Duplicates that were not there when the plan was made.
+        Err(Failure::Final(Error::Driver(e))) if existing::code(&e) == Some(11000) => {
+            for index in plan
+                .indexes
+                .get(collection)
+                .into_iter()
+                .flatten()
+                .filter(|index| index.unique)
+            {
+                if let Some(violations) = existing::duplicates(db, collection, index).await? {
+                    return Err(Failure::Final(Error::ExistingDocuments {
+                        collection,
+                        change: format!("the index {}", index.in_words()),
+                        count: violations.count,
+                        sample: violations.sample,
+                    }));
+                }
+            }
+            Err(Failure::Final(Error::Driver(e)))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Runs a command, acknowledged by a majority, and tells what can be repeated from what can't.
+async fn run(db: &Database, collection: &'static str, mut command: Document) -> Result<Document, Failure> {
+    command.insert("writeConcern", doc! { "w": "majority" });
+    let reply = match db.run_command(command).await {
+        Ok(reply) => reply,
+        Err(e) => {
+            return Err(match existing::code(&e) {
+                // IndexOptionsConflict, IndexKeySpecsConflict
+                Some(85 | 86) => Failure::Index {
+                    collection,
+                    what: e.to_string(),
+                },
+                // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, WriteConflict,
+                // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
+                Some(26 | 27 | 46 | 48 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
+                    collection,
+                    what: e.to_string(),
+                },
+                _ => Failure::Final(e.into()),
+            });
+        }
+    };
+    // The driver leaves this part of a reply to the caller.
+    if let Ok(concern) = reply.get_document("writeConcernError") {
+        let message = format!("the change was made, but not acknowledged by a majority: {concern}");
+        return Err(Failure::Final(Error::from(mongodb::error::Error::custom(
+            message,
+        ))));
+    }
+    Ok(reply)
+}

@@ -1,0 +1,309 @@
+//! Declared indexes in MongoDB's terms, and whether an existing index is the declared one.
+
+use super::{integer, same, same_document, whole};
+use crate::Result;
+use crate::document::{CollationMeta, IndexKind, IndexMeta};
+use mongodb::bson::{Bson, Document, doc};
+
+/// A declared index.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Index {
+    pub name: String,
+    /// Whether the name was given, rather than made by the rule.
+    pub named: bool,
+    pub unique: bool,
+    pub sparse: bool,
+    pub expire_after: Option<i64>,
+    pub partial: Option<Document>,
+    pub collation: Option<Document>,
+    /// The dotted names in order.
+    pub paths: Vec<&'static str>,
+    /// As it is created: `{ a: 1, b: "text" }`.
+    key: Document,
+    /// As it is listed: a text index has other keys then.
+    listed: Document,
+    /// The weight of each text field.
+    weights: Document,
+}
+
+/// How an existing index compares.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fit {
+    /// It is the declared one.
+    Same,
+    /// It is, but deletes documents after another time.
+    OtherTtl { from: i64, to: i64 },
+    /// It deletes nothing so far.
+    NoTtl { to: i64 },
+    /// It differs: in these words.
+    Differs(Vec<String>),
+}
+
+impl Index {
+    /// # Errors
+    /// Whatever the filter of a partial index fails with.
+    pub fn of(meta: &IndexMeta) -> Result<Index> {
+        let (mut key, mut listed, mut weights) = (Document::new(), Document::new(), Document::new());
+        let mut paths = Vec::new();
+        for part in meta.keys {
+            let path = (part.path)();
+            paths.push(path);
+            let value: Bson = match part.kind {
+                IndexKind::Ascending => 1.into(),
+                IndexKind::Descending => (-1).into(),
+                IndexKind::Text { .. } => "text".into(),
+                IndexKind::Geo => "2dsphere".into(),
+                IndexKind::Hashed => "hashed".into(),
+            };
+            match part.kind {
+                IndexKind::Text { weight } => {
+                    weights.insert(path, whole(weight.into()));
+                    listed.insert("_fts", "text");
+                    listed.insert("_ftsx", 1);
+                }
+                _ => {
+                    listed.insert(path, value.clone());
+                }
+            }
+            key.insert(path, value);
+        }
+        let partial = match meta.partial {
+            Some(filter) => Some(
+                Document::try_from(filter()?)
+                    .map_err(|e| crate::Error::Driver(Box::new(mongodb::error::Error::from(e))))?,
+            ),
+            None => None,
+        };
+        Ok(Index {
+            name: meta.name.map_or_else(|| default_name(&key), str::to_owned),
+            named: meta.name.is_some(),
+            unique: meta.unique,
+            sparse: meta.sparse,
+            expire_after: meta
+                .expire_after
+                .map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX)),
+            partial,
+            collation: meta.collation.map(collation),
+            paths,
+            key,
+            listed,
+            weights,
+        })
+    }
+
+    /// As the command `createIndexes` takes it.
+    pub fn spec(&self) -> Document {
+        let mut spec = doc! { "key": self.key.clone(), "name": &self.name };
+        if self.unique {
+            spec.insert("unique", true);
+        }
+        if self.sparse {
+            spec.insert("sparse", true);
+        }
+        if let Some(seconds) = self.expire_after {
+            spec.insert("expireAfterSeconds", whole(seconds));
+        }
+        if let Some(filter) = &self.partial {
+            spec.insert("partialFilterExpression", filter.clone());
+        }
+        if let Some(collation) = &self.collation {
+            spec.insert("collation", collation.clone());
+        }
+        if self.weights.values().any(|weight| integer(weight) != Some(1)) {
+            spec.insert("weights", self.weights.clone());
+        }
+        spec
+    }
+
+    pub fn is_text(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    /// Whether an index as `listIndexes` shows it is on the same fields in the same order.
+    pub fn has_key_of(&self, existing: &Document) -> bool {
+        let Ok(key) = existing.get_document("key") else {
+            return false;
+        };
+        let weights = existing.get_document("weights").cloned().unwrap_or_default();
+        key.len() == self.listed.len()
+            && key
+                .iter()
+                .zip(&self.listed)
+                .all(|((a, x), (b, y))| a == b && same(x, y))
+            && weights.keys().count() == self.weights.len()
+            && self.weights.keys().all(|path| weights.contains_key(path))
+    }
+
+    /// Compares with an index as `listIndexes` shows it. `inherited` is the collection's own collation.
+    pub fn compare(&self, existing: &Document, inherited: Option<&Document>) -> Fit {
+        let mut differ = Vec::new();
+        let mut differs = |what: &str, there: String, declared: String| {
+            differ.push(format!("{what} {there}, declared {declared}"));
+        };
+        let flag = |name| {
+            existing
+                .get(name)
+                .is_some_and(|v| *v == Bson::Boolean(true) || integer(v) == Some(1))
+        };
+        if !self.has_key_of(existing) {
+            differs("it is on", key_in_words(existing), fields_in_words(&self.key));
+        } else if !self.weights.is_empty() {
+            let weights = existing.get_document("weights").cloned().unwrap_or_default();
+            if !same_document(&weights, &self.weights) {
+                differs("its weights are", weights.to_string(), self.weights.to_string());
+            }
+        }
+        // The index on `_id` is unique without saying so.
+        let of_id = existing
+            .get_document("key")
+            .is_ok_and(|key| key.len() == 1 && key.contains_key("_id"));
+        for (name, there, declared) in [
+            ("unique", flag("unique"), self.unique),
+            ("sparse", flag("sparse"), self.sparse),
+        ] {
+            if there != declared && !of_id {
+                let word = |is| {
+                    if is {
+                        name.to_owned()
+                    } else {
+                        format!("not {name}")
+                    }
+                };
+                differs("it is", word(there), word(declared));
+            }
+        }
+        let partial = existing.get_document("partialFilterExpression").ok();
+        if !both(partial, self.partial.as_ref(), same_document) {
+            differs("its filter is", shown(partial), shown(self.partial.as_ref()));
+        }
+        let there = existing.get_document("collation").ok();
+        // An index on no strings has none either way; the server keeps `simple` by leaving it out.
+        let simple = |c: &&Document| c.get_str("locale").is_ok_and(|locale| locale == "simple");
+        let declared = self.collation.as_ref().or(inherited).filter(|c| !simple(c));
+        if !of_id && !both(there.filter(|c| !simple(c)), declared, collates_like) {
+            differs("its collation is", shown(there), shown(declared));
+        }
+        let ttl = existing.get("expireAfterSeconds").and_then(integer);
+        if let (Some(seconds), None) = (ttl, self.expire_after) {
+            differs(
+                "it deletes documents after",
+                format!("{seconds} s"),
+                "never".to_owned(),
+            );
+        }
+        if !differ.is_empty() {
+            return Fit::Differs(differ);
+        }
+        match (ttl, self.expire_after) {
+            (Some(from), Some(to)) if from != to => Fit::OtherTtl { from, to },
+            (None, Some(to)) => Fit::NoTtl { to },
+            _ => Fit::Same,
+        }
+    }
+
+    /// `` `ssn_1` on ssn, unique ``
+    pub fn in_words(&self) -> String {
+        let mut words = format!("`{}` on {}", self.name, fields_in_words(&self.key));
+        if self.unique {
+            words.push_str(", unique");
+        }
+        if self.sparse {
+            words.push_str(", sparse");
+        }
+        if let Some(seconds) = self.expire_after {
+            words.push_str(&format!(", which deletes documents after {seconds} s"));
+        }
+        if let Some(filter) = &self.partial {
+            words.push_str(&format!(", only where {filter}"));
+        }
+        if let Some(collation) = &self.collation {
+            words.push_str(&format!(", collation {collation}"));
+        }
+        words
+    }
+}
+
+fn collation(meta: CollationMeta) -> Document {
+    let mut collation = doc! { "locale": meta.locale };
+    if meta.locale != "simple" {
+        collation.insert("strength", i32::from(meta.strength));
+        collation.insert("numericOrdering", meta.numeric_ordering);
+    }
+    collation
+}
+
+/// Compares what is declared: the server fills in the rest.
+fn collates_like(there: &Document, declared: &Document) -> bool {
+    declared
+        .iter()
+        .all(|(option, value)| match (option.as_str(), there.get(option)) {
+            // The version of the ICU library is the server's affair.
+            ("version", _) => true,
+            ("strength", None) => integer(value) == Some(3),
+            ("numericOrdering", None) => *value == Bson::Boolean(false),
+            (_, Some(there)) => same(there, value),
+            (_, None) => false,
+        })
+}
+
+fn both<T: ?Sized>(a: Option<&T>, b: Option<&T>, same: impl Fn(&T, &T) -> bool) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn shown(document: Option<&Document>) -> String {
+    document.map_or_else(|| "none".to_owned(), Document::to_string)
+}
+
+/// The name that MongoDB's shell and drivers make: `a_1_b_-1`.
+fn default_name(key: &Document) -> String {
+    let parts: Vec<String> = key
+        .iter()
+        .map(|(path, kind)| match kind {
+            Bson::String(kind) => format!("{path}_{kind}"),
+            kind => format!("{path}_{kind}"),
+        })
+        .collect();
+    parts.join("_")
+}
+
+fn fields_in_words(key: &Document) -> String {
+    let parts: Vec<String> = key
+        .iter()
+        .map(|(path, kind)| match (integer(kind), kind) {
+            (Some(1), _) => path.clone(),
+            (Some(-1), _) => format!("{path} (descending)"),
+            (_, Bson::String(kind)) => format!("{path} ({kind})"),
+            (_, kind) => format!("{path} ({kind})"),
+        })
+        .collect();
+    parts.join(", ")
+}
+
+/// The fields of an index as `listIndexes` shows it.
+pub(super) fn key_in_words(existing: &Document) -> String {
+    let mut key = Document::new();
+    for (path, kind) in existing.get_document("key").into_iter().flatten() {
+        match path.as_str() {
+            "_fts" => {
+                let texts = existing
+                    .get_document("weights")
+                    .into_iter()
+                    .flat_map(Document::keys);
+                key.extend(texts.map(|text| (text.clone(), Bson::from("text"))));
+            }
+            "_ftsx" => {}
+            _ => {
+                key.insert(path, kind.clone());
+            }
+        }
+    }
+    fields_in_words(&key)
+}
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+//! The schema in the database: collections, validators and indexes, as the models declare them.
+//!
+//! [`Odm::plan`](crate::Odm::plan) compares what is declared with what is there, and says in words what would change;
+//! [`Odm::apply`](crate::Odm::apply) changes it; [`Odm::sync`](crate::Odm::sync) does both until nothing is left. What no
+//! model declares is left alone: another index, another collection, another validator of a collection of ours.
+//!
+//! The validator is a `$jsonSchema` of every declared field. Two rules are checked before the network only, since MongoDB
+//! has no keyword for them: the length of binary values, and of a map's keys (`key_len`). A recursive type is written out
+//! to its declared depth.
+
+// `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
+// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
+mod apply;
+mod existing;
+mod index;
+mod json_schema;
+mod plan;
+mod validator;
+mod words;
+
+pub use apply::Applied;
+pub use existing::Violations;
+pub use plan::{Change, Plan};
+
+use mongodb::bson::{Bson, Document};
+
+/// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
+fn same(a: &Bson, b: &Bson) -> bool {
+    match (a, b) {
+        (Bson::Document(a), Bson::Document(b)) => same_document(a, b),
+        (Bson::Array(a), Bson::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        _ => match (integer(a), integer(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a == b,
+        },
+    }
+}
+
+fn same_document(a: &Document, b: &Document) -> bool {
+    a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+}
+
+/// A whole number of any type.
+fn integer(value: &Bson) -> Option<i64> {
+    match value {
+        Bson::Int32(n) => Some(i64::from(*n)),
+        Bson::Int64(n) => Some(*n),
+        Bson::Double(n) if n.fract() == 0.0 && n.abs() < 9e15 => Some(*n as i64),
+        _ => None,
+    }
+}
+
+/// A whole number in the smallest type that holds it, as the shell would show it without a wrapper.
+fn whole(n: i64) -> Bson {
+    i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32)
+}
+
+fn count(n: u64) -> Bson {
+    whole(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// `1 document`, `2 documents`.
+fn plural(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        _ => format!("{n} {one}s"),
+    }
+}

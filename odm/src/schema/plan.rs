@@ -1,0 +1,469 @@
+//! What would have to change in the database, before anything does.
+
+use super::existing::{self, Violations};
+use super::index::{Fit, Index, key_in_words};
+use super::validator::{self, Current};
+use super::{json_schema, plural, words};
+use crate::document::{Action, DocumentMeta, Level};
+use crate::{Odm, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::Database;
+use mongodb::bson::{Document, doc};
+use std::collections::HashMap;
+use std::fmt;
+
+/// How many collections are looked at, or changed, at the same time.
+pub(super) const AT_ONCE: usize = 8;
+
+/// From MongoDB 5.1 on (wire version 14), an index without a time to live can be given one.
+const TTL_CAN_BE_ADDED: i32 = 14;
+
+/// The difference between the declared schema and the database. Made by [`Odm::plan`], shown by its `Display`, carried
+/// out by [`Odm::apply`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) changes: Vec<Change>,
+    notes: Vec<String>,
+    /// The collections as they were.
+    pub(super) seen: HashMap<&'static str, Current>,
+    /// The new indexes, for what can be asked about them later.
+    pub(super) indexes: HashMap<&'static str, Vec<Index>>,
+    pub(super) accept_violations: bool,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// A collection is missing.
+    #[non_exhaustive]
+    CreateCollection {
+        /// Its name.
+        collection: &'static str,
+        /// The validator it gets.
+        validator: Document,
+        /// The validation level.
+        level: Level,
+        /// The validation action.
+        action: Action,
+    },
+    /// A collection's validator differs.
+    #[non_exhaustive]
+    SetValidator {
+        /// The collection.
+        collection: &'static str,
+        /// The whole new validator, with any part that is not of this library's making.
+        validator: Document,
+        /// The validation level.
+        level: Level,
+        /// The validation action.
+        action: Action,
+        /// What changes, in words, a line each.
+        words: Vec<String>,
+        /// The documents that it does not allow.
+        violations: Option<Violations>,
+    },
+    /// An index is missing.
+    #[non_exhaustive]
+    CreateIndex {
+        /// The collection.
+        collection: &'static str,
+        /// The index's name.
+        index: String,
+        /// Its specification, as `createIndexes` takes it.
+        spec: Document,
+        /// It in words.
+        words: String,
+        /// Of a unique index: the documents with the same values.
+        violations: Option<Violations>,
+    },
+    /// An index deletes documents after another time.
+    #[non_exhaustive]
+    ChangeTtl {
+        /// The collection.
+        collection: &'static str,
+        /// The index's name in the database.
+        index: String,
+        /// After how many seconds now; `None` if it deletes nothing.
+        from: Option<i64>,
+        /// After how many seconds then.
+        to: i64,
+    },
+    /// Something of that name is there that odm does not replace. As long as a plan has one, it is not applied.
+    #[non_exhaustive]
+    Conflict {
+        /// The collection.
+        collection: &'static str,
+        /// What differs, and what to do.
+        what: String,
+    },
+}
+
+impl Change {
+    /// The collection that it is about.
+    pub fn collection(&self) -> &'static str {
+        match self {
+            Change::CreateCollection { collection, .. }
+            | Change::SetValidator { collection, .. }
+            | Change::CreateIndex { collection, .. }
+            | Change::ChangeTtl { collection, .. }
+            | Change::Conflict { collection, .. } => collection,
+        }
+    }
+
+    /// The existing documents that the change does not allow.
+    pub fn violations(&self) -> Option<&Violations> {
+        match self {
+            Change::SetValidator { violations, .. } | Change::CreateIndex { violations, .. } => {
+                violations.as_ref()
+            }
+            _ => None,
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = match self {
+            Change::CreateCollection {
+                collection,
+                validator,
+                level,
+                action,
+            } => {
+                let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
+                let mut line = format!(
+                    "create the collection `{collection}` with a validator of {}",
+                    plural(fields, "field")
+                );
+                if (*level, *action) != (Level::Strict, Action::Error) {
+                    line.push_str(&format!(
+                        " (validation level {}, validation action {})",
+                        level.as_str(),
+                        action.as_str()
+                    ));
+                }
+                vec![line]
+            }
+            Change::SetValidator {
+                collection, words, ..
+            } => words
+                .iter()
+                .map(|line| format!("`{collection}`: {line}"))
+                .collect(),
+            Change::CreateIndex {
+                collection, words, ..
+            } => {
+                vec![format!("`{collection}`: create index {words}")]
+            }
+            Change::ChangeTtl {
+                collection,
+                index,
+                from,
+                to,
+            } => {
+                let was = from.map_or_else(|| "never".to_owned(), |from| format!("after {from} s"));
+                vec![format!(
+                    "`{collection}`: index `{index}` deletes documents after {to} s (was {was})"
+                )]
+            }
+            Change::Conflict { collection, what } => vec![format!("`{collection}`: conflict: {what}")],
+        };
+        if let Some(violations) = self.violations() {
+            let collection = self.collection();
+            lines.push(format!("`{collection}`: this is violated by {violations}"));
+        }
+        lines
+    }
+}
+
+/// The change in words; of a changed validator, a line for each rule.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines().join("\n"))
+    }
+}
+
+impl Plan {
+    /// Whether the database is as it is declared: there is nothing to apply.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The differences, collection by collection in the order of the models.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// What is there without being declared, in words. It is left alone.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
+    /// refuses to update one unless the update mends it. A unique index can't be built over duplicates in any case.
+    #[must_use]
+    pub fn accept_violations(mut self) -> Plan {
+        self.accept_violations = true;
+        self
+    }
+}
+
+/// The differences and notes, a line each.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines: Vec<String> = self.changes.iter().flat_map(Change::lines).collect();
+        if lines.is_empty() {
+            lines.push("nothing to change".to_owned());
+        }
+        lines.extend(self.notes.iter().map(|note| format!("left alone: {note}")));
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl Odm {
+    /// Compares the declared collections, validators and indexes with the database. Nothing is changed.
+    ///
+    /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
+    /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
+    /// which the server reads the whole collection, to count the documents that violate it.
+    ///
+    /// # Errors
+    /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
+    pub async fn plan(&self) -> Result<Plan> {
+        let db = self.database();
+        let mut existing = existing::collections(db, None).await?;
+        let mut declared = Vec::new();
+        for model in self.models() {
+            declared.push((model.meta, existing.remove(model.meta.collection)));
+        }
+        let looks = declared
+            .into_iter()
+            .map(|(meta, current)| self.look(db, meta, current));
+        let looked: Vec<Look> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
+        let mut plan = Plan {
+            changes: Vec::new(),
+            notes: Vec::new(),
+            seen: HashMap::new(),
+            indexes: HashMap::new(),
+            accept_violations: false,
+        };
+        for look in looked {
+            plan.changes.extend(look.changes);
+            plan.notes.extend(look.notes);
+            plan.indexes.insert(look.collection, look.indexes);
+            if let Some(current) = look.current {
+                plan.seen.insert(look.collection, current);
+            }
+        }
+        let mut others: Vec<&String> = existing
+            .keys()
+            .filter(|name| !name.starts_with("system."))
+            .collect();
+        others.sort();
+        plan.notes.extend(
+            others
+                .iter()
+                .map(|name| format!("the collection `{name}`, which no model declares")),
+        );
+        Ok(plan)
+    }
+
+    async fn look(
+        &self,
+        db: &Database,
+        meta: &'static DocumentMeta,
+        current: Option<Current>,
+    ) -> Result<Look> {
+        let schema = json_schema::of(meta);
+        let mut look = Look {
+            collection: meta.collection,
+            changes: Vec::new(),
+            notes: Vec::new(),
+            indexes: Vec::new(),
+            current,
+        };
+        let declared = look.declared(meta)?;
+        let Some(current) = look.current.clone() else {
+            look.changes.insert(
+                0,
+                Change::CreateCollection {
+                    collection: meta.collection,
+                    validator: doc! { "$jsonSchema": schema },
+                    level: meta.validation.level,
+                    action: meta.validation.action,
+                },
+            );
+            for index in declared {
+                look.create(index, None);
+            }
+            return Ok(look);
+        };
+        if current.kind != "collection" {
+            let kind = match current.kind.as_str() {
+                "timeseries" => "a time series",
+                "view" => "a view",
+                other => other,
+            };
+            look.conflict(format!(
+                "there is {kind} of this name, and `{}` is stored in a collection: drop it yourself, or give the \
+                 document another name in `#[document(collection = \"…\")]`",
+                meta.name
+            ));
+            return Ok(look);
+        }
+        if let Some(wanted) = validator::wanted(&current, &schema, meta.validation) {
+            let violations = match wanted.level {
+                Level::Off => None,
+                _ => existing::unfit(db, meta.collection, &schema).await?,
+            };
+            look.changes.push(Change::SetValidator {
+                collection: meta.collection,
+                validator: wanted.validator,
+                level: wanted.level,
+                action: wanted.action,
+                words: wanted.words,
+                violations,
+            });
+        }
+        self.look_at_indexes(db, &mut look, declared, &current).await?;
+        Ok(look)
+    }
+
+    async fn look_at_indexes(
+        &self,
+        db: &Database,
+        look: &mut Look,
+        declared: Vec<Index>,
+        current: &Current,
+    ) -> Result<()> {
+        let existing = existing::indexes(db, look.collection).await?;
+        let name_of = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
+        let mut known: Vec<String> = vec!["_id_".to_owned()];
+        let mut new = Vec::new();
+        for index in declared {
+            let compare = |there: &Document| index.compare(there, current.collation.as_ref());
+            let named = existing.iter().find(|there| name_of(there) == index.name);
+            let equal = || {
+                existing
+                    .iter()
+                    .find(|there| !matches!(compare(there), Fit::Differs(_)))
+            };
+            let Some(there) = named.or_else(equal) else {
+                let other = existing.iter().find(|there| there.contains_key("weights"));
+                match other.filter(|_| index.is_text()) {
+                    Some(other) => {
+                        known.push(name_of(other));
+                        look.conflict(format!(
+                            "the text index `{}` on {} exists, and a collection can have only one: odm does not drop \
+                             it: drop it yourself or declare it as it is",
+                            name_of(other),
+                            key_in_words(other)
+                        ));
+                    }
+                    None => new.push(index),
+                }
+                continue;
+            };
+            let name = name_of(there);
+            known.push(name.clone());
+            if there.get_bool("hidden").unwrap_or(false) {
+                look.notes.push(format!(
+                    "`{}`: the index `{name}` is hidden, so no query uses it",
+                    look.collection
+                ));
+            }
+            match compare(there) {
+                Fit::Differs(how) => look.conflict(format!(
+                    "index `{name}` exists with other options: {}; odm does not drop it: drop it yourself or declare \
+                     it as it is",
+                    how.join("; ")
+                )),
+                _ if name != index.name && index.named && name != "_id_" => look.conflict(format!(
+                    "the index `{}` exists under the name `{name}`; odm does not drop it: drop it yourself or declare \
+                     that name",
+                    index.name
+                )),
+                Fit::Same => {}
+                Fit::OtherTtl { from, to } => look.changes.push(Change::ChangeTtl {
+                    collection: look.collection,
+                    index: name,
+                    from: Some(from),
+                    to,
+                }),
+                Fit::NoTtl { to } if self.server().await?.max_wire_version() >= TTL_CAN_BE_ADDED => {
+                    look.changes.push(Change::ChangeTtl { collection: look.collection, index: name, from: None, to });
+                }
+                Fit::NoTtl { to } => look.conflict(format!(
+                    "index `{name}` exists and deletes nothing, declared to delete documents after {to} s, which can \
+                     be added from MongoDB 5.1 on; odm does not drop it: drop it yourself or declare it as it is"
+                )),
+            }
+        }
+        for index in new {
+            let violations = match index.unique {
+                true => existing::duplicates(db, look.collection, &index).await?,
+                false => None,
+            };
+            look.create(index, violations);
+        }
+        for index in existing.iter().filter(|index| !known.contains(&name_of(index))) {
+            look.notes.push(format!(
+                "`{}`: the index `{}` on {}, which is not declared",
+                look.collection,
+                name_of(index),
+                key_in_words(index)
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What was found out about one collection.
+struct Look {
+    collection: &'static str,
+    changes: Vec<Change>,
+    notes: Vec<String>,
+    indexes: Vec<Index>,
+    current: Option<Current>,
+}
+
+impl Look {
+    fn conflict(&mut self, what: String) {
+        self.changes.push(Change::Conflict {
+            collection: self.collection,
+            what,
+        });
+    }
+
+    fn create(&mut self, index: Index, violations: Option<Violations>) {
+        self.changes.push(Change::CreateIndex {
+            collection: self.collection,
+            index: index.name.clone(),
+            spec: index.spec(),
+            words: index.in_words(),
+            violations,
+        });
+        self.indexes.push(index);
+    }
+
+    /// The declared indexes, each once.
+    fn declared(&mut self, meta: &DocumentMeta) -> Result<Vec<Index>> {
+        let mut declared: Vec<Index> = Vec::new();
+        for index in meta.indexes {
+            let index = Index::of(index)?;
+            match declared.iter().find(|other| other.name == index.name) {
+                Some(other) if *other == index => {}
+                Some(other) => {
+                    let what = format!(
+                        "two declared indexes have the name `{}`, {} and {}: name one of them",
+                        index.name,
+                        other.in_words(),
+                        index.in_words()
+                    );
+                    self.conflict(what);
+                }
+                None => declared.push(index),
+            }
+        }
+        Ok(declared)
+    }
+}

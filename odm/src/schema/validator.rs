@@ -1,0 +1,235 @@
+//! A collection's validator: the part that is ours, beside a part that is somebody else's.
+//!
+//! Ours is a `$jsonSchema` whose title begins with [`MARK`]. Where a collection has another validator, that one stays, and
+//! the collection gets `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
+
+use super::json_schema::MARK;
+use super::{plural, same_document, words};
+use crate::document::{Action, Level, Validation};
+use mongodb::bson::{Bson, Document, doc};
+
+/// What `listCollections` says of a collection.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Current {
+    /// `collection`, `view` or `timeseries`.
+    pub kind: String,
+    pub validator: Option<Document>,
+    pub level: Level,
+    pub action: Action,
+    /// The collation that its indexes inherit.
+    pub collation: Option<Document>,
+}
+
+impl Current {
+    pub fn read(listed: &Document) -> Current {
+        let none = Document::new();
+        let options = listed.get_document("options").unwrap_or(&none);
+        let document = |name| options.get_document(name).ok().filter(|d| !d.is_empty()).cloned();
+        Current {
+            kind: listed.get_str("type").unwrap_or("collection").to_owned(),
+            validator: document("validator"),
+            level: match options.get_str("validationLevel") {
+                Ok("off") => Level::Off,
+                Ok("moderate") => Level::Moderate,
+                _ => Level::Strict,
+            },
+            action: match options.get_str("validationAction") {
+                Ok("warn") => Action::Warn,
+                _ => Action::Error,
+            },
+            collation: document("collation"),
+        }
+    }
+
+    /// Whether nothing of the validation has changed since.
+    pub fn validates_like(&self, other: &Current) -> bool {
+        self.validates(other.validator.as_ref(), other.level, other.action)
+    }
+
+    pub fn validates(&self, validator: Option<&Document>, level: Level, action: Action) -> bool {
+        let same = match (&self.validator, validator) {
+            (Some(a), Some(b)) => same_document(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        same && self.level == level && self.action == action
+    }
+}
+
+/// What a collection should have.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wanted {
+    pub validator: Document,
+    pub level: Level,
+    pub action: Action,
+    /// What changes, a line each.
+    pub words: Vec<String>,
+}
+
+/// What has to change so that `current` demands `schema`; `None` where it does.
+pub(super) fn wanted(current: &Current, schema: &Document, declared: Validation) -> Option<Wanted> {
+    let mut words = Vec::new();
+    let mut validator = current.validator.clone().unwrap_or_default();
+    let foreign = is_foreign(&validator);
+    let fields = || plural(words::fields(schema), "field");
+    match ours(&mut validator) {
+        Some(old) => {
+            if !same_document(old, schema) {
+                words = words::diff(old, schema);
+                *old = schema.clone();
+            }
+        }
+        None if foreign => {
+            words.push(format!(
+                "add a validator of {} beside the existing one, which stays",
+                fields()
+            ));
+            validator = doc! { "$and": [validator, { "$jsonSchema": schema.clone() }] };
+        }
+        None => {
+            words.push(format!("set a validator of {}", fields()));
+            validator = doc! { "$jsonSchema": schema.clone() };
+        }
+    }
+    let (mut level, mut action) = (declared.level, declared.action);
+    if foreign {
+        level = level.max(current.level);
+        action = action.max(current.action);
+    }
+    if level != current.level {
+        words.push(format!(
+            "validation level {} (was {})",
+            level.as_str(),
+            current.level.as_str()
+        ));
+    }
+    if action != current.action {
+        words.push(format!(
+            "validation action {} (was {})",
+            action.as_str(),
+            current.action.as_str()
+        ));
+    }
+    if words.is_empty() {
+        None
+    } else {
+        Some(Wanted {
+            validator,
+            level,
+            action,
+            words,
+        })
+    }
+}
+
+fn is_ours(schema: &Bson) -> bool {
+    schema
+        .as_document()
+        .is_some_and(|schema| schema.get_str("title").is_ok_and(|title| title.starts_with(MARK)))
+}
+
+/// Our schema in a validator: its `$jsonSchema`, or one in its `$and`.
+fn ours(validator: &mut Document) -> Option<&mut Document> {
+    if validator.get("$jsonSchema").is_some_and(is_ours) {
+        return validator.get_document_mut("$jsonSchema").ok();
+    }
+    let parts = validator.get_array_mut("$and").ok()?;
+    parts.iter_mut().filter_map(Bson::as_document_mut).find_map(ours)
+}
+
+/// Whether a validator demands anything that is not of our making.
+fn is_foreign(validator: &Document) -> bool {
+    validator
+        .iter()
+        .any(|(name, value)| match (name.as_str(), value) {
+            ("$jsonSchema", schema) => !is_ours(schema),
+            ("$and", Bson::Array(parts)) => {
+                parts.iter().any(|part| part.as_document().is_none_or(is_foreign))
+            }
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn current(validator: Option<Document>) -> Current {
+        Current {
+            kind: "collection".into(),
+            validator,
+            level: Level::Strict,
+            action: Action::Error,
+            collation: None,
+        }
+    }
+
+    fn schema(max: i32) -> Document {
+        doc! { "title": "odm: A", "bsonType": "object", "properties": { "a": { "maxItems": max } } }
+    }
+
+    #[test]
+    fn nothing_is_set_twice() {
+        let none = wanted(&current(None), &schema(1), Validation::STRICT).unwrap();
+        assert_eq!(none.validator, doc! { "$jsonSchema": schema(1) });
+        assert_eq!(none.words, ["set a validator of 1 field"]);
+        assert_eq!(
+            wanted(&current(Some(none.validator)), &schema(1), Validation::STRICT),
+            None
+        );
+        // What the server may have made of the numbers.
+        let longs = doc! { "$jsonSchema": { "properties": { "a": { "maxItems": 1i64 } }, "bsonType": "object", "title": "odm: A" } };
+        assert_eq!(
+            wanted(&current(Some(longs)), &schema(1), Validation::STRICT),
+            None
+        );
+    }
+
+    #[test]
+    fn a_foreign_validator_stays() {
+        for theirs in [
+            doc! { "$jsonSchema": { "required": ["b"] } },
+            doc! { "b": { "$gt": 1 } },
+            doc! { "$and": [{ "b": 1 }, { "c": 2 }] },
+        ] {
+            let first = wanted(&current(Some(theirs.clone())), &schema(1), Validation::STRICT).unwrap();
+            assert_eq!(
+                first.validator,
+                doc! { "$and": [theirs.clone(), { "$jsonSchema": schema(1) }] }
+            );
+            let now = current(Some(first.validator));
+            assert_eq!(wanted(&now, &schema(1), Validation::STRICT), None);
+            let next = wanted(&now, &schema(2), Validation::STRICT).unwrap();
+            assert_eq!(
+                next.validator,
+                doc! { "$and": [theirs, { "$jsonSchema": schema(2) }] }
+            );
+            assert_eq!(next.words, ["a: at most 2 items (was 1)"]);
+        }
+    }
+
+    #[test]
+    fn an_operator_beside_our_schema_stays() {
+        let now = current(Some(doc! { "$jsonSchema": schema(1), "b": 1 }));
+        let next = wanted(&now, &schema(2), Validation::STRICT).unwrap();
+        assert_eq!(next.validator, doc! { "$jsonSchema": schema(2), "b": 1 });
+    }
+
+    #[test]
+    fn level_and_action_are_never_lowered_for_others() {
+        let lax = Validation {
+            level: Level::Moderate,
+            action: Action::Warn,
+        };
+        let theirs = wanted(&current(Some(doc! { "b": 1 })), &schema(1), lax).unwrap();
+        assert_eq!((theirs.level, theirs.action), (Level::Strict, Action::Error));
+        let alone = wanted(&current(Some(doc! { "$jsonSchema": schema(1) })), &schema(1), lax).unwrap();
+        assert_eq!((alone.level, alone.action), (Level::Moderate, Action::Warn));
+        assert_eq!(
+            alone.words,
+            [
+                "validation level moderate (was strict)",
+                "validation action warn (was error)"
+            ]
+        );
+    }
+}
