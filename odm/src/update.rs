@@ -875,9 +875,8 @@ impl<R> Changes<R> {
         }
         let mut violations = Vec::new();
         if let Some(field) = field {
-            violations.extend(
-                check::key(field, key).map(|rule| Violation::new(format!("{name}.{key}"), rule, None)),
-            );
+            violations
+                .extend(check::key(field, key).map(|rule| Violation::new(name, rule, Some(key.into()))));
         }
         let fits = violations.is_empty();
         if !fits {
