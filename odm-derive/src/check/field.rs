@@ -141,7 +141,7 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
                 label(container, field)
             ),
         );
-    } else if field.embed.present.is_some() || field.field.has_bounds() || field.serde.with.is_some() {
+    } else if field.embed.has_options() || field.field.has_bounds() || field.serde.with.is_some() {
         error(
             cx,
             span,
