@@ -13,7 +13,7 @@ use crate::shape::{
 };
 use crate::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result, Rule, Violation};
-use mongodb::bson::{Bson, RawBsonRef, RawDocument};
+use mongodb::bson::{Bson, RawArray, RawBsonRef, RawDocument};
 
 /// How many violations are collected: enough for a form, little enough for a log.
 const MOST: usize = 100;
@@ -306,14 +306,42 @@ impl Walk {
         }
     }
 
-    /// Counts a document or an array; one too deep for MongoDB is a violation, and not looked into.
-    fn descend(&mut self, at: &At<'_>) -> bool {
+    /// Looks into a document or an array; not into one that is too deep for MongoDB.
+    fn descend(&mut self, at: &At<'_>, look: impl FnOnce(&mut Walk)) {
         if self.level >= MAX_LEVELS {
-            self.broken(at, Rule::Depth(MAX_LEVELS), None);
-            return false;
+            return self.broken(at, Rule::Depth(MAX_LEVELS), None);
         }
+        let wrappers = std::mem::take(&mut self.wrappers);
         self.level += 1;
-        true
+        look(self);
+        self.level -= 1;
+        self.wrappers = wrappers;
+    }
+
+    /// Looks at each item of an array, and says how many there are.
+    fn items(
+        &mut self,
+        array: &RawArray,
+        at: &At<'_>,
+        mut look: impl FnMut(&mut Walk, usize, RawBsonRef<'_>, &At<'_>),
+    ) -> usize {
+        let mut count = 0;
+        self.descend(at, |walk| {
+            for element in array.iter_elements().map_while(|element| element.ok()) {
+                if let Ok(value) = element.value() {
+                    look(walk, count, value, &At::Item(at, count));
+                }
+                count += 1;
+            }
+        });
+        count
+    }
+
+    /// An array of exactly `len` items. One that is too deep was not counted.
+    fn exactly(&mut self, len: usize, count: usize, at: &At<'_>) {
+        if count != len && self.level < MAX_LEVELS {
+            self.broken(at, Rule::Items(len as u64), None);
+        }
     }
 
     fn value(&mut self, shape: Shape, bounds: &Bounds, nullable: bool, value: RawBsonRef<'_>, at: &At<'_>) {
@@ -359,76 +387,34 @@ impl Walk {
                 self.length(bounds, |max| len > max, |min| len < min, value, at);
             }
             (Shape::Array(items), RawBsonRef::Array(array)) => {
-                if !self.descend(at) {
-                    return;
-                }
-                let mut count = 0;
-                for (i, element) in array
-                    .iter_elements()
-                    .map_while(|element| element.ok())
-                    .enumerate()
-                {
-                    count = i as u64 + 1;
-                    if let Ok(value) = element.value() {
-                        self.value(items(), bounds, false, value, &At::Item(at, i));
-                    }
-                }
-                self.level -= 1;
-                self.count(bounds, count, at);
+                let item = |walk: &mut Walk, _: usize, value: RawBsonRef<'_>, at: &At<'_>| {
+                    walk.value(items(), bounds, false, value, at);
+                };
+                let count = self.items(array, at, item);
+                self.count(bounds, count as u64, at);
             }
             (Shape::Fixed { items, len }, RawBsonRef::Array(array)) => {
-                if !self.descend(at) {
-                    return;
-                }
-                let mut count = 0;
-                for (i, element) in array
-                    .iter_elements()
-                    .map_while(|element| element.ok())
-                    .enumerate()
-                {
-                    count = i + 1;
-                    if let Ok(value) = element.value() {
-                        self.value(items(), bounds, false, value, &At::Item(at, i));
-                    }
-                }
-                self.level -= 1;
-                if count != len {
-                    self.broken(at, Rule::Items(len as u64), None);
-                }
+                let item = |walk: &mut Walk, _: usize, value: RawBsonRef<'_>, at: &At<'_>| {
+                    walk.value(items(), bounds, false, value, at);
+                };
+                let count = self.items(array, at, item);
+                self.exactly(len, count, at);
             }
             (Shape::Tuple(items), RawBsonRef::Array(array)) => {
-                if !self.descend(at) {
-                    return;
-                }
-                let mut count = 0;
-                for (i, element) in array
-                    .iter_elements()
-                    .map_while(|element| element.ok())
-                    .enumerate()
-                {
-                    count = i + 1;
-                    if let (Ok(value), Some(item)) = (element.value(), items.get(i)) {
-                        self.value(item(), bounds, false, value, &At::Item(at, i));
+                let count = self.items(array, at, |walk, i, value, at| {
+                    if let Some(item) = items.get(i) {
+                        walk.value(item(), bounds, false, value, at);
                     }
-                }
-                self.level -= 1;
-                if count != items.len() {
-                    self.broken(at, Rule::Items(items.len() as u64), None);
-                }
+                });
+                self.exactly(items.len(), count, at);
             }
             (Shape::Map(values), RawBsonRef::Document(doc)) => {
-                if self.descend(at) {
-                    self.entries(values, bounds, doc, |_| true, at);
-                    self.level -= 1;
-                }
+                self.descend(at, |walk| walk.entries(values, bounds, doc, |_| true, at));
             }
             (Shape::Struct(shape), RawBsonRef::Document(doc)) => {
                 let ty = (shape.name, shape.fields.len());
                 if self.enter(ty, at) {
-                    if self.descend(at) {
-                        self.fields(shape, doc, Owned::All, at);
-                        self.level -= 1;
-                    }
+                    self.descend(at, |walk| walk.fields(shape, doc, Owned::All, at));
                     self.leave(ty);
                 }
             }
@@ -629,13 +615,15 @@ impl Walk {
     fn variant(&mut self, shape: &'static EnumShape, nullable: bool, value: RawBsonRef<'_>, at: &At<'_>) {
         let declared = Shape::Enum(shape);
         match (shape.tagging, value) {
-            (Tagging::Untagged, _) => self.untagged(shape, value, at),
+            (Tagging::Untagged, _) if self.wrappers < MAX_WRAPPERS => {
+                self.wrappers += 1;
+                self.untagged(shape, value, at);
+                self.wrappers -= 1;
+            }
+            (Tagging::Untagged, _) => {}
             (Tagging::External, RawBsonRef::String(_)) => {}
             (_, RawBsonRef::Document(doc)) => {
-                if self.descend(at) {
-                    self.in_place(shape, doc, at);
-                    self.level -= 1;
-                }
+                self.descend(at, |walk| walk.in_place(shape, doc, at));
             }
             _ => self.wrong_type(declared, nullable, value, at),
         }
@@ -697,31 +685,16 @@ impl Walk {
             (Body::Unit, _) => {}
             (Body::Newtype(field), _) => self.bounded(field.shape, &field.bounds, false, value, at),
             (Body::Tuple(fields), RawBsonRef::Array(array)) => {
-                if !self.descend(at) {
-                    return;
-                }
-                let mut count = 0;
-                for (i, element) in array
-                    .iter_elements()
-                    .map_while(|element| element.ok())
-                    .enumerate()
-                {
-                    count = i + 1;
-                    if let (Ok(value), Some(field)) = (element.value(), fields.get(i)) {
-                        self.bounded(field.shape, &field.bounds, false, value, &At::Item(at, i));
+                let count = self.items(array, at, |walk, i, value, at| {
+                    if let Some(field) = fields.get(i) {
+                        walk.bounded(field.shape, &field.bounds, false, value, at);
                     }
-                }
-                self.level -= 1;
-                if count != fields.len() {
-                    self.broken(at, Rule::Items(fields.len() as u64), None);
-                }
+                });
+                self.exactly(fields.len(), count, at);
             }
             (Body::Tuple(_), _) => self.broken(at, Rule::Type(vec!["array".to_owned()]), Some(value)),
             (Body::Struct(shape), RawBsonRef::Document(doc)) => {
-                if self.descend(at) {
-                    self.fields(shape, doc, Owned::All, at);
-                    self.level -= 1;
-                }
+                self.descend(at, |walk| walk.fields(shape, doc, Owned::All, at));
             }
             (Body::Struct(_), _) => self.broken(at, Rule::Type(vec!["object".to_owned()]), Some(value)),
         }
@@ -756,21 +729,9 @@ impl Walk {
     /// A value of any shape: only its nesting is counted.
     fn opaque(&mut self, value: RawBsonRef<'_>, at: &At<'_>) {
         match value {
-            RawBsonRef::Document(doc) if self.descend(at) => {
-                self.elements(doc, at);
-                self.level -= 1;
-            }
-            RawBsonRef::Array(array) if self.descend(at) => {
-                for (i, element) in array
-                    .iter_elements()
-                    .map_while(|element| element.ok())
-                    .enumerate()
-                {
-                    if let Ok(value @ (RawBsonRef::Document(_) | RawBsonRef::Array(_))) = element.value() {
-                        self.opaque(value, &At::Item(at, i));
-                    }
-                }
-                self.level -= 1;
+            RawBsonRef::Document(doc) => self.descend(at, |walk| walk.elements(doc, at)),
+            RawBsonRef::Array(array) => {
+                self.items(array, at, |walk, _, value, at| walk.opaque(value, at));
             }
             _ => {}
         }
