@@ -1,7 +1,8 @@
+use super::shapes::get;
 use super::*;
 use crate::document::Validation;
-use crate::shape::Managed;
-use mongodb::bson::{DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
+use crate::shape::{Body, EnumShape, Managed, Number, ShapeFn, StructShape, Tagging, VariantMeta};
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
 
 const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta {
     FieldMeta {
