@@ -20,7 +20,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The changes that were made. What another process had already made is not among them.
+    /// The changes that were made. What another process had already made is not among them, except for a collection
+    /// that a newer server lets two processes create alike.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -151,17 +152,18 @@ impl Odm {
                 collections.push(change.collection());
             }
         }
-        let work = collections
-            .into_iter()
-            .map(|collection| self.carry_out_in(plan, collection));
+        // A loop, since a closure that borrows would make the future one that no task can run.
+        let mut work = Vec::new();
+        for collection in collections {
+            work.push(self.carry_out_in(plan, collection));
+        }
         let done: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
         let mut failed = None;
         for (made, outcome) in done {
             applied.changes.extend(made);
             // What can be repeated is worth less to know than what can't.
-            match (outcome, &failed) {
-                (Err(failure), None | Some(Failure::Stale { .. })) => failed = Some(failure),
-                _ => {}
+            if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
+                failed = Some(failure);
             }
         }
         failed.map_or(Ok(()), Err)

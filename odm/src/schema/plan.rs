@@ -231,13 +231,11 @@ impl Odm {
     pub async fn plan(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;
-        let mut declared = Vec::new();
+        // A loop, since a closure that borrows would make the future one that no task can run.
+        let mut looks = Vec::new();
         for model in self.models() {
-            declared.push((model.meta, existing.remove(model.meta.collection)));
+            looks.push(self.look(db, model.meta, existing.remove(model.meta.collection)));
         }
-        let looks = declared
-            .into_iter()
-            .map(|(meta, current)| self.look(db, meta, current));
         let looked: Vec<Look> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
         let mut plan = Plan {
             changes: Vec::new(),
