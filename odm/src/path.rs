@@ -4,7 +4,7 @@
 //! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name is
 //! joined by the compiler.
 
-use crate::shape::FieldMeta;
+use crate::shape::{EnumShape, FieldMeta};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -12,6 +12,12 @@ use std::ops::Deref;
 pub trait Fielded: 'static {
     /// The fields in order; a position in it is a field's number in [`At`].
     const FIELDS: &'static [FieldMeta];
+}
+
+/// An enum whose variants are known.
+pub trait Varied: 'static {
+    /// The variants and how they are told apart.
+    const SHAPE: &'static EnumShape;
 }
 
 /// How a path gets to its field.
@@ -155,6 +161,33 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
     }
 }
 
+/// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
+pub struct ReadOnly<C = Plain>(PhantomData<C>);
+
+impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        C::serialize(value, serializer)
+    }
+}
+
+/// A field that the application may write.
+#[diagnostic::on_unimplemented(
+    message = "this field is written by the library alone: an update can't change it",
+    note = "`_id` never changes; a version, a time stamp or a copy is kept by the library"
+)]
+pub trait Writable {}
+impl Writable for Plain {}
+
+/// One value, not the values of an array's items.
+#[diagnostic::on_unimplemented(
+    message = "this path leads through the items of an array, so it does not say which of them to change",
+    note = "all of them: `.each(|p| p.items, |item| item.set(|i| i.field, value))`",
+    note = "some of them: `.elem(|p| p.items, |i| i.field.eq(old), |item| item.set(|i| i.field, value))`"
+)]
+pub trait Single: Step {}
+impl Single for Root {}
+impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+
 /// A type with fields of its own, whose paths continue a path.
 pub trait Nested: 'static {
     /// The struct of paths.
@@ -164,6 +197,13 @@ pub trait Nested: 'static {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
     type Target = T::Fields<R, P>;
     fn deref(&self) -> &Self::Target {
         T::fields::<R, P>()

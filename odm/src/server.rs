@@ -1,7 +1,8 @@
 //! What the deployment is, and which commands it has.
 
 use crate::Result;
-use mongodb::{Database, bson::doc};
+use mongodb::Database;
+use mongodb::bson::{Document, doc};
 
 /// The kind of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,10 @@ impl Server {
             Ok(reply) => reply,
             Err(_) => admin.run_command(doc! { "isMaster": 1 }).await?,
         };
+        Ok(Server::of(&reply))
+    }
+
+    fn of(reply: &Document) -> Server {
         let topology = if reply.get_str("msg").is_ok_and(|msg| msg == "isdbgrid") {
             Topology::Sharded
         } else if reply.contains_key("setName") {
@@ -46,14 +51,14 @@ impl Server {
             Some(mongodb::bson::Bson::Double(n)) => *n as i64,
             _ => default,
         };
-        Ok(Server {
+        Server {
             topology,
             max_wire_version: number("maxWireVersion", 0) as i32,
             // The defaults are those of the documentation of `hello`.
             max_message_bytes: number("maxMessageSizeBytes", 48_000_000).max(1) as u64,
             max_write_batch: number("maxWriteBatchSize", 100_000).max(1) as usize,
             sessions: reply.contains_key("logicalSessionTimeoutMinutes"),
-        })
+        }
     }
 
     /// The kind of the deployment.
@@ -95,5 +100,50 @@ impl std::fmt::Display for Server {
             Topology::Sharded => "a sharded cluster",
         };
         write!(f, "{topology} of wire version {}", self.max_wire_version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_is_known_by_its_reply() {
+        let set =
+            Server::of(&doc! { "setName": "odm", "maxWireVersion": 12, "logicalSessionTimeoutMinutes": 30 });
+        assert_eq!(
+            (set.topology(), set.has_transactions(), set.has_bulk_write()),
+            (Topology::ReplicaSet, true, false)
+        );
+        let sharded =
+            Server::of(&doc! { "msg": "isdbgrid", "maxWireVersion": 25, "logicalSessionTimeoutMinutes": 30 });
+        assert_eq!(
+            (
+                sharded.topology(),
+                sharded.has_transactions(),
+                sharded.has_bulk_write()
+            ),
+            (Topology::Sharded, true, true)
+        );
+        let alone = Server::of(&doc! { "maxWireVersion": 9, "logicalSessionTimeoutMinutes": 30 });
+        assert_eq!(
+            (alone.topology(), alone.has_transactions()),
+            (Topology::Standalone, false)
+        );
+        assert_eq!(alone.to_string(), "a standalone server of wire version 9");
+    }
+
+    #[test]
+    fn an_odd_reply_is_the_least_that_a_server_can_be() {
+        let odd =
+            Server::of(&doc! { "maxWireVersion": "x", "maxWriteBatchSize": -1, "maxMessageSizeBytes": 1.5 });
+        assert_eq!(
+            (
+                odd.max_wire_version(),
+                odd.max_write_batch(),
+                odd.max_message_bytes()
+            ),
+            (0, 1, 1)
+        );
     }
 }

@@ -4,6 +4,9 @@
 //! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
+use crate::size;
+use crate::value::{Array, Value};
+
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
 pub type ShapeFn = fn() -> Shape;
 
@@ -163,6 +166,85 @@ pub struct FieldMeta {
     pub managed: Managed,
     /// The worst-case size of its value in bytes, without type byte and name; `None` where a part of it has no bound.
     pub size: Option<u64>,
+}
+
+impl FieldMeta {
+    const fn with(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        shape: ShapeFn,
+        bounds: Bounds,
+        size: Option<u64>,
+    ) -> FieldMeta {
+        FieldMeta {
+            rust,
+            name,
+            aliases: &[],
+            ty,
+            shape,
+            bounds,
+            required: true,
+            flatten: false,
+            managed: Managed::No,
+            size,
+        }
+    }
+
+    /// A field of a type that has a bound of its own, or needs a length at most.
+    pub const fn value<T: Value>(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        bounds: Bounds,
+    ) -> FieldMeta {
+        FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
+    }
+
+    /// An array, set or map with a declared number of items.
+    pub const fn items<T: Array>(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        bounds: Bounds,
+    ) -> FieldMeta {
+        let item = <T::Item as Value>::SIZE.with(bounds.max_len);
+        let size = match bounds.max_items {
+            Some(max) if T::MAP => size::map(item, max, bounds.key_len),
+            Some(max) => size::array(item, max),
+            None => None,
+        };
+        FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+    }
+
+    /// A field whose type contains the struct again: its size is not asked for, which would go round in a circle.
+    pub const fn recursive<T: Value>(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        bounds: Bounds,
+    ) -> FieldMeta {
+        FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+    }
+
+    /// An array of such values.
+    pub const fn recursive_items<T: Array>(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        bounds: Bounds,
+    ) -> FieldMeta {
+        FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+    }
+
+    /// A field that nothing looks into.
+    pub const fn opaque(rust: &'static str, name: &'static str, ty: &'static str) -> FieldMeta {
+        let bounds = Bounds {
+            opaque: true,
+            ..Bounds::NONE
+        };
+        FieldMeta::with(rust, name, ty, || Shape::Any, bounds, None)
+    }
 }
 
 /// A struct's fields, and whether serde refuses others.

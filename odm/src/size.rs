@@ -4,7 +4,7 @@
 //! a final zero, and the value; a string is a length (4), its bytes and a zero (1); a document or array is a length (4),
 //! its elements and a zero (1).
 
-use crate::shape::FieldMeta;
+use crate::shape::{Body, EnumShape, FieldMeta, Tagging};
 
 /// MongoDB's limit for one document in bytes: 16 MiB, `maxBsonObjectSize` in the server's `hello`.
 pub const MAX_DOCUMENT_SIZE: u64 = 16 * 1024 * 1024;
@@ -137,6 +137,66 @@ pub const fn document(fields: &[FieldMeta]) -> Option<u64> {
     Some(total)
 }
 
+/// The size of a tuple of these fields: an array with their positions as names.
+pub const fn tuple(fields: &[FieldMeta]) -> Option<u64> {
+    let mut total: u64 = 5;
+    let mut i = 0;
+    while i < fields.len() {
+        let Some(size) = fields[i].size else { return None };
+        total = total.saturating_add(size.saturating_add(2).saturating_add(decimal(i as u64)));
+        i += 1;
+    }
+    Some(total)
+}
+
+/// How many digits a number has.
+const fn decimal(mut n: u64) -> u64 {
+    let mut digits = 1;
+    while n >= 10 {
+        n /= 10;
+        digits += 1;
+    }
+    digits
+}
+
+/// The size of the largest variant of an enum.
+pub const fn variants(shape: &EnumShape) -> Option<u64> {
+    let mut largest: u64 = 0;
+    let mut i = 0;
+    while i < shape.variants.len() {
+        let variant = &shape.variants[i];
+        let name = variant.name.len() as u64;
+        let unit = matches!(variant.body, Body::Unit);
+        let content = match &variant.body {
+            Body::Unit => Some(0),
+            Body::Newtype(field) => field.size,
+            Body::Tuple(fields) => tuple(fields),
+            Body::Struct(shape) => document(shape.fields),
+        };
+        let Some(content) = content else { return None };
+        let size = match shape.tagging {
+            // The name alone, as a string.
+            Tagging::External if unit => name.saturating_add(5),
+            Tagging::External => content.saturating_add(name).saturating_add(7),
+            Tagging::Untagged => content,
+            // The tag's element beside the content's own elements.
+            Tagging::Internal(tag) => {
+                let element = 2 + tag.len() as u64 + 5 + name;
+                element.saturating_add(if unit { 5 } else { content })
+            }
+            Tagging::Adjacent(tag, _) if unit => 5 + 2 + tag.len() as u64 + 5 + name,
+            Tagging::Adjacent(tag, key) => {
+                (5 + 2 + tag.len() as u64 + 5 + name + 2 + key.len() as u64).saturating_add(content)
+            }
+        };
+        if size > largest {
+            largest = size;
+        }
+        i += 1;
+    }
+    Some(largest)
+}
+
 /// A sentence made at compile time: a constant panic takes one string only.
 pub struct Message {
     bytes: [u8; 1024],
@@ -192,6 +252,20 @@ impl Message {
             if power == 0 {
                 break;
             }
+        }
+        self
+    }
+
+    /// With a number at the end as Rust reads it.
+    pub const fn plain_number(mut self, n: u64) -> Message {
+        let mut power: u64 = 1;
+        while n / power >= 10 {
+            power *= 10;
+        }
+        while power > 0 && self.len < self.bytes.len() {
+            self.bytes[self.len] = b'0' + (n / power % 10) as u8;
+            self.len += 1;
+            power /= 10;
         }
         self
     }

@@ -219,7 +219,7 @@ macro_rules! tuples {
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D E F G H));
 
 macro_rules! arrays {
-    ($($ty:ty, [$($p:tt)*], $item:ty, $map:literal, $shape:expr;)*) => {$(
+    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $shape:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($p)*> Array for $ty {
             type Item = $item;
@@ -239,8 +239,9 @@ arrays! {
     BTreeSet<T>, [T: Value], T, false, Shape::Array(T::shape);
     HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, Shape::Map(V::shape);
     BTreeMap<K, V>, [K: MapKey, V: Value], V, true, Shape::Map(V::shape);
-    Option<A>, [A: Array], A::Item, false, Shape::Optional(A::shape);
-    Box<A>, [A: Array], A::Item, false, A::shape();
+    Option<A>, [A: Array], A::Item, A::MAP, Shape::Optional(A::shape);
+    Box<A>, [A: Array], A::Item, A::MAP, A::shape();
+    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::shape();
 }
 
 #[diagnostic::do_not_recommend]

@@ -1,1 +1,116 @@
+//! What the tests share: a database of its own for each, dropped at its end, and a record of the commands that were sent.
 
+use futures::FutureExt;
+use mongodb::event::EventHandler;
+use mongodb::event::command::CommandEvent;
+use mongodb::options::ClientOptions;
+use mongodb::{Client, Database};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// The server that the tests run on.
+///
+/// # Panics
+/// Where none is named: the one sentence that says what to run.
+pub fn uri() -> String {
+    match std::env::var("MONGODB_URI") {
+        Ok(uri) if !uri.is_empty() => uri,
+        _ => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
+    }
+}
+
+/// The names of the commands that a client sent, in their order; its own housekeeping left out.
+#[derive(Clone, Default)]
+pub struct Commands(Arc<Mutex<Vec<String>>>);
+
+impl Commands {
+    /// Forgets what was sent so far.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).clear();
+    }
+
+    /// What was sent since the last `clear` or `take`.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    fn handler(&self) -> EventHandler<CommandEvent> {
+        let names = self.0.clone();
+        EventHandler::callback(move |event| {
+            if let CommandEvent::Started(started) = event
+                && !matches!(
+                    started.command_name.as_str(),
+                    "endSessions" | "hello" | "isMaster" | "ping" | "killCursors"
+                )
+            {
+                names
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .push(started.command_name);
+            }
+        })
+    }
+}
+
+/// A database for one test.
+pub struct TestDb {
+    /// The database; it is dropped when the test ends.
+    pub db: Database,
+    /// What its client sent.
+    pub commands: Commands,
+}
+
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A name that no other test uses, now or in another process.
+pub fn unique_name() -> String {
+    let n = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!(
+        "odm_test_{}_{}_{n}",
+        std::process::id(),
+        mongodb::bson::oid::ObjectId::new().to_hex()
+    )
+}
+
+/// A client whose commands are recorded.
+pub async fn client() -> (Client, Commands) {
+    let commands = Commands::default();
+    let mut options = ClientOptions::parse(uri())
+        .await
+        .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+    options.command_event_handler = Some(commands.handler());
+    options
+        .server_selection_timeout
+        .get_or_insert(std::time::Duration::from_secs(20));
+    let client = Client::with_options(options).unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+    (client, commands)
+}
+
+/// Runs a test on a database of its own, which is dropped whatever becomes of the test.
+pub fn with_db<F, Fut>(test: F)
+where
+    F: FnOnce(TestDb) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap_or_else(|e| panic!("no runtime: {e}"));
+    runtime.block_on(async {
+        let (client, commands) = client().await;
+        let db = client.database(&unique_name());
+        let test = AssertUnwindSafe(test(TestDb {
+            db: db.clone(),
+            commands,
+        }))
+        .catch_unwind()
+        .await;
+        let dropped = db.drop().await;
+        if let Err(panic) = test {
+            std::panic::resume_unwind(panic);
+        }
+        dropped.unwrap_or_else(|e| panic!("the test's database could not be dropped: {e}"));
+    });
+}

@@ -6,7 +6,7 @@ use super::validator::{self, Current};
 use super::{json_schema, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::{Odm, Result};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
 use std::collections::HashMap;
@@ -231,11 +231,14 @@ impl Odm {
     pub async fn plan(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;
-        // A loop, since a closure that borrows would make the future one that no task can run.
-        let mut looks = Vec::new();
+        let mut declared = Vec::new();
         for model in self.models() {
-            looks.push(self.look(db, model.meta, existing.remove(model.meta.collection)));
+            declared.push((model.meta, existing.remove(model.meta.collection)));
         }
+        let looks: Vec<_> = declared
+            .into_iter()
+            .map(|(meta, current)| self.look(db, meta, current).boxed())
+            .collect();
         let looked: Vec<Look> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
         let mut plan = Plan {
             changes: Vec::new(),

@@ -1,0 +1,213 @@
+//! What the user wrote: the type with its attributes, before any rule is applied across them.
+
+use crate::attr;
+use crate::attr::index::Index;
+use crate::case::Case;
+use crate::ctxt::Ctxt;
+use crate::ty;
+use syn::ext::IdentExt;
+use syn::{Attribute, DeriveInput, Fields, Generics, Ident, Type, Visibility};
+
+/// A struct or an enum.
+pub struct Container<'a> {
+    pub ident: &'a Ident,
+    pub vis: &'a Visibility,
+    pub generics: &'a Generics,
+    pub attrs: &'a [Attribute],
+    pub serde: attr::serde::Container,
+    pub data: Data<'a>,
+}
+
+pub enum Data<'a> {
+    Struct(Style, Vec<Field<'a>>),
+    Enum(Vec<Variant<'a>>),
+    Union,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Named,
+    Newtype,
+    Tuple,
+    Unit,
+}
+
+pub struct Variant<'a> {
+    pub ident: &'a Ident,
+    pub name: String,
+    pub serde: attr::serde::Variant,
+    pub style: Style,
+    pub fields: Vec<Field<'a>>,
+}
+
+pub struct Field<'a> {
+    /// The name in Rust, without `r#`; the position in a tuple.
+    pub rust: String,
+    /// The name in BSON.
+    pub name: String,
+    pub vis: &'a Visibility,
+    pub ty: &'a Type,
+    pub original: &'a syn::Field,
+    pub serde: attr::serde::Field,
+    pub field: attr::field::Field,
+    pub embed: attr::embed::Embed,
+    pub indexes: Vec<Index>,
+}
+
+impl<'a> Container<'a> {
+    pub fn read(cx: &Ctxt, input: &'a DeriveInput) -> Container<'a> {
+        let serde = attr::serde::Container::parse(cx, &input.attrs);
+        let case = serde.rename_all.unwrap_or_default();
+        let data = match &input.data {
+            syn::Data::Struct(data) => {
+                let (style, fields) = read_fields(cx, &data.fields, case);
+                Data::Struct(style, fields)
+            }
+            syn::Data::Enum(data) => Data::Enum(
+                data.variants
+                    .iter()
+                    .map(|variant| Variant::read(cx, variant, &serde))
+                    .collect(),
+            ),
+            syn::Data::Union(_) => Data::Union,
+        };
+        Container {
+            ident: &input.ident,
+            vis: &input.vis,
+            generics: &input.generics,
+            attrs: &input.attrs,
+            serde,
+            data,
+        }
+    }
+
+    /// The name without `r#`, for names that are made of it.
+    pub fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    /// All fields, of all variants.
+    pub fn all_fields(&self) -> Vec<&Field<'a>> {
+        match &self.data {
+            Data::Struct(_, fields) => fields.iter().collect(),
+            Data::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+            Data::Union => Vec::new(),
+        }
+    }
+
+    /// The fields of a struct.
+    pub fn fields(&self) -> &[Field<'a>] {
+        match &self.data {
+            Data::Struct(_, fields) => fields,
+            _ => &[],
+        }
+    }
+}
+
+impl<'a> Variant<'a> {
+    fn read(cx: &Ctxt, variant: &'a syn::Variant, container: &attr::serde::Container) -> Variant<'a> {
+        let serde = attr::serde::Variant::parse(cx, &variant.attrs);
+        let case = serde
+            .rename_all
+            .or(container.rename_all_fields)
+            .unwrap_or_default();
+        let (style, fields) = read_fields(cx, &variant.fields, case);
+        let default = container
+            .rename_all
+            .unwrap_or_default()
+            .of_variant(&variant.ident.unraw().to_string());
+        Variant {
+            ident: &variant.ident,
+            name: stored_name(cx, serde.rename.as_ref(), default),
+            serde,
+            style,
+            fields,
+        }
+    }
+}
+
+fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Case) -> (Style, Vec<Field<'a>>) {
+    let style = match fields {
+        Fields::Named(_) => Style::Named,
+        Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Style::Newtype,
+        Fields::Unnamed(_) => Style::Tuple,
+        Fields::Unit => Style::Unit,
+    };
+    let fields = fields
+        .iter()
+        .enumerate()
+        .map(|(i, field)| Field::read(cx, i, field, case))
+        .collect();
+    (style, fields)
+}
+
+impl<'a> Field<'a> {
+    fn read(cx: &Ctxt, position: usize, original: &'a syn::Field, case: Case) -> Field<'a> {
+        let rust = match &original.ident {
+            Some(ident) => ident.unraw().to_string(),
+            None => position.to_string(),
+        };
+        let serde = attr::serde::Field::parse(cx, &original.attrs);
+        let name = stored_name(cx, serde.rename.as_ref(), case.of_field(&rust));
+        Field {
+            rust,
+            name,
+            vis: &original.vis,
+            ty: &original.ty,
+            original,
+            serde,
+            field: attr::field::Field::parse(cx, &original.attrs),
+            embed: attr::embed::Embed::parse(cx, &original.attrs),
+            indexes: Index::of_field(cx, original.ident.as_ref(), &original.attrs),
+        }
+    }
+
+    /// Not in the database at all.
+    pub fn skipped(&self) -> bool {
+        self.serde.skip.is_some()
+    }
+
+    /// The type whose shape the stored value has.
+    pub fn stored(&self) -> &Type {
+        self.field.stored.as_ref().unwrap_or(self.ty)
+    }
+
+    /// Whether its stored type is declared as an array.
+    pub fn is_array(&self) -> bool {
+        self.embed.max.is_some()
+    }
+
+    /// A document without the field can't be read.
+    pub fn required(&self, container: &attr::serde::Container) -> bool {
+        let by_option = ty::is_option(self.ty) && !self.serde.deserialize_with;
+        let left_out = self.serde.skip_serializing_if.is_some();
+        !(by_option || left_out || self.serde.default.is_some() || container.default.is_some())
+    }
+
+    pub fn ident(&self) -> Option<&'a Ident> {
+        self.original.ident.as_ref()
+    }
+
+    /// "`name: Type`", as messages name a field.
+    pub fn label(&self) -> String {
+        format!("{}: {}", self.rust, ty::text(self.ty))
+    }
+}
+
+/// The name that serde stores: the given one, or the default for both directions.
+fn stored_name(cx: &Ctxt, rename: Option<&attr::serde::Sides<syn::LitStr>>, default: String) -> String {
+    let Some(sides) = rename else { return default };
+    let name = |side: &Option<syn::LitStr>| side.as_ref().map_or_else(|| default.clone(), syn::LitStr::value);
+    let (written, read) = (name(&sides.serialize), name(&sides.deserialize));
+    if written != read {
+        cx.push(syn::Error::new(
+            sides.span,
+            format!(
+                "It is written as `{written}` and read as `{read}`, so reads would not find what writes stored. Write one name \
+                 for both: `#[serde(rename = \"{written}\")]`, and `#[serde(alias = \"{read}\")]` for documents that have the \
+                 other one"
+            ),
+        ));
+    }
+    written
+}

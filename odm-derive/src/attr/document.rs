@@ -1,0 +1,147 @@
+//! `#[document(…)]` on a struct.
+
+use super::index::Index;
+use super::{At, krate, once, read, string, unknown, word};
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
+
+#[derive(Default)]
+pub struct Document {
+    pub krate: Option<Path>,
+    pub collection: Option<LitStr>,
+    pub validation: Option<Validation>,
+    pub timestamps: Option<Timestamps>,
+    pub version: Option<At<Option<Ident>>>,
+    pub indexes: Vec<Index>,
+    /// Derives of the `New…` struct.
+    pub new_derives: Vec<Path>,
+}
+
+#[derive(Clone, Default)]
+pub struct Validation {
+    pub level: Option<Ident>,
+    pub action: Option<Ident>,
+}
+
+/// `timestamps` means the fields `created_at` and `updated_at`, as far as they are there.
+#[derive(Clone)]
+pub struct Timestamps {
+    pub span: Span,
+    /// Names were given.
+    pub named: bool,
+    pub created: Option<Ident>,
+    pub updated: Option<Ident>,
+}
+
+impl Document {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Document {
+        let mut document = Document::default();
+        read(cx, attrs, "document", |meta| match word(&meta.path).as_str() {
+            "collection" => once(&mut document.collection, string(meta, "people")?, meta),
+            "crate" => once(&mut document.krate, krate(meta)?, meta),
+            "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
+            "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
+            "version" => once(&mut document.version, version(meta)?, meta),
+            "index" => {
+                document.indexes.push(Index::of_document(meta)?);
+                Ok(())
+            }
+            "new" => meta.parse_nested_meta(|meta| {
+                if !meta.path.is_ident("derive") {
+                    return Err(
+                        meta.error("the struct of new documents takes derives: `new(derive(Clone, Debug))`")
+                    );
+                }
+                meta.parse_nested_meta(|meta| {
+                    document.new_derives.push(meta.path.clone());
+                    Ok(())
+                })
+            }),
+            _ => Err(unknown(
+                meta,
+                "document",
+                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `validation(level = …, action = …)`, \
+                 `new(derive(…))` and `crate = \"…\"`",
+            )),
+        });
+        document
+    }
+}
+
+impl Validation {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Validation> {
+        let mut validation = Validation::default();
+        meta.parse_nested_meta(|meta| {
+            let (slot, known): (_, &[&str]) = if meta.path.is_ident("level") {
+                (&mut validation.level, &["off", "moderate", "strict"])
+            } else if meta.path.is_ident("action") {
+                (&mut validation.action, &["warn", "error"])
+            } else {
+                return Err(unknown(
+                    &meta,
+                    "document(validation",
+                    "`level = off | moderate | strict` and `action = warn | error`",
+                ));
+            };
+            let advice = format!(
+                "`{}` is one of `{}`, without quotes",
+                word(&meta.path),
+                known.join("`, `")
+            );
+            let value = meta.value()?;
+            let span = value.span();
+            let given: Ident = value.parse().map_err(|_| syn::Error::new(span, &advice))?;
+            if !known.iter().any(|known| given == known) {
+                return Err(syn::Error::new(given.span(), advice));
+            }
+            once(slot, given, &meta)
+        })?;
+        Ok(validation)
+    }
+}
+
+impl Timestamps {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Timestamps> {
+        let mut timestamps = Timestamps {
+            span: meta.path.span(),
+            named: false,
+            created: None,
+            updated: None,
+        };
+        if meta.input.peek(token::Paren) {
+            timestamps.named = true;
+            meta.parse_nested_meta(|meta| {
+                let slot = if meta.path.is_ident("created") {
+                    &mut timestamps.created
+                } else if meta.path.is_ident("updated") {
+                    &mut timestamps.updated
+                } else {
+                    return Err(unknown(
+                        &meta,
+                        "document(timestamps",
+                        "`created = field` and `updated = field`",
+                    ));
+                };
+                let field = meta.value()?.parse()?;
+                once(slot, field, &meta)
+            })?;
+        }
+        Ok(timestamps)
+    }
+}
+
+fn version(meta: &ParseNestedMeta) -> syn::Result<At<Option<Ident>>> {
+    let span = meta.path.span();
+    if !meta.input.peek(token::Paren) {
+        if meta.input.peek(Token![=]) {
+            return Err(meta.error("the field of the version is named in parentheses: `version(revision)`"));
+        }
+        return Ok(At::new(None, span));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    Ok(At::new(Some(content.parse()?), span))
+}

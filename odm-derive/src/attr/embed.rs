@@ -1,0 +1,78 @@
+//! `#[embed]` on a field, and on a type that derives `Embed`.
+
+use super::{At, flag, krate, number, once, read, string, unknown};
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::{Attribute, LitStr, Path, spanned::Spanned};
+
+/// On a field: what is embedded, and how much of it.
+#[derive(Clone, Debug, Default)]
+pub struct Embed {
+    /// `#[embed]` or `#[embed(…)]` is there.
+    pub present: Option<Span>,
+    pub max: Option<At<u64>>,
+    pub large: Option<LitStr>,
+    pub key_len: Option<At<u64>>,
+    pub depth: Option<At<u64>>,
+}
+
+impl Embed {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Embed {
+        let mut embed = Embed {
+            present: super::find(attrs, "embed").map(|attr| attr.span()),
+            ..Embed::default()
+        };
+        read(cx, attrs, "embed", |meta| {
+            if meta.path.is_ident("max") {
+                once(&mut embed.max, number(meta)?, meta)
+            } else if meta.path.is_ident("large") {
+                once(
+                    &mut embed.large,
+                    string(meta, "read as a whole with every page")?,
+                    meta,
+                )
+            } else if meta.path.is_ident("key_len") {
+                once(&mut embed.key_len, number(meta)?, meta)
+            } else if meta.path.is_ident("depth") {
+                once(&mut embed.depth, number(meta)?, meta)
+            } else {
+                Err(unknown(
+                    meta,
+                    "embed",
+                    "`max = N` (items), `key_len = N` (of a map's keys), `depth = N` (of a type inside itself) and \
+                     `large = \"reason\"`; the length of a string and the range of a number are declared with \
+                     `#[field(max_len = N)]` and `#[field(min = N, max = N)]`",
+                ))
+            }
+        });
+        embed
+    }
+}
+
+/// On a type that derives `Embed`.
+#[derive(Debug, Default)]
+pub struct Container {
+    pub krate: Option<Path>,
+    pub id: bool,
+}
+
+impl Container {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
+        let mut container = Container::default();
+        read(cx, attrs, "embed", |meta| {
+            if meta.path.is_ident("crate") {
+                once(&mut container.krate, krate(meta)?, meta)
+            } else if meta.path.is_ident("id") {
+                flag(&mut container.id, meta)
+            } else {
+                Err(unknown(
+                    meta,
+                    "embed",
+                    "`id` (the type may stand in `_id`) and `crate = \"path\"` for a whole type; a bound such as `max = N` \
+                     is declared on the field with the array",
+                ))
+            }
+        });
+        container
+    }
+}

@@ -1,0 +1,54 @@
+//! `#[field(…)]`: the bounds of a value.
+
+use super::{At, Number, flag, number, once, read, signed, unknown};
+use crate::ctxt::Ctxt;
+use syn::{Attribute, Type};
+
+#[derive(Clone, Debug, Default)]
+pub struct Field {
+    pub max_len: Option<At<u64>>,
+    pub min_len: Option<At<u64>>,
+    pub min: Option<At<Number>>,
+    pub max: Option<At<Number>>,
+    pub opaque: bool,
+    /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
+    pub stored: Option<Type>,
+}
+
+impl Field {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
+        let mut field = Field::default();
+        read(cx, attrs, "field", |meta| {
+            if meta.path.is_ident("max_len") {
+                once(&mut field.max_len, number(meta)?, meta)
+            } else if meta.path.is_ident("min_len") {
+                once(&mut field.min_len, number(meta)?, meta)
+            } else if meta.path.is_ident("min") {
+                once(&mut field.min, signed(meta)?, meta)
+            } else if meta.path.is_ident("max") {
+                once(&mut field.max, signed(meta)?, meta)
+            } else if meta.path.is_ident("opaque") {
+                flag(&mut field.opaque, meta)
+            } else if meta.path.is_ident("stored") {
+                once(&mut field.stored, meta.value()?.parse()?, meta)
+            } else {
+                Err(unknown(
+                    meta,
+                    "field",
+                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque` and `stored = Type`; the number of items \
+                     of an array is declared with `#[embed(max = N)]`",
+                ))
+            }
+        });
+        field
+    }
+
+    /// Whether it says anything of the value's size or range.
+    pub fn has_bounds(&self) -> bool {
+        self.max_len.is_some() || self.min_len.is_some() || self.has_range()
+    }
+
+    pub fn has_range(&self) -> bool {
+        self.min.is_some() || self.max.is_some()
+    }
+}

@@ -1,0 +1,309 @@
+//! `#[index]` on a field, and `index(fields(…), …)` of a document: they share their options.
+
+use super::{At, flag, number, once, string, unknown, word};
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, Ident, LitInt, LitStr, Token, parenthesized, token};
+
+/// A declared index.
+#[derive(Clone, Debug)]
+pub struct Index {
+    pub span: Span,
+    /// Declared on the field that it indexes.
+    pub on_field: bool,
+    pub keys: Vec<Key>,
+    pub unique: Option<Span>,
+    pub sparse: Option<Span>,
+    pub name: Option<LitStr>,
+    pub expire_after: Option<At<u64>>,
+    pub partial: Option<Expr>,
+    pub collation: Option<Collation>,
+}
+
+/// A field of an index.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The Rust names from the document to the field.
+    pub path: Vec<Ident>,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Ascending,
+    Descending,
+    Text { weight: u32 },
+    Geo,
+    Hashed,
+}
+
+impl Kind {
+    pub fn is_text(self) -> bool {
+        matches!(self, Kind::Text { .. })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Collation {
+    pub locale: LitStr,
+    pub strength: u8,
+    pub numeric_ordering: bool,
+}
+
+impl Index {
+    fn new(span: Span, keys: Vec<Key>) -> Index {
+        Index {
+            span,
+            on_field: false,
+            keys,
+            unique: None,
+            sparse: None,
+            name: None,
+            expire_after: None,
+            partial: None,
+            collation: None,
+        }
+    }
+
+    /// The indexes that are declared on a field.
+    pub fn of_field(cx: &Ctxt, field: Option<&Ident>, attrs: &[Attribute]) -> Vec<Index> {
+        let mut indexes = Vec::new();
+        for attr in attrs.iter().filter(|attr| attr.path().is_ident("index")) {
+            let Some(field) = field else {
+                cx.error(
+                    attr,
+                    "An index needs a field with a name. Name the fields of the struct",
+                );
+                continue;
+            };
+            let key = Key {
+                path: vec![field.clone()],
+                kind: Kind::Ascending,
+            };
+            let mut index = Index::new(attr.span(), vec![key]);
+            index.on_field = true;
+            let mut kind = None;
+            if !matches!(attr.meta, syn::Meta::Path(_)) {
+                cx.keep(attr.parse_nested_meta(|meta| {
+                    let found = match word(&meta.path).as_str() {
+                        "desc" => Kind::Descending,
+                        "text" => Kind::Text { weight: weight(&meta)? },
+                        "geo" => Kind::Geo,
+                        "hashed" => Kind::Hashed,
+                        "fields" => {
+                            return Err(meta.error(
+                                "An index of several fields is declared on the struct: \
+                                 `#[document(index(fields(a, -b)))]`",
+                            ));
+                        }
+                        _ => return index.option(&meta, "index", "`desc`, `text`, `geo`, `hashed`, "),
+                    };
+                    if kind.is_some() {
+                        return Err(meta.error(
+                            "An index has its field in one way: one of `desc`, `text`, `geo` and `hashed`. Write a second \
+                             `#[index(…)]` for another index of the same field",
+                        ));
+                    }
+                    kind = Some(found);
+                    Ok(())
+                }));
+            }
+            index.keys[0].kind = kind.unwrap_or(Kind::Ascending);
+            indexes.push(index);
+        }
+        indexes
+    }
+
+    /// `index(fields(…), …)` of a document.
+    pub fn of_document(meta: &ParseNestedMeta) -> syn::Result<Index> {
+        let span = meta.path.span();
+        let mut index = Index::new(span, Vec::new());
+        let mut fields = None;
+        meta.parse_nested_meta(|meta| {
+            if meta.path.is_ident("fields") {
+                let content;
+                parenthesized!(content in meta.input);
+                let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
+                once(&mut fields, keys.into_iter().collect::<Vec<_>>(), &meta)
+            } else {
+                index.option(&meta, "document(index", "`fields(…)`, ")
+            }
+        })?;
+        index.keys = fields.unwrap_or_default();
+        if index.keys.is_empty() {
+            return Err(syn::Error::new(
+                span,
+                "An index names its fields. Write `index(fields(name, -created_at, address.city))`; a minus sorts from the \
+                 greatest to the least",
+            ));
+        }
+        Ok(index)
+    }
+
+    fn option(&mut self, meta: &ParseNestedMeta, attribute: &str, more: &str) -> syn::Result<()> {
+        let span = meta.path.span();
+        match word(&meta.path).as_str() {
+            "unique" => once(&mut self.unique, span, meta),
+            "sparse" => once(&mut self.sparse, span, meta),
+            "name" => once(&mut self.name, string(meta, "by_city")?, meta),
+            "expire_after" => once(&mut self.expire_after, number(meta)?, meta),
+            "partial" => {
+                let value = meta.value()?;
+                let expr: Expr = value.parse()?;
+                if !matches!(expr, Expr::Closure(_)) {
+                    return Err(syn::Error::new_spanned(
+                        expr,
+                        "`partial` takes a closure that makes a filter of the paths: `partial = |p| p.active.eq(true)`",
+                    ));
+                }
+                once(&mut self.partial, expr, meta)
+            }
+            "collation" => once(&mut self.collation, Collation::parse(meta)?, meta),
+            _ => Err(unknown(
+                meta,
+                attribute,
+                &format!(
+                    "{more}`unique`, `sparse`, `name = \"…\"`, `expire_after = SECONDS`, `partial = |p| …` and \
+                     `collation(locale = \"en\")`"
+                ),
+            )),
+        }
+    }
+}
+
+/// `text(weight = 5)` on a field.
+fn weight(meta: &ParseNestedMeta) -> syn::Result<u32> {
+    if !meta.input.peek(token::Paren) {
+        return Ok(1);
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    parse_weight(&content)
+}
+
+fn parse_weight(content: ParseStream) -> syn::Result<u32> {
+    let advice = "a text index takes `weight = N`, from 1 to 99999";
+    let name: Ident = content
+        .parse()
+        .map_err(|error| syn::Error::new(error.span(), advice))?;
+    if name != "weight" {
+        return Err(syn::Error::new(name.span(), advice));
+    }
+    content.parse::<Token![=]>()?;
+    let number: LitInt = content
+        .parse()
+        .map_err(|error| syn::Error::new(error.span(), advice))?;
+    content.parse::<Option<Token![,]>>()?;
+    match number.base10_parse::<u32>() {
+        Ok(weight @ 1..=99_999) => Ok(weight),
+        _ => Err(syn::Error::new(number.span(), advice)),
+    }
+}
+
+impl Parse for Key {
+    fn parse(input: ParseStream) -> syn::Result<Key> {
+        if input.peek(Token![-]) {
+            input.parse::<Token![-]>()?;
+            return Ok(Key {
+                path: dotted(input)?,
+                kind: Kind::Descending,
+            });
+        }
+        if input.peek(Ident) && input.peek2(token::Paren) {
+            let kind: Ident = input.parse()?;
+            let content;
+            parenthesized!(content in input);
+            let path = dotted(&content)?;
+            let kind = match kind.to_string().as_str() {
+                "text" if content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() => {
+                    Kind::Text {
+                        weight: parse_weight(&content)?,
+                    }
+                }
+                "text" => Kind::Text { weight: 1 },
+                "geo" => Kind::Geo,
+                "hashed" => Kind::Hashed,
+                other => {
+                    return Err(syn::Error::new(
+                        kind.span(),
+                        format!(
+                            "`{other}` is not a kind of index. Write `name`, `-name`, `text(name)`, `text(name, weight = 5)`, \
+                             `geo(name)` or `hashed(name)`"
+                        ),
+                    ));
+                }
+            };
+            return Ok(Key { path, kind });
+        }
+        Ok(Key {
+            path: dotted(input)?,
+            kind: Kind::Ascending,
+        })
+    }
+}
+
+fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
+    if input.peek(LitStr) {
+        let text: LitStr = input.parse()?;
+        return Err(syn::Error::new(
+            text.span(),
+            format!(
+                "a field is named as in Rust, without quotes: `{}`",
+                text.value().trim_start_matches('-')
+            ),
+        ));
+    }
+    let mut path = vec![input.parse::<Ident>()?];
+    while input.peek(Token![.]) {
+        input.parse::<Token![.]>()?;
+        path.push(input.parse()?);
+    }
+    Ok(path)
+}
+
+impl Collation {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
+        let (mut locale, mut strength, mut numeric_ordering) = (None, None, false);
+        meta.parse_nested_meta(|meta| {
+            if meta.path.is_ident("locale") {
+                once(&mut locale, string(&meta, "en")?, &meta)
+            } else if meta.path.is_ident("strength") {
+                once(&mut strength, number(&meta)?, &meta)
+            } else if meta.path.is_ident("numeric_ordering") {
+                flag(&mut numeric_ordering, &meta)
+            } else {
+                Err(unknown(
+                    &meta,
+                    "index(collation",
+                    "`locale = \"en\"`, `strength = N` and `numeric_ordering`",
+                ))
+            }
+        })?;
+        let Some(locale) = locale else {
+            return Err(
+                meta.error("a collation names its language: `collation(locale = \"en\", strength = 2)`")
+            );
+        };
+        let strength = match strength {
+            None => 3,
+            Some(At {
+                value: value @ 1..=5, ..
+            }) => value as u8,
+            Some(at) => {
+                return Err(syn::Error::new(
+                    at.span,
+                    "the strength of a collation is from 1 (base letters only) to 5 (identical); 2 ignores case",
+                ));
+            }
+        };
+        Ok(Collation {
+            locale,
+            strength,
+            numeric_ordering,
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! `#[projection(of = Movie)]`.
+
+use super::{krate, once, read, unknown};
+use crate::ctxt::Ctxt;
+use syn::{Attribute, Path};
+
+#[derive(Default)]
+pub struct Projection {
+    pub krate: Option<Path>,
+    pub of: Option<Path>,
+}
+
+impl Projection {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Projection {
+        let mut projection = Projection::default();
+        read(cx, attrs, "projection", |meta| {
+            if meta.path.is_ident("of") {
+                once(&mut projection.of, meta.value()?.parse()?, meta)
+            } else if meta.path.is_ident("crate") {
+                once(&mut projection.krate, krate(meta)?, meta)
+            } else {
+                Err(unknown(
+                    meta,
+                    "projection",
+                    "`of = Document` and `crate = \"path\"`",
+                ))
+            }
+        });
+        projection
+    }
+}

@@ -1,0 +1,262 @@
+//! `#[serde(…)]`: what it does to the stored form. An attribute whose effect is not known here is refused, since the
+//! metadata would be silently wrong.
+
+use super::{flag, once, read, skip, word};
+use crate::case::Case;
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, LitStr, Path, token};
+
+/// A name or a case for each direction.
+#[derive(Clone, Debug)]
+pub struct Sides<T> {
+    pub serialize: Option<T>,
+    pub deserialize: Option<T>,
+    pub span: Span,
+}
+
+impl Sides<LitStr> {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Sides<LitStr>> {
+        let span = meta.path.span();
+        if meta.input.peek(token::Paren) {
+            let (mut serialize, mut deserialize) = (None, None);
+            meta.parse_nested_meta(|meta| {
+                if meta.path.is_ident("serialize") {
+                    once(&mut serialize, meta.value()?.parse()?, &meta)
+                } else if meta.path.is_ident("deserialize") {
+                    once(&mut deserialize, meta.value()?.parse()?, &meta)
+                } else {
+                    Err(meta.error("expected `serialize = \"…\"` or `deserialize = \"…\"`"))
+                }
+            })?;
+            Ok(Sides {
+                serialize,
+                deserialize,
+                span,
+            })
+        } else {
+            let name: LitStr = meta.value()?.parse()?;
+            Ok(Sides {
+                serialize: Some(name.clone()),
+                deserialize: Some(name),
+                span,
+            })
+        }
+    }
+}
+
+/// One case for both directions.
+fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
+    let sides = Sides::parse(meta)?;
+    let name = word(&meta.path);
+    let value = |side: &Option<LitStr>| side.as_ref().map(LitStr::value);
+    if value(&sides.serialize) != value(&sides.deserialize) {
+        return Err(syn::Error::new(
+            sides.span,
+            format!(
+                "`{name}` differs between the two directions, so what is written could not be read back. \
+                 Write one for both: `{name} = \"camelCase\"`"
+            ),
+        ));
+    }
+    let Some(text) = sides.serialize else {
+        return Ok(Case::Unchanged);
+    };
+    Case::parse(&text.value()).ok_or_else(|| {
+        let known: Vec<_> = Case::NAMES.iter().map(|(name, _)| *name).collect();
+        syn::Error::new(
+            text.span(),
+            format!("`{name}` is one of `{}`", known.join("`, `")),
+        )
+    })
+}
+
+fn unknown(meta: &ParseNestedMeta) -> syn::Error {
+    meta.error(format!(
+        "odm does not know what `#[serde({})]` does to the stored form, so the declared fields could be wrong. Leave it out",
+        word(&meta.path)
+    ))
+}
+
+fn foreign_form(meta: &ParseNestedMeta) -> syn::Error {
+    meta.error(format!(
+        "`#[serde({0})]` stores a value of another type, whose fields odm can't see here. Derive `Embed` for that type and \
+         convert in the application, or store the value with `#[field(opaque)]` where it is a field",
+        word(&meta.path)
+    ))
+}
+
+/// On a struct or an enum.
+#[derive(Default)]
+pub struct Container {
+    pub rename_all: Option<Case>,
+    pub rename_all_fields: Option<Case>,
+    pub default: Option<Default_>,
+    pub deny_unknown_fields: bool,
+    pub transparent: bool,
+    pub untagged: bool,
+    pub tag: Option<LitStr>,
+    pub content: Option<LitStr>,
+}
+
+/// Where a missing value comes from.
+#[derive(Clone)]
+pub enum Default_ {
+    Trait,
+    Function(Path),
+}
+
+impl Default_ {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Default_> {
+        if meta.input.peek(syn::Token![=]) {
+            let path: LitStr = meta.value()?.parse()?;
+            Ok(Default_::Function(path.parse()?))
+        } else {
+            Ok(Default_::Trait)
+        }
+    }
+}
+
+impl Container {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
+        let mut serde = Container::default();
+        read(cx, attrs, "serde", |meta| match word(&meta.path).as_str() {
+            "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
+            "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
+            "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
+            "deny_unknown_fields" => flag(&mut serde.deny_unknown_fields, meta),
+            "transparent" => flag(&mut serde.transparent, meta),
+            "untagged" => flag(&mut serde.untagged, meta),
+            "tag" => once(&mut serde.tag, meta.value()?.parse()?, meta),
+            "content" => once(&mut serde.content, meta.value()?.parse()?, meta),
+            // BSON has no names for types, and the rest has no effect on the form.
+            "rename" | "bound" | "crate" | "expecting" => skip(meta),
+            "from" | "try_from" | "into" | "remote" => Err(foreign_form(meta)),
+            _ => Err(unknown(meta)),
+        });
+        serde
+    }
+}
+
+/// On a variant.
+#[derive(Default)]
+pub struct Variant {
+    pub rename: Option<Sides<LitStr>>,
+    pub aliases: Vec<String>,
+    pub rename_all: Option<Case>,
+    pub skip: bool,
+}
+
+impl Variant {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Variant {
+        let mut serde = Variant::default();
+        read(cx, attrs, "serde", |meta| {
+            match word(&meta.path).as_str() {
+            "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
+            "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
+            "alias" => {
+                serde.aliases.push(meta.value()?.parse::<LitStr>()?.value());
+                Ok(())
+            }
+            "skip" => flag(&mut serde.skip, meta),
+            "bound" => skip(meta),
+            "skip_serializing" | "skip_deserializing" => Err(meta.error(format!(
+                "`#[serde({})]` on a variant lets one direction fail. Write `#[serde(skip)]` for a variant that is never \
+                 stored, or leave it out",
+                word(&meta.path)
+            ))),
+            "other" => Err(meta.error(
+                "`#[serde(other)]` reads every unknown variant as this one, and a write would then replace what was stored. \
+                 List the variants, or use a `String`",
+            )),
+            "with" | "serialize_with" | "deserialize_with" => Err(meta.error(format!(
+                "`#[serde({})]` on a variant hides its stored form. Put the value in a struct of its own with \
+                 `#[derive(Embed)]`",
+                word(&meta.path)
+            ))),
+            "untagged" => Err(meta.error(
+                "`#[serde(untagged)]` on one variant mixes two forms, which the validator can't tell apart. Put it on the \
+                 whole enum, or leave it out",
+            )),
+            "borrow" => Err(borrow(meta)),
+            _ => Err(unknown(meta)),
+        }
+        });
+        serde
+    }
+}
+
+fn borrow(meta: &ParseNestedMeta) -> syn::Error {
+    meta.error("a stored type owns its values, since it outlives the answer of the server. Use `String` or `Vec<T>`, without `#[serde(borrow)]`")
+}
+
+/// On a field.
+#[derive(Default)]
+pub struct Field {
+    pub rename: Option<Sides<LitStr>>,
+    pub aliases: Vec<String>,
+    pub default: Option<Default_>,
+    pub skip: Option<Span>,
+    pub skip_serializing: Option<Span>,
+    pub skip_deserializing: Option<Span>,
+    pub skip_serializing_if: Option<Span>,
+    /// The function that serializes: of `serialize_with`, or `serialize` in the module of `with`.
+    pub serialize_with: Option<Path>,
+    pub deserialize_with: bool,
+    /// Where `with`, `serialize_with` or `deserialize_with` is.
+    pub with: Option<Span>,
+    pub flatten: Option<Span>,
+}
+
+impl Field {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
+        let mut serde = Field::default();
+        read(cx, attrs, "serde", |meta| {
+            let span = meta.path.span();
+            match word(&meta.path).as_str() {
+                "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
+                "alias" => {
+                    serde.aliases.push(meta.value()?.parse::<LitStr>()?.value());
+                    Ok(())
+                }
+                "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
+                "skip" => once(&mut serde.skip, span, meta),
+                "skip_serializing" => once(&mut serde.skip_serializing, span, meta),
+                "skip_deserializing" => once(&mut serde.skip_deserializing, span, meta),
+                "skip_serializing_if" => {
+                    skip(meta)?;
+                    once(&mut serde.skip_serializing_if, span, meta)
+                }
+                "with" => {
+                    let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+                    module
+                        .segments
+                        .push(syn::Ident::new("serialize", module.span()).into());
+                    serde.with = Some(span);
+                    serde.deserialize_with = true;
+                    once(&mut serde.serialize_with, module, meta)
+                }
+                "serialize_with" => {
+                    let function = meta.value()?.parse::<LitStr>()?.parse()?;
+                    serde.with = Some(span);
+                    once(&mut serde.serialize_with, function, meta)
+                }
+                "deserialize_with" => {
+                    skip(meta)?;
+                    serde.with = Some(span);
+                    flag(&mut serde.deserialize_with, meta)
+                }
+                "flatten" => once(&mut serde.flatten, span, meta),
+                "bound" => skip(meta),
+                "borrow" => Err(borrow(meta)),
+                _ => Err(unknown(meta)),
+            }
+        });
+        if serde.skip_serializing.is_some() && serde.skip_deserializing.is_some() {
+            serde.skip = serde.skip.or(serde.skip_serializing);
+        }
+        serde
+    }
+}

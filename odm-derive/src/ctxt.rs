@@ -1,0 +1,57 @@
+//! Collects errors, so that a user sees all mistakes of a type at once.
+
+use quote::ToTokens;
+use std::cell::RefCell;
+use std::fmt::Display;
+
+/// The errors of one derive.
+///
+/// Whoever makes one has to call [`Ctxt::check`]: errors that nobody asks for would be lost.
+pub struct Ctxt {
+    errors: RefCell<Option<Vec<syn::Error>>>,
+}
+
+impl Ctxt {
+    pub fn new() -> Ctxt {
+        Ctxt {
+            errors: RefCell::new(Some(Vec::new())),
+        }
+    }
+
+    /// An error with its caret on `tokens`.
+    pub fn error(&self, tokens: impl ToTokens, message: impl Display) {
+        self.push(syn::Error::new_spanned(tokens, message));
+    }
+
+    /// An error as it came from a parser.
+    pub fn push(&self, error: syn::Error) {
+        if let Some(errors) = self.errors.borrow_mut().as_mut() {
+            errors.push(error);
+        }
+    }
+
+    /// The value, or nothing and its error kept.
+    pub fn keep<T>(&self, result: syn::Result<T>) -> Option<T> {
+        result.map_err(|error| self.push(error)).ok()
+    }
+
+    /// All errors as one, if there are any.
+    pub fn check(self) -> syn::Result<()> {
+        let mut errors = self.errors.borrow_mut().take().unwrap_or_default().into_iter();
+        let Some(mut all) = errors.next() else {
+            return Ok(());
+        };
+        for error in errors {
+            all.combine(error);
+        }
+        Err(all)
+    }
+}
+
+impl Drop for Ctxt {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && self.errors.borrow().is_some() {
+            panic!("the errors of a derive were not asked for");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is asserted of a field by its type, with the caret on the type.
+
+use super::Target;
+use crate::ast::Field;
+use crate::ty;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+/// The assertions of one field, as statements of a constant.
+pub fn of(target: &Target, field: &Field) -> TokenStream {
+    let odm = &target.odm;
+    if field.field.opaque {
+        return TokenStream::new();
+    }
+    let stored = field.stored();
+    let span = stored.span();
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let mut out = TokenStream::new();
+    if field.field.has_range() {
+        out.extend(quote_spanned!(span=> #odm::check::numeric::<#stored>();));
+    }
+    if field.serde.flatten.is_some() {
+        out.extend(quote_spanned!(span=> #odm::check::flattened::<#stored>();));
+    }
+    if field.indexes.iter().any(|index| index.expire_after.is_some()) {
+        out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
+    }
+    let mut message = |call: TokenStream| {
+        out.extend(quote_spanned! {span=>
+            if let ::core::option::Option::Some(message) = #call {
+                ::core::panic!("{}", message.as_str());
+            }
+        });
+    };
+    if field.field.max_len.is_some() || field.field.min_len.is_some() {
+        let check = if field.is_array() {
+            quote!(item_length)
+        } else {
+            quote!(length)
+        };
+        message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
+    }
+    if field.embed.key_len.is_some() {
+        message(quote_spanned!(span=> #odm::check::keys::<#stored>(#owner, #rust, #text)));
+    }
+    if let (Some(max), None) = (&field.embed.max, &field.embed.large) {
+        let max = max.value;
+        message(quote_spanned!(span=> #odm::check::few::<#stored>(#owner, #rust, #text, #max)));
+    }
+    out
+}
+
+/// Where assertions go: into the constant that every use of a generic type computes, or into one of their own, which
+/// `cargo check` computes.
+pub fn placed(target: &Target, asserts: TokenStream) -> (TokenStream, TokenStream) {
+    if asserts.is_empty() || target.is_generic() {
+        (asserts, TokenStream::new())
+    } else {
+        (TokenStream::new(), quote!(const _: () = { #asserts };))
+    }
+}

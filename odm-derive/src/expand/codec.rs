@@ -1,0 +1,60 @@
+//! The codec of a field with `#[serde(with)]` or `serialize_with`: a query or an update writes its value as the document
+//! does.
+
+use super::Target;
+use crate::ast::Field;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{Ident, spanned::Spanned};
+
+/// The type that stands in the field's path, if the field is not stored as its type's own `Serialize` says.
+pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
+    field.serde.serialize_with.as_ref()?;
+    let ident = ident(target, field);
+    let (_, arguments, _) = target.container.generics.split_for_impl();
+    Some(quote!(#ident #arguments))
+}
+
+fn ident(target: &Target, field: &Field) -> Ident {
+    target.name(|name| format!("__{name}_{}_codec", field.rust))
+}
+
+/// The codecs of all fields.
+pub fn define(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let vis = target.container.vis;
+    target
+        .fields
+        .iter()
+        .filter_map(|field| {
+            let function = field.serde.serialize_with.as_ref()?;
+            let (ident, ty) = (ident(target, field), field.ty);
+            let (params, conditions) = (
+                &target.container.generics.params,
+                &target.container.generics.where_clause,
+            );
+            let owned = super::generics::owned(target.container.generics);
+            let (impl_generics, ty_generics, where_clause) = owned.split_for_impl();
+            let call = quote_spanned!(function.span()=> #function(value, serializer));
+            let params = (!params.is_empty()).then(|| quote!(<#params>));
+            Some(quote! {
+                #[doc(hidden)]
+                #[allow(non_camel_case_types)]
+                #vis struct #ident #params (::core::marker::PhantomData<fn() -> #this>) #conditions;
+
+                #[automatically_derived]
+                impl #impl_generics #odm::Writable for #ident #ty_generics #where_clause {}
+
+                #[automatically_derived]
+                impl #impl_generics #odm::Codec<#ty> for #ident #ty_generics #where_clause {
+                    fn serialize<__S: #odm::serde::Serializer>(
+                        value: &#ty,
+                        serializer: __S,
+                    ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                        #call
+                    }
+                }
+            })
+        })
+        .collect()
+}

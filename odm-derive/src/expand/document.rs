@@ -1,0 +1,307 @@
+//! `#[derive(Document)]`: everything that one generates.
+
+use super::{Target, codec, fielded, generics, index, new, paths};
+use crate::ast::{Container, Field};
+use crate::attr::document::{Document, Validation};
+use crate::ctxt::Ctxt;
+use crate::{check, fallback, ty};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Ident};
+
+/// What the fields of a document are for, by their names in Rust.
+#[derive(Default)]
+pub struct Roles {
+    pub id: Option<String>,
+    /// The library makes the id.
+    pub managed_id: bool,
+    pub created: Option<String>,
+    pub updated: Option<String>,
+    pub version: Option<String>,
+}
+
+impl Roles {
+    pub fn find(container: &Container, document: &Document) -> Roles {
+        let fields = container.fields();
+        let id = fields
+            .iter()
+            .find(|field| field.name == "_id" && !field.skipped());
+        let existing = |given: Option<&Ident>, default: &str| {
+            let wanted = given.map_or_else(
+                || default.to_owned(),
+                |ident| syn::ext::IdentExt::unraw(ident).to_string(),
+            );
+            fields.iter().any(|field| field.rust == wanted).then_some(wanted)
+        };
+        let mut roles = Roles {
+            id: id.map(|field| field.rust.clone()),
+            managed_id: id.is_some_and(|field| ty::exactly(field.ty, "ObjectId")),
+            ..Roles::default()
+        };
+        if let Some(timestamps) = &document.timestamps {
+            let (created, updated) = (timestamps.created.as_ref(), timestamps.updated.as_ref());
+            if !timestamps.named || created.is_some() {
+                roles.created = existing(created, "created_at");
+            }
+            if !timestamps.named || updated.is_some() {
+                roles.updated = existing(updated, "updated_at");
+            }
+        }
+        if let Some(version) = &document.version {
+            roles.version = existing(version.value.as_ref(), "version");
+        }
+        roles
+    }
+
+    pub fn is_id(&self, field: &Field) -> bool {
+        self.id.as_ref() == Some(&field.rust)
+    }
+    pub fn is_created(&self, field: &Field) -> bool {
+        self.created.as_ref() == Some(&field.rust)
+    }
+    pub fn is_updated(&self, field: &Field) -> bool {
+        self.updated.as_ref() == Some(&field.rust)
+    }
+    pub fn is_version(&self, field: &Field) -> bool {
+        self.version.as_ref() == Some(&field.rust)
+    }
+
+    /// The library makes the value, so the application does not supply it.
+    pub fn made(&self, field: &Field) -> bool {
+        self.is_id(field) && self.managed_id
+            || self.is_created(field)
+            || self.is_updated(field)
+            || self.is_version(field)
+    }
+
+    fn managed(&self, field: &Field) -> TokenStream {
+        if self.is_id(field) {
+            quote!(Id)
+        } else if self.is_created(field) {
+            quote!(CreatedAt)
+        } else if self.is_updated(field) {
+            quote!(UpdatedAt)
+        } else if self.is_version(field) {
+            quote!(Version)
+        } else {
+            TokenStream::new()
+        }
+    }
+}
+
+pub fn derive(input: &DeriveInput) -> TokenStream {
+    let cx = Ctxt::new();
+    let document = Document::parse(&cx, &input.attrs);
+    let container = Container::read(&cx, input);
+    let roles = Roles::find(&container, &document);
+    check::document(&cx, &container, &document, &roles);
+    let krate = document.krate.clone();
+    match cx.check() {
+        Ok(()) => expand(&container, &document, &roles),
+        Err(error) => fallback::document(input, krate, &error),
+    }
+}
+
+fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
+    let target = Target::new(container, document.krate.clone());
+    let paths = paths::define(&target, |field| !roles.managed(field).is_empty());
+    let codecs = codec::define(&target);
+    let new = new::define(&target, roles, document);
+    let fielded = fielded::implement(&target, |field| roles.managed(field));
+    let value = never_embedded(&target);
+    let generics = generics::document(&target);
+    let implementation = implement(&target, document, roles, &generics);
+    let insertable = new::insertable(&target, &generics);
+    let targets = targets(&target, roles, &generics);
+    let size = (!target.is_generic()).then(|| too_large(&target));
+    quote! {
+        #paths
+        #codecs
+        #new
+        #fielded
+        #value
+        #implementation
+        #insertable
+        #targets
+        #size
+    }
+}
+
+/// A bound that never holds, with the message of rule two where the document is embedded.
+fn never_embedded(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    generics.params.insert(0, syn::parse_quote!('odm));
+    generics
+        .make_where_clause()
+        .predicates
+        .push(syn::parse_quote!(#odm::Declared<'odm, #this>: #odm::EmbedInsteadOfDocument));
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics #odm::Value for #this #where_clause {
+            const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
+            fn shape() -> #odm::Shape {
+                #odm::Shape::Any
+            }
+        }
+    }
+}
+
+/// Refused before anything runs: the size of a struct without parameters is computed by `cargo check`.
+fn too_large(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let name = target.container.name();
+    let span = target.container.ident.span();
+    let statement = quote_spanned! {span=>
+        if let ::core::option::Option::Some(message) = #odm::size::too_large(#name, <#this as #odm::Fielded>::FIELDS) {
+            ::core::panic!("{}", message.as_str());
+        }
+    };
+    if target.is_generic() {
+        statement
+    } else {
+        quote!(const _: () = { #statement };)
+    }
+}
+
+fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let id = target.fields.iter().find(|field| roles.is_id(field));
+    let (id_name, id_ty) = (id.map(|field| field.ident()), id.map(|field| field.ty));
+    let new = new::ident(target);
+    let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
+    let paths_value = paths::value(target);
+    let convert = new::convert(target, roles);
+    let meta = meta(target, document);
+
+    let touch = roles
+        .updated
+        .as_ref()
+        .and_then(|_| target.fields.iter().find(|f| roles.is_updated(f)))
+        .map(|field| {
+            let (name, span) = (field.ident(), field.ty.span());
+            let set = quote_spanned!(span=> self.#name = now;);
+            quote! {
+                fn touch(&mut self, now: #odm::DateTime) {
+                    #set
+                }
+            }
+        });
+    let version = target
+        .fields
+        .iter()
+        .find(|field| roles.is_version(field))
+        .map(|field| {
+            let (name, span) = (field.ident(), field.ty.span());
+            let get = quote_spanned!(span=> ::core::option::Option::Some(self.#name));
+            quote! {
+                fn version(&self) -> ::core::option::Option<i64> {
+                    #get
+                }
+                fn set_version(&mut self, version: i64) {
+                    self.#name = version;
+                }
+            }
+        });
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Document for #this #where_clause {
+            type Id = #id_ty;
+            type New = #new #ty_generics;
+            type Paths = #paths;
+            const META: &'static #odm::DocumentMeta = #meta;
+            fn paths() -> Self::Paths {
+                #paths_value
+            }
+            fn id(&self) -> &Self::Id {
+                &self.#id_name
+            }
+            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
+                #convert
+            }
+            #touch
+            #version
+        }
+    }
+}
+
+fn meta(target: &Target, document: &Document) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let name = target.container.name();
+    let collection = document
+        .collection
+        .as_ref()
+        .map(syn::LitStr::value)
+        .unwrap_or_default();
+    let deny_unknown = target.container.serde.deny_unknown_fields;
+    let on_fields = target.fields.iter().flat_map(|field| &field.indexes);
+    let indexes = on_fields
+        .chain(&document.indexes)
+        .map(|declared| index::meta(target, declared));
+    let validation = validation(odm, document.validation.as_ref());
+    let size = target.is_generic().then(|| too_large(target));
+    quote! {{
+        #size
+        &#odm::DocumentMeta {
+            name: #name,
+            collection: #collection,
+            shape: || #odm::Shape::Struct(const {
+                &#odm::StructShape {
+                    name: #name,
+                    fields: <#this as #odm::Fielded>::FIELDS,
+                    deny_unknown: #deny_unknown,
+                }
+            }),
+            indexes: &[#(#indexes),*],
+            validation: #validation,
+        }
+    }}
+}
+
+fn validation(odm: &TokenStream, declared: Option<&Validation>) -> TokenStream {
+    let Some(declared) = declared else {
+        return quote!(#odm::Validation::STRICT);
+    };
+    let level = match declared.level.as_ref().map(ToString::to_string).as_deref() {
+        Some("off") => quote!(Off),
+        Some("moderate") => quote!(Moderate),
+        _ => quote!(Strict),
+    };
+    let action = match declared.action.as_ref().map(ToString::to_string).as_deref() {
+        Some("warn") => quote!(Warn),
+        _ => quote!(Error),
+    };
+    quote!(#odm::Validation { level: #odm::Level::#level, action: #odm::Action::#action })
+}
+
+/// An id names its document. An id whose type is made of parameters would be one for every document.
+fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+    let (krate, this) = (&target.krate, &target.this);
+    let Some(id) = target.fields.iter().find(|field| roles.is_id(field)) else {
+        return TokenStream::new();
+    };
+    if ty::mentions(id.ty, &generics::parameters(target.container.generics)) {
+        return TokenStream::new();
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let ty = id.ty;
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Target<#this> for #ty #where_clause {
+            fn target_id(&self) -> &#ty {
+                self
+            }
+        }
+        #[automatically_derived]
+        impl #impl_generics #krate::Target<#this> for &#ty #where_clause {
+            fn target_id(&self) -> &#ty {
+                self
+            }
+        }
+    }
+}

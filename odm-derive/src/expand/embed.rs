@@ -1,0 +1,197 @@
+//! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
+
+use super::{Target, codec, enums, fielded, generics, paths};
+use crate::ast::{Container, Data, Style};
+use crate::attr::embed::Container as Embed;
+use crate::ctxt::Ctxt;
+use crate::{check, fallback};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::DeriveInput;
+use syn::spanned::Spanned;
+
+pub fn derive(input: &DeriveInput) -> TokenStream {
+    let cx = Ctxt::new();
+    let embed = Embed::parse(&cx, &input.attrs);
+    let container = Container::read(&cx, input);
+    check::embed(&cx, &container, &embed);
+    let krate = embed.krate.clone();
+    match cx.check() {
+        Ok(()) => expand(&container, &embed),
+        Err(error) => fallback::embed(input, krate, &error),
+    }
+}
+
+fn expand(container: &Container, embed: &Embed) -> TokenStream {
+    let target = Target::new(container, embed.krate.clone());
+    let body = match &container.data {
+        Data::Struct(Style::Named, _) => named(&target),
+        Data::Struct(Style::Newtype, _) => newtype(&target),
+        Data::Struct(Style::Tuple, _) => tuple(&target),
+        Data::Struct(Style::Unit, _) => unit(&target),
+        Data::Enum(variants) => enums::implement(&target, variants),
+        Data::Union => TokenStream::new(),
+    };
+    let marker = marker(&target);
+    let id = embed.id.then(|| id(&target));
+    quote!(#body #marker #id)
+}
+
+fn marker(target: &Target) -> TokenStream {
+    let (krate, this) = (&target.krate, &target.this);
+    let fields = target.container.all_fields();
+    let generics = generics::stored(target, &fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Embed for #this #where_clause {}
+    }
+}
+
+/// `#[embed(id)]`: what it holds must be able to stand in `_id` too.
+fn id(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let fields = target.container.all_fields();
+    let generics = generics::stored(target, &fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let held = target.fields.iter().map(|field| {
+        let ty = field.ty;
+        quote_spanned!(ty.span()=> #odm::check::id::<#ty>();)
+    });
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::IdValue for #this #where_clause {}
+        const _: () = { #(#held)* };
+    }
+}
+
+fn value(target: &Target, size: TokenStream, document: TokenStream, shape: TokenStream) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::stored(target, &target.fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics #odm::Value for #this #where_clause {
+            const SIZE: #odm::Size = #size;
+            const DOCUMENT: bool = #document;
+            fn shape() -> #odm::Shape {
+                #shape
+            }
+        }
+    }
+}
+
+fn named(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let define = paths::define(target, |_| false);
+    let codecs = codec::define(target);
+    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let name = target.container.name();
+    let deny_unknown = target.container.serde.deny_unknown_fields;
+    let value = if target.container.serde.transparent {
+        transparent(target)
+    } else {
+        value(
+            target,
+            quote!(#odm::Size::known(#odm::size::document(<#this as #odm::Fielded>::FIELDS))),
+            quote!(true),
+            quote! {
+                #odm::Shape::Struct(const {
+                    &#odm::StructShape {
+                        name: #name,
+                        fields: <#this as #odm::Fielded>::FIELDS,
+                        deny_unknown: #deny_unknown,
+                    }
+                })
+            },
+        )
+    };
+    let nested = (!target.container.serde.transparent).then(|| nested(target));
+    let define = (!target.container.serde.transparent).then_some(define);
+    quote!(#define #codecs #fielded #value #nested)
+}
+
+/// The paths of a struct's fields continue the path of the struct.
+fn nested(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let ty = paths::ty(target, quote!(__R), quote!(__P));
+    let value = paths::value(target);
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Nested for #this #where_clause {
+            type Fields<__R: 'static, __P: 'static> = #ty;
+            fn fields<__R: 'static, __P: 'static>() -> &'static Self::Fields<__R, __P> {
+                const { &#value }
+            }
+        }
+    }
+}
+
+/// A struct of one field is stored as that field is.
+fn newtype(target: &Target) -> TokenStream {
+    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let value = transparent(target);
+    quote!(#fielded #value)
+}
+
+fn transparent(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let Some(field) = target.fields.first() else {
+        return unit(target);
+    };
+    let ty = field.stored();
+    let declares =
+        field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
+    if declares {
+        let document = if field.is_array() {
+            quote!(<#ty as #odm::Array>::MAP)
+        } else if field.field.opaque || field.embed.depth.is_some() {
+            quote!(false)
+        } else {
+            quote!(<#ty as #odm::Value>::DOCUMENT)
+        };
+        value(
+            target,
+            quote!(#odm::Size::known(<#this as #odm::Fielded>::FIELDS[0].size)),
+            document,
+            quote!(#odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[0] })),
+        )
+    } else {
+        value(
+            target,
+            quote!(<#ty as #odm::Value>::SIZE),
+            quote!(<#ty as #odm::Value>::DOCUMENT),
+            quote!(<#ty as #odm::Value>::shape()),
+        )
+    }
+}
+
+fn tuple(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let shapes = target
+        .fields
+        .iter()
+        .enumerate()
+        .map(|(i, _)| quote!(|| #odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[#i] })));
+    let value = value(
+        target,
+        quote!(#odm::Size::known(#odm::size::tuple(<#this as #odm::Fielded>::FIELDS))),
+        quote!(false),
+        quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
+    );
+    quote!(#fielded #value)
+}
+
+fn unit(target: &Target) -> TokenStream {
+    let odm = &target.odm;
+    value(
+        target,
+        quote!(#odm::Size::fixed(0)),
+        quote!(false),
+        quote!(#odm::Shape::Null),
+    )
+}

@@ -1,0 +1,94 @@
+//! `#[derive(Embed)]` of an enum.
+
+use super::{Target, asserts, fielded, generics};
+use crate::ast::{Field, Style, Variant};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let name = target.container.name();
+    let variants: Vec<&Variant> = variants.iter().filter(|variant| !variant.serde.skip).collect();
+    let fields: Vec<&Field> = variants
+        .iter()
+        .flat_map(|variant| &variant.fields)
+        .filter(|field| !field.skipped())
+        .collect();
+    let asserts: TokenStream = fields.iter().map(|field| asserts::of(target, field)).collect();
+    let (inside, outside) = asserts::placed(target, asserts);
+    let generics = generics::stored(target, &fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let tagging = tagging(target);
+    let metas = variants.iter().map(|declared| variant(target, declared));
+    let serde = &target.container.serde;
+    // Without content and without a tag it is a string, with neither even `null`.
+    let plain = variants.iter().all(|variant| variant.style == Style::Unit) && serde.tag.is_none();
+    let document = !plain && !serde.untagged;
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Varied for #this #where_clause {
+            const SHAPE: &'static #odm::EnumShape = {
+                #inside
+                &#odm::EnumShape {
+                    name: #name,
+                    tagging: #tagging,
+                    variants: &[#(#metas),*],
+                }
+            };
+        }
+        #outside
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics #odm::Value for #this #where_clause {
+            const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));
+            const DOCUMENT: bool = #document;
+            fn shape() -> #odm::Shape {
+                #odm::Shape::Enum(<#this as #odm::Varied>::SHAPE)
+            }
+        }
+    }
+}
+
+fn tagging(target: &Target) -> TokenStream {
+    let odm = &target.odm;
+    let serde = &target.container.serde;
+    match (&serde.tag, &serde.content, serde.untagged) {
+        (Some(tag), Some(content), _) => quote!(#odm::Tagging::Adjacent(#tag, #content)),
+        (Some(tag), None, _) => quote!(#odm::Tagging::Internal(#tag)),
+        (None, _, true) => quote!(#odm::Tagging::Untagged),
+        (None, _, false) => quote!(#odm::Tagging::External),
+    }
+}
+
+fn variant(target: &Target, variant: &Variant) -> TokenStream {
+    let odm = &target.odm;
+    let (name, aliases) = (&variant.name, &variant.serde.aliases);
+    let rust = syn::ext::IdentExt::unraw(variant.ident).to_string();
+    let metas = variant
+        .fields
+        .iter()
+        .filter(|field| !field.skipped())
+        .map(|field| fielded::meta(target, field, TokenStream::new()));
+    let body = match variant.style {
+        Style::Unit => quote!(Unit),
+        Style::Newtype => quote!(Newtype(&#(#metas)*)),
+        Style::Tuple => quote!(Tuple(&[#(#metas),*])),
+        Style::Named => {
+            let deny_unknown = target.container.serde.deny_unknown_fields;
+            quote! {
+                Struct(&#odm::StructShape {
+                    name: #rust,
+                    fields: &[#(#metas),*],
+                    deny_unknown: #deny_unknown,
+                })
+            }
+        }
+    };
+    quote! {
+        #odm::VariantMeta {
+            name: #name,
+            aliases: &[#(#aliases),*],
+            body: #odm::Body::#body,
+        }
+    }
+}

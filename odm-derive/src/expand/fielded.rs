@@ -1,0 +1,111 @@
+//! `FieldMeta` constants, and the `Fielded` impl that lists them.
+
+use super::{Target, asserts, generics};
+use crate::ast::Field;
+use crate::attr::Number;
+use crate::ty;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+/// The metadata of one field. The type is named in one place, with its own span, so that a type that can't be stored is
+/// one error with its caret on the type.
+pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream {
+    let odm = &target.odm;
+    let stored = field.stored();
+    let (rust, name, text) = (&field.rust, &field.name, ty::text(field.ty));
+    let bounds = bounds(target, field);
+    let span = stored.span();
+    let make = if field.field.opaque {
+        quote!(#odm::FieldMeta::opaque(#rust, #name, #text))
+    } else {
+        let constructor = match (field.is_array(), field.embed.depth.is_some()) {
+            (false, false) => quote_spanned!(span=> value::<#stored>),
+            (true, false) => quote_spanned!(span=> items::<#stored>),
+            (false, true) => quote_spanned!(span=> recursive::<#stored>),
+            (true, true) => quote_spanned!(span=> recursive_items::<#stored>),
+        };
+        quote_spanned!(span=> #odm::FieldMeta::#constructor(#rust, #name, #text, #bounds))
+    };
+    let aliases = &field.serde.aliases;
+    let required = field.required(&target.container.serde);
+    let flatten = field.serde.flatten.is_some();
+    let aliases = (!aliases.is_empty()).then(|| quote!(aliases: &[#(#aliases),*],));
+    let required = (!required).then(|| quote!(required: false,));
+    let flatten = flatten.then(|| quote!(flatten: true,));
+    let managed = (!managed.is_empty()).then(|| quote!(managed: #odm::Managed::#managed,));
+    if aliases.is_none() && required.is_none() && flatten.is_none() && managed.is_none() {
+        return make;
+    }
+    quote!(#odm::FieldMeta { #aliases #required #flatten #managed ..#make })
+}
+
+fn bounds(target: &Target, field: &Field) -> TokenStream {
+    let odm = &target.odm;
+    let count = |name: &str, at: &Option<crate::attr::At<u64>>| {
+        let name = quote::format_ident!("{name}");
+        at.as_ref().map(|at| {
+            let value = at.value;
+            quote!(#name: ::core::option::Option::Some(#value),)
+        })
+    };
+    let number = |name: &str, at: &Option<crate::attr::At<Number>>| {
+        let name = quote::format_ident!("{name}");
+        at.as_ref().map(|at| {
+            let value = match at.value {
+                Number::Int(n) => quote!(Int(#n)),
+                Number::Float(n) => quote!(Float(#n)),
+            };
+            quote!(#name: ::core::option::Option::Some(#odm::Number::#value),)
+        })
+    };
+    let depth = field.embed.depth.as_ref().map(|at| {
+        let depth = u32::try_from(at.value).unwrap_or(u32::MAX);
+        quote!(depth: ::core::option::Option::Some(#depth),)
+    });
+    let set: Vec<TokenStream> = [
+        count("max_items", &field.embed.max),
+        count("max_len", &field.field.max_len),
+        count("min_len", &field.field.min_len),
+        count("key_len", &field.embed.key_len),
+        number("min", &field.field.min),
+        number("max", &field.field.max),
+        depth,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if set.is_empty() {
+        quote!(#odm::Bounds::NONE)
+    } else {
+        quote!(#odm::Bounds { #(#set)* ..#odm::Bounds::NONE })
+    }
+}
+
+/// `impl Fielded`, with the assertions of all fields: in a constant of their own where the compiler can compute it without
+/// a use of the type, else in `FIELDS`.
+pub fn implement(target: &Target, managed: impl Fn(&Field) -> TokenStream) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let generics = generics::stored(target, &target.fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let metas = target
+        .fields
+        .iter()
+        .map(|field| meta(target, field, managed(field)));
+    let asserts: TokenStream = target
+        .fields
+        .iter()
+        .map(|field| asserts::of(target, field))
+        .collect();
+    let (inside, outside) = asserts::placed(target, asserts);
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Fielded for #this #where_clause {
+            const FIELDS: &'static [#odm::FieldMeta] = {
+                #inside
+                &[#(#metas),*]
+            };
+        }
+        #outside
+    }
+}

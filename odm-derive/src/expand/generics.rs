@@ -1,0 +1,76 @@
+//! The parameters of a generic type, with the bounds that the generated code needs.
+//!
+//! As in serde, a bound is on the type of a field (`Vec<T>: Array`) rather than on the parameter, so that a parameter that
+//! is used behind a reference only (`Ref<T>`) need not be storable itself.
+
+use super::Target;
+use crate::ast::Field;
+use crate::ty;
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{GenericParam, Generics, Ident, parse_quote};
+
+/// The parameters of types and constants.
+pub fn parameters(generics: &Generics) -> Vec<&Ident> {
+    generics
+        .params
+        .iter()
+        .filter_map(|param| match param {
+            GenericParam::Type(param) => Some(&param.ident),
+            GenericParam::Const(param) => Some(&param.ident),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect()
+}
+
+/// With `'static` on every type, which is what a path to a field needs.
+pub fn owned(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    for param in generics.type_params_mut() {
+        param.bounds.push(parse_quote!('static));
+    }
+    generics
+}
+
+/// With the bounds under which every field has a shape.
+pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
+    let mut generics = owned(target.container.generics);
+    let names = parameters(target.container.generics);
+    let odm = &target.odm;
+    for field in fields {
+        let stored = field.stored();
+        if field.skipped() || field.field.opaque || !ty::mentions(stored, &names) {
+            continue;
+        }
+        let predicate = if field.is_array() {
+            parse_quote!(#stored: #odm::Array)
+        } else {
+            parse_quote!(#stored: #odm::Value)
+        };
+        generics.make_where_clause().predicates.push(predicate);
+    }
+    generics
+}
+
+/// With those of [`stored`] and what a document must be able to do.
+pub fn document(target: &Target) -> Generics {
+    let mut generics = stored(target, &target.fields);
+    if target.is_generic() {
+        let (odm, this) = (&target.odm, &target.this);
+        let new = super::new::ident(target);
+        let (_, arguments, _) = target.container.generics.split_for_impl();
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));
+        predicates.push(parse_quote! {
+            #this: #odm::serde::Serialize + #odm::serde::de::DeserializeOwned
+                + ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin
+        });
+    }
+    generics
+}
+
+/// The parameters without their bounds, to be followed by others: `T, N,`.
+pub fn arguments(generics: &Generics) -> TokenStream {
+    let names = parameters(generics);
+    quote!(#(#names,)*)
+}

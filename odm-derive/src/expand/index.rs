@@ -1,0 +1,66 @@
+//! The constants of declared indexes.
+
+use super::Target;
+use crate::attr::index::{Index, Kind};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+
+/// One index. Its fields are reached through the typed paths, so that a wrong one does not compile.
+pub fn meta(target: &Target, index: &Index) -> TokenStream {
+    let odm = &target.odm;
+    let keys = index.keys.iter().map(|key| {
+        let path = path(target, &key.path);
+        let kind = match key.kind {
+            Kind::Ascending => quote!(Ascending),
+            Kind::Descending => quote!(Descending),
+            Kind::Text { weight } => quote!(Text { weight: #weight }),
+            Kind::Geo => quote!(Geo),
+            Kind::Hashed => quote!(Hashed),
+        };
+        // An attribute on a field has the assertion on the field's type.
+        let path = if index.expire_after.is_some() && !index.on_field {
+            quote!(#odm::check::dated_path(#path))
+        } else {
+            path
+        };
+        let path = quote!(|| #path.name());
+        quote!(#odm::IndexKey { path: #path, kind: #odm::IndexKind::#kind })
+    });
+    let some = quote!(::core::option::Option::Some);
+    let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
+    let unique = index.unique.map(|_| quote!(unique: true,));
+    let sparse = index.sparse.map(|_| quote!(sparse: true,));
+    let expire = index.expire_after.as_ref().map(|at| {
+        let seconds = at.value;
+        quote!(expire_after: #some(#seconds),)
+    });
+    let partial = index.partial.as_ref().map(|closure| {
+        let this = &target.this;
+        quote!(partial: #some(|| #odm::partial_filter::<#this, _>(#closure)),)
+    });
+    let collation = index.collation.as_ref().map(|collation| {
+        let (locale, strength, numeric) = (&collation.locale, collation.strength, collation.numeric_ordering);
+        quote! {
+            collation: #some(#odm::CollationMeta {
+                locale: #locale,
+                strength: #strength,
+                numeric_ordering: #numeric,
+            }),
+        }
+    });
+    quote! {
+        #odm::IndexMeta {
+            #name #unique #sparse #expire #partial #collation
+            ..#odm::IndexMeta::on(&[#(#keys),*])
+        }
+    }
+}
+
+fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {
+    let (krate, this) = (&target.krate, &target.this);
+    let mut path = quote!(<#this as #krate::Document>::paths());
+    for field in fields {
+        path = quote_spanned!(field.span()=> #path.#field);
+    }
+    path
+}

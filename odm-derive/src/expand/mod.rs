@@ -1,0 +1,63 @@
+//! The generated code, one file an output. It is thin: it names constants and calls functions of `odm::__private`.
+
+pub mod asserts;
+pub mod codec;
+pub mod document;
+pub mod embed;
+pub mod enums;
+pub mod fielded;
+pub mod generics;
+pub mod index;
+pub mod new;
+pub mod paths;
+pub mod projection;
+
+use crate::ast::{Container, Field};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Ident, Path, parse_quote};
+
+/// What all outputs need to know of a type.
+pub struct Target<'a> {
+    pub container: &'a Container<'a>,
+    /// The runtime crate.
+    pub krate: Path,
+    /// Its `__private` module.
+    pub odm: TokenStream,
+    /// The type with its parameters.
+    pub this: TokenStream,
+    pub fields: Vec<&'a Field<'a>>,
+}
+
+impl<'a> Target<'a> {
+    pub fn new(container: &'a Container<'a>, krate: Option<Path>) -> Target<'a> {
+        let krate = krate.unwrap_or_else(default_crate);
+        let odm = quote!(#krate::__private);
+        let ident = container.ident;
+        let (_, arguments, _) = container.generics.split_for_impl();
+        Target {
+            container,
+            krate,
+            odm,
+            this: quote!(#ident #arguments),
+            fields: container
+                .fields()
+                .iter()
+                .filter(|field| !field.skipped())
+                .collect(),
+        }
+    }
+
+    /// A name that is made of the type's: `PersonFields`.
+    pub fn name(&self, make: impl FnOnce(&str) -> String) -> Ident {
+        Ident::new(&make(&self.container.name()), self.container.ident.span())
+    }
+
+    pub fn is_generic(&self) -> bool {
+        !self.container.generics.params.is_empty()
+    }
+}
+
+pub fn default_crate() -> Path {
+    parse_quote!(::odm)
+}

@@ -1,0 +1,113 @@
+//! `XFields`: the struct of typed paths.
+
+use super::{Target, codec, generics};
+use crate::ast::Field;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+/// The names of the two parameters that the struct has besides those of the type.
+struct Own {
+    root: Ident,
+    parent: Ident,
+}
+
+fn own(target: &Target) -> Own {
+    let taken = generics::parameters(target.container.generics);
+    let free = |name: &str| {
+        let mut ident = format_ident!("{name}");
+        while taken.contains(&&ident) {
+            ident = format_ident!("__{ident}");
+        }
+        ident
+    };
+    Own {
+        root: free("R"),
+        parent: free("P"),
+    }
+}
+
+/// The struct's name.
+pub fn ident(target: &Target) -> Ident {
+    target.name(|name| format!("{name}Fields"))
+}
+
+/// The type, with `root` and `parent` as its last two arguments.
+pub fn ty(target: &Target, root: TokenStream, parent: TokenStream) -> TokenStream {
+    let ident = ident(target);
+    let arguments = generics::arguments(target.container.generics);
+    quote!(#ident<#arguments #root, #parent>)
+}
+
+/// The struct and its `Clone` and `Copy`. A field that the library writes has a path that no update takes.
+pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStream {
+    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
+    let ident = ident(target);
+    let Own { root, parent } = own(target);
+    let params = &target.container.generics.params;
+    let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
+    let conditions = &target.container.generics.where_clause;
+
+    let fields = target.fields.iter().enumerate().map(|(i, field)| {
+        let (name, vis, ty) = (field.ident(), field.vis, field.ty);
+        let doc = if field.serde.flatten.is_some() {
+            format!("The fields of `{}`, which stand in their parent.", field.rust)
+        } else {
+            format!("`{}`", field.name)
+        };
+        let codec = match (codec::of(target, field), read_only(field)) {
+            (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
+            (None, true) => Some(quote!(, #odm::ReadOnly)),
+            (codec, false) => codec.map(|codec| quote!(, #codec)),
+        };
+        quote! {
+            #[doc = #doc]
+            #vis #name: #odm::Path<#root, #ty, #odm::At<#parent, #this, #i> #codec>,
+        }
+    });
+    // A struct without stored fields has nothing that would use the parameters.
+    let none = target
+        .fields
+        .is_empty()
+        .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
+
+    // Defaults of parameters stand in the definition only.
+    let (bounded, _, _) = target.container.generics.split_for_impl();
+    let _ = bounded;
+    let mut copied = target.container.generics.clone();
+    copied.params.push(syn::parse_quote!(#root));
+    copied.params.push(syn::parse_quote!(#parent));
+    let (impl_generics, ty_generics, where_clause) = copied.split_for_impl();
+    let doc = format!(
+        "The typed paths of [`{}`]: the stored name of each field.",
+        target.container.name()
+    );
+    quote! {
+        #[doc = #doc]
+        #vis struct #ident<#params #comma #root = #this, #parent = #odm::Root> #conditions {
+            #(#fields)*
+            #none
+        }
+
+        #[automatically_derived]
+        impl #impl_generics ::core::clone::Clone for #ident #ty_generics #where_clause {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        #[automatically_derived]
+        impl #impl_generics ::core::marker::Copy for #ident #ty_generics #where_clause {}
+    }
+}
+
+/// Its only value.
+pub fn value(target: &Target) -> TokenStream {
+    let ident = ident(target);
+    let odm = &target.odm;
+    let names = target.fields.iter().map(|field| field.ident());
+    let none = target
+        .fields
+        .is_empty()
+        .then(|| quote!(__none: ::core::marker::PhantomData));
+    quote!(#ident { #(#names: #odm::Path::NEW,)* #none })
+}

@@ -1,0 +1,79 @@
+//! `#[derive(Projection)]`: a struct with some of a document's fields.
+
+use crate::ast::Container;
+use crate::attr::projection::Projection;
+use crate::ctxt::Ctxt;
+use crate::{check, fallback, ty};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, parse_quote};
+
+pub fn derive(input: &DeriveInput) -> TokenStream {
+    let cx = Ctxt::new();
+    let projection = Projection::parse(&cx, &input.attrs);
+    let container = Container::read(&cx, input);
+    check::projection(&cx, &container, &projection);
+    match cx.check() {
+        Ok(()) => expand(&container, &projection),
+        Err(error) => fallback::projection(input, &projection, &error),
+    }
+}
+
+fn expand(container: &Container, projection: &Projection) -> TokenStream {
+    let krate = projection.krate.clone().unwrap_or_else(super::default_crate);
+    let odm = quote!(#krate::__private);
+    let Some(of) = &projection.of else {
+        return TokenStream::new();
+    };
+    let target = super::Target::new(container, projection.krate.clone());
+    let this = &target.this;
+    let fields = &target.fields;
+
+    // Each field by the document's own path: that it exists and has this type is for the compiler to say.
+    let names = fields.iter().map(|field| {
+        let (ident, ty) = (field.ident(), field.ty);
+        let path = quote_spanned!(ident.span()=> <#of as #krate::Document>::paths().#ident);
+        let function = if field.serde.with.is_some() {
+            quote!(projected_with)
+        } else {
+            quote!(projected)
+        };
+        quote_spanned!(ty.span()=> #odm::check::#function::<#ty, _, _, _, _>(#path))
+    });
+
+    // That it is stored under the name that the projection reads.
+    let renamed: TokenStream = fields
+        .iter()
+        .map(|field| {
+            let (rust, name) = (&field.rust, &field.name);
+            let (of_text, this_text) = (ty::text(of), container.name());
+            let span = field.ident().span();
+            quote_spanned! {span=>
+                if let ::core::option::Option::Some(message) =
+                    #odm::check::stored_as::<#of>(#of_text, #this_text, #rust, #name)
+                {
+                    ::core::panic!("{}", message.as_str());
+                }
+            }
+        })
+        .collect();
+    let mut generics = super::generics::owned(container.generics);
+    if target.is_generic() {
+        generics
+            .make_where_clause()
+            .predicates
+            .push(parse_quote!(#this: #odm::serde::de::DeserializeOwned + ::core::marker::Send));
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let renamed = (!target.is_generic()).then(|| quote!(const _: () = { #renamed };));
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Projection<#of> for #this #where_clause {
+            fn fields() -> ::std::vec::Vec<&'static str> {
+                ::std::vec![#(#names),*]
+            }
+        }
+        #renamed
+    }
+}

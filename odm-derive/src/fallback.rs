@@ -1,0 +1,167 @@
+//! What stands in for the generated code of a type with errors: the same names, without content, so that the errors are
+//! all that the compiler reports.
+
+use crate::attr::projection::Projection;
+use crate::expand::default_crate;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::{Data, DeriveInput, Field, Fields, Path};
+
+fn named(input: &DeriveInput) -> Vec<&Field> {
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => fields.named.iter().collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// A type with parameters gets the errors alone: bounds for a stand-in would be guesses.
+fn is_simple(input: &DeriveInput) -> bool {
+    input.generics.params.is_empty() && input.generics.where_clause.is_none()
+}
+
+fn paths(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
+    let (ident, vis) = (&input.ident, &input.vis);
+    let paths = format_ident!("{}Fields", ident.unraw());
+    let fields = named(input);
+    let names: Vec<_> = fields.iter().map(|field| field.ident.as_ref()).collect();
+    let rust = names
+        .iter()
+        .map(|name| name.map(|name| name.unraw().to_string()).unwrap_or_default());
+    let members = fields.iter().enumerate().map(|(i, field)| {
+        let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
+        quote!(#[allow(missing_docs)] #vis #name: #odm::Path<R, #ty, #odm::At<P, #ident, #i>>,)
+    });
+    quote! {
+        #[doc(hidden)]
+        #[allow(dead_code)]
+        #vis struct #paths<R = #ident, P = #odm::Root> {
+            #(#members)*
+            __none: ::core::marker::PhantomData<fn() -> (R, P)>,
+        }
+        impl<R, P> ::core::clone::Clone for #paths<R, P> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<R, P> ::core::marker::Copy for #paths<R, P> {}
+        impl #odm::Fielded for #ident {
+            const FIELDS: &'static [#odm::FieldMeta] = &[#(#odm::FieldMeta::opaque(#rust, #rust, "")),*];
+        }
+    }
+}
+
+fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
+    let ident = &input.ident;
+    quote! {
+        impl #odm::Value for #ident {
+            const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
+            fn shape() -> #odm::Shape {
+                #odm::Shape::Any
+            }
+        }
+    }
+}
+
+pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    if !is_simple(input) {
+        return error;
+    }
+    let krate = krate.unwrap_or_else(default_crate);
+    let odm = quote!(#krate::__private);
+    let (ident, vis) = (&input.ident, &input.vis);
+    let (new, paths_ident) = (
+        format_ident!("New{}", ident.unraw()),
+        format_ident!("{}Fields", ident.unraw()),
+    );
+    let (paths, value) = (paths(input, &odm), value(input, &odm));
+    let members = named(input).into_iter().map(|field| {
+        let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
+        quote!(#[allow(missing_docs)] #vis #name: #ty,)
+    });
+    quote! {
+        #error
+        #paths
+        #value
+        #[doc(hidden)]
+        #[allow(dead_code)]
+        #vis struct #new { #(#members)* }
+        impl #krate::Document for #ident {
+            type Id = #odm::ObjectId;
+            type New = #new;
+            type Paths = #paths_ident;
+            const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta {
+                name: "",
+                collection: "",
+                shape: || #odm::Shape::Any,
+                indexes: &[],
+                validation: #odm::Validation::STRICT,
+            };
+            fn paths() -> Self::Paths {
+                ::core::unreachable!()
+            }
+            fn id(&self) -> &Self::Id {
+                ::core::unreachable!()
+            }
+            fn from_new(_: Self::New, _: #odm::DateTime) -> Self {
+                ::core::unreachable!()
+            }
+        }
+        impl #krate::Insertable<#ident> for #new {
+            fn into_document(self, _: #odm::DateTime) -> #ident {
+                ::core::unreachable!()
+            }
+        }
+    }
+}
+
+pub fn embed(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    if !is_simple(input) {
+        return error;
+    }
+    let krate = krate.unwrap_or_else(default_crate);
+    let odm = quote!(#krate::__private);
+    let ident = &input.ident;
+    let value = value(input, &odm);
+    let nested =
+        matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_))).then(|| {
+            let (paths_ident, paths) = (format_ident!("{}Fields", ident.unraw()), paths(input, &odm));
+            quote! {
+                #paths
+                impl #odm::Nested for #ident {
+                    type Fields<R: 'static, P: 'static> = #paths_ident<R, P>;
+                    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+                        ::core::unreachable!()
+                    }
+                }
+            }
+        });
+    quote! {
+        #error
+        #value
+        impl #krate::Embed for #ident {}
+        #nested
+    }
+}
+
+pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    let Some(of) = projection.of.as_ref().filter(|_| is_simple(input)) else {
+        return error;
+    };
+    let krate = projection.krate.clone().unwrap_or_else(default_crate);
+    let ident = &input.ident;
+    quote! {
+        #error
+        impl #krate::Projection<#of> for #ident {
+            fn fields() -> ::std::vec::Vec<&'static str> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What can be seen of a type by how it is written. Where only the compiler knows (an alias, a parameter), the traits of
+//! the runtime crate decide.
+
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments, PathSegment, Type};
+
+/// Without parentheses and the invisible groups that `macro_rules` leaves.
+pub fn plain(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => plain(&inner.elem),
+        Type::Group(inner) => plain(&inner.elem),
+        other => other,
+    }
+}
+
+/// The last segment of a path: `Vec<T>` of `std::vec::Vec<T>`.
+pub fn last(ty: &Type) -> Option<&PathSegment> {
+    match plain(ty) {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The segment before the last one: `bson` of `mongodb::bson::Document`.
+fn before_last(ty: &Type) -> Option<&Ident> {
+    match plain(ty) {
+        Type::Path(path) => path
+            .path
+            .segments
+            .iter()
+            .rev()
+            .nth(1)
+            .map(|segment| &segment.ident),
+        _ => None,
+    }
+}
+
+/// Type argument number `n` of a segment.
+pub fn argument(segment: &PathSegment, n: usize) -> Option<&Type> {
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return None;
+    };
+    arguments
+        .args
+        .iter()
+        .filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        })
+        .nth(n)
+}
+
+/// Whether the last segment is `name`, with or without arguments.
+pub fn named(ty: &Type, name: &str) -> bool {
+    last(ty).is_some_and(|segment| segment.ident == name)
+}
+
+/// Whether the type is written as `name`, without arguments.
+pub fn exactly(ty: &Type, name: &str) -> bool {
+    last(ty).is_some_and(|segment| segment.ident == name && segment.arguments.is_none())
+}
+
+/// `Option<…>`.
+pub fn is_option(ty: &Type) -> bool {
+    named(ty, "Option")
+}
+
+/// What stands inside `Option`, `Box`, `Arc` and `Rc`.
+pub fn inside(ty: &Type) -> &Type {
+    let Some(segment) = last(ty) else { return plain(ty) };
+    match (segment.ident.to_string().as_str(), argument(segment, 0)) {
+        ("Option" | "Box" | "Arc" | "Rc", Some(inner)) => inside(inner),
+        _ => plain(ty),
+    }
+}
+
+/// An array, set or map as it is written.
+pub enum Many<'a> {
+    List { name: String, item: Option<&'a Type> },
+    Map { name: String },
+}
+
+impl Many<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            Many::List { name, .. } | Many::Map { name } => name,
+        }
+    }
+}
+
+/// The collection that a type visibly is, also behind `Option`, `Box` and `Arc`.
+pub fn many(ty: &Type) -> Option<Many<'_>> {
+    let inner = inside(ty);
+    if let Type::Slice(slice) = inner {
+        return Some(Many::List {
+            name: "[…]".into(),
+            item: Some(&slice.elem),
+        });
+    }
+    let segment = last(inner)?;
+    let name = segment.ident.to_string();
+    match name.as_str() {
+        "Vec" | "VecDeque" | "LinkedList" | "BinaryHeap" | "HashSet" | "BTreeSet" | "IndexSet"
+        | "SmallVec" | "ArrayVec" => Some(Many::List {
+            name,
+            item: argument(segment, 0),
+        }),
+        "HashMap" | "BTreeMap" | "IndexMap" => Some(Many::Map { name }),
+        _ => None,
+    }
+}
+
+/// `Vec<u8>`, which serde stores as an array of numbers.
+pub fn is_bytes(ty: &Type) -> bool {
+    matches!(many(ty), Some(Many::List { item: Some(item), .. }) if exactly(item, "u8"))
+}
+
+/// A type of bson or serde_json that can hold anything, also as the item of a collection.
+pub fn without_shape(ty: &Type) -> bool {
+    let mut inner = inside(ty);
+    if let Some(Many::List { item: Some(item), .. }) = many(inner) {
+        inner = inside(item);
+    }
+    let Some(segment) = last(inner) else { return false };
+    let before = before_last(inner).map(ToString::to_string);
+    matches!(
+        (before.as_deref(), segment.ident.to_string().as_str()),
+        (_, "Bson" | "RawBson" | "RawDocumentBuf")
+            | (Some("bson"), "Document")
+            | (Some("serde_json"), "Value")
+    )
+}
+
+/// Whether a value of the type visibly contains a `name` or `Self`: not behind a reference to a document (`Ref`), which
+/// stores an id.
+pub fn contains(ty: &Type, name: &Ident) -> bool {
+    match plain(ty) {
+        Type::Path(path) if path.qself.is_none() => {
+            if path.path.is_ident(name) || path.path.is_ident("Self") {
+                return true;
+            }
+            let Some(segment) = path.path.segments.last() else {
+                return false;
+            };
+            if path.path.segments.len() == 1 && segment.ident == *name {
+                return true;
+            }
+            if ["Ref", "PhantomData", "Weak"]
+                .iter()
+                .any(|skip| segment.ident == skip)
+            {
+                return false;
+            }
+            let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+                return false;
+            };
+            arguments
+                .args
+                .iter()
+                .any(|argument| matches!(argument, GenericArgument::Type(ty) if contains(ty, name)))
+        }
+        Type::Tuple(tuple) => tuple.elems.iter().any(|ty| contains(ty, name)),
+        Type::Array(array) => contains(&array.elem, name),
+        Type::Slice(slice) => contains(&slice.elem, name),
+        _ => false,
+    }
+}
+
+/// Whether one of `names` occurs anywhere in the tokens.
+pub fn mentions(tokens: impl ToTokens, names: &[&Ident]) -> bool {
+    fn any(tokens: TokenStream, names: &[&Ident]) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => names.iter().any(|name| **name == ident),
+            TokenTree::Group(group) => any(group.stream(), names),
+            _ => false,
+        })
+    }
+    !names.is_empty() && any(tokens.into_token_stream(), names)
+}
+
+/// The tokens as a person writes them: `HashMap<String, Vec<u8>>`.
+pub fn text(tokens: impl ToTokens) -> String {
+    let mut out = String::new();
+    write(tokens.into_token_stream(), &mut out);
+    out
+}
+
+fn write(tokens: TokenStream, out: &mut String) {
+    let mut word = false; // whether the last token was an identifier or a literal
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(ident) => {
+                if word {
+                    out.push(' ');
+                }
+                out.push_str(&ident.to_string());
+                word = true;
+            }
+            TokenTree::Literal(literal) => {
+                if word {
+                    out.push(' ');
+                }
+                out.push_str(&literal.to_string());
+                word = true;
+            }
+            TokenTree::Punct(punct) => {
+                match punct.as_char() {
+                    c @ (',' | ';') => {
+                        out.push(c);
+                        if tokens.peek().is_some() {
+                            out.push(' ');
+                        }
+                    }
+                    c @ ('+' | '=') => {
+                        out.push(' ');
+                        out.push(c);
+                        out.push(' ');
+                    }
+                    '-' => out.push_str(" -"),
+                    '>' if out.ends_with('-') => out.push_str("> "),
+                    c => out.push(c),
+                }
+                word = false;
+            }
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::None => ("", ""),
+                };
+                out.push_str(open);
+                write(group.stream(), out);
+                out.push_str(close);
+                word = group.delimiter() == Delimiter::None;
+            }
+        }
+    }
+}

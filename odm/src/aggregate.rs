@@ -1,0 +1,270 @@
+//! Pipelines: typed at the start, any stage behind it, any type at the end.
+
+use crate::filter::IntoSort;
+use crate::path::{Path, Step};
+use crate::{Collection, Document, Filter, Result, decode};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use mongodb::bson::{self, Bson, doc};
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+
+/// A pipeline, until one of its last methods carries it out.
+#[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
+pub struct Aggregate<'c, T> {
+    collection: &'c Collection<T>,
+    stages: Result<Vec<bson::Document>>,
+    disk: bool,
+}
+
+impl<T: Document> std::fmt::Debug for Aggregate<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Aggregate")
+            .field("collection", &T::META.collection)
+            .field("stages", &self.stages)
+            .finish()
+    }
+}
+
+/// What is computed of each group.
+#[derive(Debug)]
+pub struct Group<T> {
+    fields: bson::Document,
+    of: PhantomData<fn() -> T>,
+}
+
+macro_rules! accumulators {
+    ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name<V, P: Step, C>(mut self, field: &str, of: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Self {
+            of(T::paths());
+            self.fields.insert(field, doc! { $operator: reference(P::PATH) });
+            self
+        }
+    )*};
+}
+
+/// A field's value in an expression.
+fn reference(name: &str) -> String {
+    format!("${name}")
+}
+
+impl<T: Document> Group<T> {
+    /// How many documents, in a field of this name of the result.
+    pub fn count(mut self, field: &str) -> Self {
+        self.fields.insert(field, doc! { "$sum": 1 });
+        self
+    }
+
+    accumulators! {
+        /// The sum of a field, in a field of this name of the result.
+        sum => "$sum";
+        /// The mean of a field.
+        avg => "$avg";
+        /// The least value of a field.
+        min => "$min";
+        /// The greatest value of a field.
+        max => "$max";
+        /// The value of the group's first document, in the order that the pipeline has.
+        first => "$first";
+        /// The value of the group's last document.
+        last => "$last";
+        /// Every value once, in no order.
+        distinct => "$addToSet";
+    }
+}
+
+/// What a pipeline groups by.
+pub trait GroupKey<T> {
+    /// The expression of `_id`.
+    fn expression(&self) -> Bson;
+}
+
+impl<T, V, P: Step, C> GroupKey<T> for Path<T, V, P, C> {
+    fn expression(&self) -> Bson {
+        Bson::String(reference(P::PATH))
+    }
+}
+
+/// All documents as one group.
+impl<T> GroupKey<T> for () {
+    fn expression(&self) -> Bson {
+        Bson::Null
+    }
+}
+
+macro_rules! group_keys {
+    ($(($($name:ident)*))*) => {$(
+        #[allow(non_snake_case)]
+        impl<T, $($name: GroupKey<T>),*> GroupKey<T> for ($($name,)*) {
+            fn expression(&self) -> Bson {
+                let ($($name,)*) = self;
+                let mut key = bson::Document::new();
+                for part in [$($name.expression()),*] {
+                    // `$a.b` is stored as `a_b`: a name in a group's key has no dot.
+                    let name = part.as_str().unwrap_or("null").trim_start_matches('$').replace('.', "_");
+                    key.insert(name, part);
+                }
+                Bson::Document(key)
+            }
+        }
+    )*};
+}
+
+group_keys!((A B)(A B C)(A B C D));
+
+impl<'c, T: Document> Aggregate<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>) -> Self {
+        Aggregate {
+            collection,
+            stages: Ok(Vec::new()),
+            disk: false,
+        }
+    }
+
+    /// Adds a stage in MongoDB's own words. A user's input belongs into it behind `$literal` only: a string that starts
+    /// with `$` is a field's name otherwise.
+    pub fn stage(mut self, stage: bson::Document) -> Self {
+        if let Ok(stages) = &mut self.stages {
+            stages.push(stage);
+        }
+        self
+    }
+
+    /// Only documents that fit: `$match`. At the start it is served by indexes.
+    pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
+        match filter(T::paths()).into_document() {
+            Ok(filter) => self.stage(doc! { "$match": filter }),
+            Err(error) => {
+                self.stages = self.stages.and(Err(error));
+                self
+            }
+        }
+    }
+
+    /// In this order: `$sort`.
+    pub fn sort<S: IntoSort<T>>(self, order: impl FnOnce(T::Paths) -> S) -> Self {
+        let sort: bson::Document = order(T::paths())
+            .into_sort()
+            .iter()
+            .map(|order| {
+                (
+                    order.name.to_owned(),
+                    Bson::Int32(if order.descending { -1 } else { 1 }),
+                )
+            })
+            .collect();
+        self.stage(doc! { "$sort": sort })
+    }
+
+    /// Without the first `n`: `$skip`.
+    pub fn skip(self, n: u64) -> Self {
+        self.stage(doc! { "$skip": i64::try_from(n).unwrap_or(i64::MAX) })
+    }
+
+    /// At most `n`: `$limit`. MongoDB refuses 0.
+    pub fn limit(self, n: u64) -> Self {
+        self.stage(doc! { "$limit": i64::try_from(n).unwrap_or(i64::MAX) })
+    }
+
+    /// One document for each item of an array: `$unwind`.
+    pub fn unwind<V: crate::Array, P: Step, C>(
+        self,
+        array: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+    ) -> Self {
+        array(T::paths());
+        self.stage(doc! { "$unwind": reference(P::PATH) })
+    }
+
+    /// One document for each value of a field (or of several, in a tuple; or `()` for all documents at once): `$group`.
+    /// The result has the key in `_id`, and the fields that the second closure names.
+    pub fn group<K: GroupKey<T>>(
+        self,
+        key: impl FnOnce(T::Paths) -> K,
+        compute: impl FnOnce(Group<T>) -> Group<T>,
+    ) -> Self {
+        let mut group = doc! { "_id": key(T::paths()).expression() };
+        group.extend(
+            compute(Group {
+                fields: bson::Document::new(),
+                of: PhantomData,
+            })
+            .fields,
+        );
+        self.stage(doc! { "$group": group })
+    }
+
+    /// Lets the server write to disk what a stage can't hold in 100 MB of memory.
+    pub fn allow_disk_use(mut self) -> Self {
+        self.disk = true;
+        self
+    }
+
+    /// All results.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) for the first that does not fit `Out`.
+    ///
+    /// # Cost
+    /// One round trip, and one for every further batch.
+    pub async fn all<Out: DeserializeOwned + Send + 'static>(self) -> Result<Vec<Out>> {
+        self.stream().await?.try_collect().await
+    }
+
+    /// The first result, if there is one.
+    ///
+    /// # Cost
+    /// One round trip.
+    pub async fn one<Out: DeserializeOwned + Send + 'static>(self) -> Result<Option<Out>> {
+        self.limit(1).stream().await?.try_next().await
+    }
+
+    /// One after the other, with one batch in memory.
+    ///
+    /// # Cost
+    /// One round trip before the first, and one for every further batch.
+    pub async fn stream<Out: DeserializeOwned + Send + 'static>(
+        self,
+    ) -> Result<BoxStream<'static, Result<Out>>> {
+        let trace = self.collection.trace("aggregate");
+        let stages = self.stages?;
+        let collection = self.collection.driver::<bson::RawDocumentBuf>();
+        let action = collection
+            .aggregate(stages)
+            .allow_disk_use(self.disk)
+            .with_type::<bson::RawDocumentBuf>();
+        let decoded = |document: mongodb::error::Result<bson::RawDocumentBuf>| {
+            decode::decode(T::META.collection, &document.map_err(Collection::<T>::error)?)
+        };
+        match self.collection.session() {
+            None => {
+                let cursor = trace
+                    .run(async { action.await })
+                    .await
+                    .map_err(Collection::<T>::error)?;
+                trace.done(1, 0);
+                Ok(cursor.map(decoded).boxed())
+            }
+            Some(shared) => {
+                let cursor = {
+                    let mut locked = shared.lock().await;
+                    action
+                        .session(&mut *locked)
+                        .await
+                        .map_err(Collection::<T>::error)?
+                };
+                trace.done(1, 0);
+                let stream = futures::stream::unfold(
+                    (cursor, shared.clone()),
+                    move |(mut cursor, session)| async move {
+                        let next = {
+                            let mut locked = session.lock().await;
+                            cursor.next(&mut locked).await
+                        };
+                        next.map(|document| (decoded(document), (cursor, session)))
+                    },
+                );
+                Ok(stream.boxed())
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
+//! sentence for a constant that panics.
+
+use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
+use crate::size::Message;
+use crate::value::{Array, IdValue, Numeric, Value};
+
+/// `#[field(min = N, max = N)]`.
+pub const fn numeric<T: Numeric>() {}
+
+/// `#[embed(id)]`.
+pub const fn id<T: IdValue>() {}
+
+/// `#[serde(flatten)]`.
+pub const fn flattened<T: Flattened>() {}
+
+/// `#[index(expire_after = N)]`.
+pub const fn dated<T: Dated>() {}
+
+/// `expire_after` of an index that names its field by a path.
+pub fn dated_path<R, T: Dated, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
+/// A struct whose fields may stand in its parent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be flattened: its fields have no declared names, so neither a path nor the validator can name them",
+    label = "not a struct with declared fields",
+    note = "flatten a struct with named fields that derives `Embed`",
+    note = "or leave out `#[serde(flatten)]`, and give a map a bound: `#[embed(max = N)]`"
+)]
+pub trait Flattened {}
+impl<T: Nested + Value> Flattened for T {}
+
+/// A date, by which MongoDB can let a document expire.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no date, so documents can't expire by it: MongoDB would keep them for ever",
+    label = "not a `bson::DateTime`",
+    note = "`expire_after` counts from a field of the type `bson::DateTime`"
+)]
+pub trait Dated {}
+impl Dated for mongodb::bson::DateTime {}
+impl<T: Dated> Dated for Option<T> {}
+impl<T: Dated> Dated for Vec<T> {}
+
+/// The type of a document's field, in a projection.
+#[diagnostic::on_unimplemented(
+    message = "a projection's field has the type of the document's field: the document has `{T}`, and the projection `{Self}`",
+    label = "the document has `{T}`",
+    note = "write `{T}` here"
+)]
+pub trait SameTypeAs<T> {}
+impl<T> SameTypeAs<T> for T {}
+
+/// The stored name of a projection's field.
+pub fn projected<A: SameTypeAs<T>, R, T, P: Step, C>(path: Path<R, T, P, C>) -> &'static str
+where
+    C: PlainlyStored,
+{
+    path.name()
+}
+
+/// The stored name of a projection's field that has its own `#[serde(with)]`.
+pub fn projected_with<A: SameTypeAs<T>, R, T, P: Step, C>(path: Path<R, T, P, C>) -> &'static str {
+    path.name()
+}
+
+/// A field that is read as its type's own `Deserialize` says.
+#[diagnostic::on_unimplemented(
+    message = "the document's field has `#[serde(with)]` or `serialize_with`, so this one needs the same to read it",
+    note = "repeat the attribute on the field of the projection"
+)]
+pub trait PlainlyStored {}
+impl PlainlyStored for Plain {}
+impl PlainlyStored for ReadOnly {}
+
+const fn about(owner: &str, field: &str, ty: &str) -> Message {
+    Message::new()
+        .text("`")
+        .text(owner)
+        .text(".")
+        .text(field)
+        .text(": ")
+        .text(ty)
+        .text("`")
+}
+
+/// Rule three: an array that can hold this many documents is not embedded.
+pub const fn few<T: Array>(owner: &str, field: &str, ty: &str, max: u64) -> Option<Message> {
+    if max <= 200 || !<T::Item as Value>::DOCUMENT {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" embeds up to ")
+            .number(max)
+            .text(
+                " documents. Rule three: arrays do not grow without end; above some 200 documents, don't embed them. Instead: \
+                 store an array of their ids (up to a few thousand), store the parent's id in each of them (any number), \
+                 embed the latest few only (a subset), or group them in documents of a fixed size (a bucket). If they really \
+                 are read as a whole, say why: `#[embed(max = ",
+            )
+            .plain_number(max)
+            .text(", large = \"reason\")]`"),
+    )
+}
+
+/// `max_len` and `min_len` count the length of something.
+pub const fn length<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    no_length(T::SIZE.per_len, owner, field, ty)
+}
+
+/// The same for the items of an array.
+pub const fn item_length<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    no_length(<T::Item as Value>::SIZE.per_len, owner, field, ty)
+}
+
+const fn no_length(per_len: u64, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if per_len > 0 {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " has no length of its own, so `max_len` and `min_len` mean nothing: they bound a `String` or a `bson::Binary`, or the \
+         items of an array of these. The number of items of an array is bounded by `#[embed(max = N)]`, a number by \
+         `#[field(min = N, max = N)]`, and the strings of an embedded struct by attributes on its own fields",
+    ))
+}
+
+/// `key_len` is for maps.
+pub const fn keys<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if T::MAP {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " has no keys: `key_len` bounds the keys of a map. The length of each item is declared with `#[field(max_len = N)]`",
+    ))
+}
+
+/// A projection reads a field under the name that the document stores.
+pub const fn stored_as<T: Fielded>(of: &str, projection: &str, rust: &str, name: &str) -> Option<Message> {
+    let mut i = 0;
+    while i < T::FIELDS.len() {
+        let field = &T::FIELDS[i];
+        if same(field.rust, rust) {
+            if same(field.name, name) {
+                return None;
+            }
+            return Some(
+                Message::new()
+                    .text("`")
+                    .text(of)
+                    .text(".")
+                    .text(rust)
+                    .text("` is stored as `")
+                    .text(field.name)
+                    .text("`, but `")
+                    .text(projection)
+                    .text(".")
+                    .text(rust)
+                    .text("` is read from `")
+                    .text(name)
+                    .text("`, so it would always be missing. Write `#[serde(rename = \"")
+                    .text(field.name)
+                    .text("\")]` on the field of the projection, or the same `#[serde(rename_all)]` as the document's"),
+            );
+        }
+        i += 1;
+    }
+    None // a field that does not exist is an error of its own
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}

@@ -1,0 +1,546 @@
+//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one
+//! command for each run of writes of one kind to one collection.
+
+use crate::document::DocumentMeta;
+use crate::map::{Context, Refusal, write_error};
+use crate::session::Shared;
+use crate::trace::Trace;
+use crate::update::{Built, Changes};
+use crate::write::{encode, target_filter};
+use crate::{Document, Error, Filter, Insertable, Odm, Result, Target, operand};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
+use mongodb::options::{
+    DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel, UpdateModifications,
+    UpdateOneModel, WriteModel,
+};
+use std::future::IntoFuture;
+
+/// Writes that are carried out together, by `.await`. They are no transaction: use
+/// [`Tx::bulk`](crate::Tx::bulk) for one that is.
+#[must_use = "a bulk does nothing until it is awaited"]
+pub struct Bulk {
+    odm: Odm,
+    session: Option<Shared>,
+    writes: Vec<Write>,
+    ordered: bool,
+    by_runs: bool,
+    error: Option<Error>,
+}
+
+impl std::fmt::Debug for Bulk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bulk")
+            .field("writes", &self.writes.len())
+            .field("ordered", &self.ordered)
+            .finish()
+    }
+}
+
+/// What a bulk did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BulkDone {
+    /// How many documents were inserted.
+    pub inserted: u64,
+    /// How many documents were found by an update or a replacement.
+    pub matched: u64,
+    /// How many of them have other values now.
+    pub modified: u64,
+    /// How many documents were deleted.
+    pub deleted: u64,
+    /// How many updates and replacements of one document found none: it is gone, it has another version, or a bound
+    /// (a full array) held the change back. A single `update` says which.
+    pub missed: u64,
+}
+
+struct Write {
+    meta: &'static DocumentMeta,
+    what: What,
+}
+
+enum What {
+    Insert(RawDocumentBuf),
+    Update {
+        filter: bson::Document,
+        built: Built,
+        many: bool,
+    },
+    Replace {
+        filter: bson::Document,
+        document: RawDocumentBuf,
+    },
+    Delete {
+        filter: bson::Document,
+        many: bool,
+    },
+}
+
+impl What {
+    fn command(&self) -> &'static str {
+        match self {
+            What::Insert(_) => "insert",
+            What::Update { .. } | What::Replace { .. } => "update",
+            What::Delete { .. } => "delete",
+        }
+    }
+
+    /// Whether it should find exactly one document.
+    fn finds_one(&self) -> bool {
+        matches!(self, What::Update { many: false, .. } | What::Replace { .. })
+    }
+}
+
+impl Odm {
+    /// Several writes to several collections in as few requests as the server allows, in their order.
+    ///
+    /// # Cost
+    /// One round trip on MongoDB 8.0 and later; before, one for each run of writes of one kind to one collection. The
+    /// first use of the handle asks the server what it is.
+    pub fn bulk(&self) -> Bulk {
+        Bulk::new(self, None)
+    }
+}
+
+impl Bulk {
+    pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Bulk {
+        Bulk {
+            odm: odm.clone(),
+            session,
+            writes: Vec::new(),
+            ordered: true,
+            by_runs: false,
+            error: None,
+        }
+    }
+
+    fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
+        match what {
+            Ok(what) => self.writes.push(Write { meta, what }),
+            Err(error) => self.error = self.error.or(Some(error)),
+        }
+        self
+    }
+
+    /// Carries out those behind a refused one too, in any order.
+    pub fn unordered(mut self) -> Bulk {
+        self.ordered = false;
+        self
+    }
+
+    /// Takes the way of the servers before 8.0, so that it can be tested on later ones.
+    #[doc(hidden)]
+    pub fn without_bulk_write_command(mut self) -> Bulk {
+        self.by_runs = true;
+        self
+    }
+
+    /// Inserts a document.
+    pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
+        let document = document.into_document(crate::now());
+        self.add(T::META, encode(&document).map(What::Insert))
+    }
+
+    /// Changes the document with this id, or this document.
+    pub fn update<T: Document>(
+        self,
+        target: impl Target<T>,
+        change: impl FnOnce(Changes<T>) -> Changes<T>,
+    ) -> Bulk {
+        let what = operand::id(target.target_id()).and_then(|id| {
+            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut filter = target_filter::<T>(&id, target.seen_version());
+            if !built.guards.is_empty() {
+                let conditions: Vec<Bson> = built
+                    .guards
+                    .iter()
+                    .map(|guard| guard.condition().into())
+                    .collect();
+                filter.insert("$and", conditions);
+            }
+            Ok(What::Update {
+                filter,
+                built,
+                many: false,
+            })
+        });
+        self.add(T::META, what)
+    }
+
+    /// Changes every document that fits the condition.
+    pub fn update_where<T: Document>(
+        self,
+        filter: impl FnOnce(T::Paths) -> Filter<T>,
+        change: impl FnOnce(Changes<T>) -> Changes<T>,
+    ) -> Bulk {
+        let what = filter(T::paths()).into_document().and_then(|filter| {
+            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut conditions = vec![Bson::Document(filter)];
+            conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
+            Ok(What::Update {
+                filter: doc! { "$and": conditions },
+                built,
+                many: true,
+            })
+        });
+        self.add(T::META, what)
+    }
+
+    /// Stores this document in the place of the one with the same id.
+    pub fn replace<T: Document>(self, mut document: T) -> Bulk {
+        let seen = document.version();
+        document.touch(crate::now());
+        if let Some(seen) = seen {
+            document.set_version(seen.saturating_add(1));
+        }
+        let what = operand::id(document.id()).and_then(|id| {
+            Ok(What::Replace {
+                filter: target_filter::<T>(&id, seen),
+                document: encode(&document)?,
+            })
+        });
+        self.add(T::META, what)
+    }
+
+    /// Deletes the document with this id, or this document.
+    pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
+        let what = operand::id(target.target_id()).map(|id| What::Delete {
+            filter: target_filter::<T>(&id, target.seen_version()),
+            many: false,
+        });
+        self.add(T::META, what)
+    }
+
+    /// Deletes every document that fits the condition.
+    pub fn delete_where<T: Document>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
+        let what = filter(T::paths())
+            .into_document()
+            .map(|filter| What::Delete { filter, many: true });
+        self.add(T::META, what)
+    }
+}
+
+impl IntoFuture for Bulk {
+    type Output = Result<BulkDone>;
+    type IntoFuture = BoxFuture<'static, Result<BulkDone>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            if let Some(error) = self.error {
+                return Err(error);
+            }
+            // An update without a change is left out: the server takes none.
+            let mut writes = self.writes;
+            writes.retain(
+                |write| !matches!(&write.what, What::Update { built, .. } if built.update.is_empty()),
+            );
+            if writes.is_empty() {
+                return Ok(BulkDone::default());
+            }
+            let server = self.odm.server().await?;
+            let trace = Trace::new("(several)", "bulk");
+            trace
+                .run(async {
+                    let (done, round_trips) = if server.has_bulk_write() && !self.by_runs {
+                        (
+                            together(&self.odm, self.session.as_ref(), writes, self.ordered).await?,
+                            1,
+                        )
+                    } else {
+                        by_runs(&self.odm, self.session.as_ref(), writes, self.ordered, server).await?
+                    };
+                    trace.done(round_trips, done.inserted + done.modified + done.deleted);
+                    Ok(done)
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
+    bson::Document::try_from(raw).map_err(|source| Error::Encode {
+        field: "document".to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// By the `bulkWrite` command.
+async fn together(
+    odm: &Odm,
+    session: Option<&Shared>,
+    writes: Vec<Write>,
+    ordered: bool,
+) -> Result<BulkDone> {
+    let database = odm.database().name().to_owned();
+    let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
+    let mut metas = Vec::with_capacity(writes.len());
+    for Write { meta, what } in writes {
+        metas.push(meta);
+        let namespace = mongodb::Namespace {
+            db: database.clone(),
+            coll: meta.collection.to_owned(),
+        };
+        models.push(match what {
+            What::Insert(raw) => InsertOneModel::builder()
+                .namespace(namespace)
+                .document(document(&raw)?)
+                .build()
+                .into(),
+            What::Update { filter, built, many } => {
+                let update = UpdateModifications::Document(built.update);
+                let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
+                    .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
+                if many {
+                    UpdateManyModel::builder()
+                        .namespace(namespace)
+                        .filter(filter)
+                        .update(update)
+                        .array_filters(array_filters)
+                        .build()
+                        .into()
+                } else {
+                    UpdateOneModel::builder()
+                        .namespace(namespace)
+                        .filter(filter)
+                        .update(update)
+                        .array_filters(array_filters)
+                        .build()
+                        .into()
+                }
+            }
+            What::Replace {
+                filter,
+                document: raw,
+            } => ReplaceOneModel::builder()
+                .namespace(namespace)
+                .filter(filter)
+                .replacement(document(&raw)?)
+                .build()
+                .into(),
+            What::Delete { filter, many: true } => DeleteManyModel::builder()
+                .namespace(namespace)
+                .filter(filter)
+                .build()
+                .into(),
+            What::Delete { filter, many: false } => DeleteOneModel::builder()
+                .namespace(namespace)
+                .filter(filter)
+                .build()
+                .into(),
+        });
+    }
+    // To know which updates found nothing, each one's own result is asked for.
+    let single: Vec<bool> = models
+        .iter()
+        .map(|model| matches!(model, WriteModel::UpdateOne(_) | WriteModel::ReplaceOne(_)))
+        .collect();
+    let action = odm
+        .database()
+        .client()
+        .bulk_write(models)
+        .ordered(ordered)
+        .verbose_results();
+    let result = crate::collection::act!(session, action);
+    let summary = |results: &mongodb::results::VerboseBulkWriteResult| {
+        let mut done = BulkDone {
+            inserted: results.summary.inserted_count.max(0) as u64,
+            matched: results.summary.matched_count.max(0) as u64,
+            modified: results.summary.modified_count.max(0) as u64,
+            deleted: results.summary.deleted_count.max(0) as u64,
+            missed: 0,
+        };
+        let missed = results
+            .update_results
+            .iter()
+            .filter(|(at, result)| single.get(**at).copied().unwrap_or(false) && result.matched_count == 0);
+        done.missed = missed.count() as u64;
+        done
+    };
+    match result {
+        Ok(results) => Ok(summary(&results)),
+        Err(error) => {
+            let mongodb::error::ErrorKind::BulkWrite(failure) = &*error.kind else {
+                return Err(error.into());
+            };
+            // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
+            if failure.write_errors.is_empty() {
+                return Err(error.into());
+            }
+            let done = match &failure.partial_result {
+                Some(mongodb::error::PartialBulkWriteResult::Verbose(results)) => summary(results),
+                _ => BulkDone::default(),
+            };
+            let mut errors: Vec<(usize, Error)> = failure
+                .write_errors
+                .iter()
+                .filter_map(|(at, failure)| Some((*at, write_error(Context::of(metas.get(*at)?), failure))))
+                .collect();
+            errors.sort_by_key(|(at, _)| *at);
+            Err(Error::Bulk {
+                errors,
+                done: Box::new(done),
+            })
+        }
+    }
+}
+
+/// By one command for each run of writes of one kind to one collection.
+async fn by_runs(
+    odm: &Odm,
+    session: Option<&Shared>,
+    writes: Vec<Write>,
+    ordered: bool,
+    server: &crate::Server,
+) -> Result<(BulkDone, u64)> {
+    let mut done = BulkDone::default();
+    let mut errors: Vec<(usize, Error)> = Vec::new();
+    let mut round_trips = 0;
+    let mut writes = writes.into_iter().enumerate().peekable();
+    while let Some((first, write)) = writes.next() {
+        let (meta, command) = (write.meta, write.what.command());
+        let mut alone = u64::from(write.what.finds_one());
+        let mut many = matches!(&write.what, What::Update { many: true, .. });
+        let mut bytes = 0;
+        let mut statements = bson::RawArrayBuf::new();
+        let mut count = 0usize;
+        let mut push = |what: What, bytes: &mut u64| -> Result<()> {
+            let statement = statement(what)?;
+            *bytes += statement.as_bytes().len() as u64 + 16;
+            statements.push(statement);
+            Ok(())
+        };
+        push(write.what, &mut bytes)?;
+        count += 1;
+        // The statements of one command: no more than the server takes in a batch and, with room to spare, in a message.
+        while let Some((_, next)) = writes.peek() {
+            if !std::ptr::eq(next.meta, meta)
+                || next.what.command() != command
+                || count >= server.max_write_batch()
+                || bytes + size(&next.what) > server.max_message_bytes() / 2
+            {
+                break;
+            }
+            let Some((_, next)) = writes.next() else { break };
+            alone += u64::from(next.what.finds_one());
+            many |= matches!(&next.what, What::Update { many: true, .. });
+            push(next.what, &mut bytes)?;
+            count += 1;
+        }
+        let mut run = RawDocumentBuf::new();
+        run.append(key(command)?, meta.collection);
+        run.append(bson::cstr!("ordered"), ordered);
+        let field = match command {
+            "insert" => bson::cstr!("documents"),
+            "update" => bson::cstr!("updates"),
+            _ => bson::cstr!("deletes"),
+        };
+        run.append(field, statements);
+        let action = odm.database().run_raw_command(run);
+        let reply =
+            crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
+        round_trips += 1;
+        let number = |name: &str| match reply.get(name) {
+            Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+            Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+            _ => 0,
+        };
+        let n = number("n");
+        match command {
+            "insert" => done.inserted += n,
+            "update" => {
+                done.matched += n;
+                done.modified += number("nModified");
+                // With an update of many among them the sum does not tell what the others found.
+                if !many {
+                    done.missed += alone.saturating_sub(n);
+                }
+            }
+            _ => done.deleted += n,
+        }
+        if let Ok(failed) = reply.get_array("writeErrors") {
+            for failure in failed.iter().filter_map(Bson::as_document) {
+                let at = match failure.get("index") {
+                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
+                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
+                    _ => 0,
+                };
+                // What failed was not looked for in vain.
+                if command == "update" {
+                    done.missed = done.missed.saturating_sub(1);
+                }
+                errors.push((first + at, refused(failure, meta)));
+            }
+            if ordered && !errors.is_empty() {
+                break;
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok((done, round_trips))
+    } else {
+        Err(Error::Bulk {
+            errors,
+            done: Box::new(done),
+        })
+    }
+}
+
+/// A write error as the server's reply has it.
+fn refused(failure: &bson::Document, meta: &'static DocumentMeta) -> Error {
+    let raw = RawDocumentBuf::try_from(failure).ok();
+    let code = match failure.get("code") {
+        Some(Bson::Int32(n)) => *n,
+        Some(Bson::Int64(n)) => i32::try_from(*n).unwrap_or(0),
+        _ => 0,
+    };
+    let refusal = Refusal {
+        code,
+        message: failure.get_str("errmsg").unwrap_or_default(),
+        details: failure.get_document("errInfo").ok(),
+        raw: raw.as_deref(),
+    };
+    write_error(Context::of(meta), refusal)
+}
+
+fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
+    command.try_into().map_err(|source| Error::Encode {
+        field: command.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+fn size(what: &What) -> u64 {
+    match what {
+        What::Insert(raw) | What::Replace { document: raw, .. } => raw.as_bytes().len() as u64 + 64,
+        // Filters and updates are small beside the half of a message that is left free.
+        What::Update { .. } | What::Delete { .. } => 4096,
+    }
+}
+
+fn statement(what: What) -> Result<RawDocumentBuf> {
+    let encode = |document: &bson::Document| {
+        RawDocumentBuf::try_from(document).map_err(|source| Error::Encode {
+            field: "write".to_owned(),
+            source: Box::new(source),
+        })
+    };
+    Ok(match what {
+        What::Insert(raw) => raw,
+        What::Update { filter, built, many } => {
+            let mut statement = doc! { "q": filter, "u": built.update, "multi": many };
+            if !built.array_filters.is_empty() {
+                statement.insert("arrayFilters", built.array_filters);
+            }
+            encode(&statement)?
+        }
+        What::Replace { filter, document } => {
+            let mut statement = RawDocumentBuf::new();
+            statement.append(bson::cstr!("q"), encode(&filter)?);
+            statement.append(bson::cstr!("u"), document);
+            statement.append(bson::cstr!("multi"), false);
+            statement
+        }
+        What::Delete { filter, many } => encode(&doc! { "q": filter, "limit": if many { 0 } else { 1 } })?,
+    })
+}

@@ -1,0 +1,244 @@
+//! The typed collection: where queries and writes begin.
+
+use crate::session::Shared;
+use crate::trace::Trace;
+use crate::{
+    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Result, Target,
+    Update, UpdateMany, decode, operand,
+};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use std::marker::PhantomData;
+
+/// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
+pub struct Collection<T> {
+    odm: Odm,
+    raw: mongodb::Collection<RawDocumentBuf>,
+    session: Option<Shared>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Collection<T> {
+    fn clone(&self) -> Self {
+        Collection {
+            odm: self.odm.clone(),
+            raw: self.raw.clone(),
+            session: self.session.clone(),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T: Document> std::fmt::Debug for Collection<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collection")
+            .field("of", &T::META.name)
+            .field("name", &T::META.collection)
+            .finish()
+    }
+}
+
+/// Carries out an action of the driver's, within the session if there is one.
+macro_rules! act {
+    ($session:expr, $action:expr) => {
+        match $session {
+            Some(session) => $action.session(&mut *session.lock().await).await,
+            None => $action.await,
+        }
+    };
+}
+pub(crate) use act;
+
+impl Odm {
+    /// The collection of `T`.
+    pub fn collection<T: Document>(&self) -> Collection<T> {
+        Collection::new(self, None)
+    }
+}
+
+impl<T: Document> Collection<T> {
+    pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Collection<T> {
+        Collection {
+            odm: odm.clone(),
+            raw: odm.database().collection(T::META.collection),
+            session,
+            of: PhantomData,
+        }
+    }
+
+    /// The driver's collection, for what this one lacks. What is written through it is not checked by this library.
+    pub fn driver<D: Send + Sync>(&self) -> mongodb::Collection<D> {
+        self.raw.clone_with_type()
+    }
+
+    /// The handle that the collection came from.
+    pub fn odm(&self) -> &Odm {
+        &self.odm
+    }
+
+    pub(crate) fn raw(&self) -> &mongodb::Collection<RawDocumentBuf> {
+        &self.raw
+    }
+
+    pub(crate) fn session(&self) -> Option<&Shared> {
+        self.session.as_ref()
+    }
+
+    pub(crate) fn trace(&self, operation: &'static str) -> Trace {
+        Trace::new(T::META.collection, operation)
+    }
+
+    /// Maps an error of the driver's.
+    pub(crate) fn error(error: mongodb::error::Error) -> Error {
+        crate::map::Context::of(T::META).driver(error)
+    }
+
+    /// Inserts one document: its `New…` struct, or a whole one.
+    ///
+    /// Gives the document as it is stored, with its id.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
+    ///
+    /// # Cost
+    /// One round trip.
+    pub fn insert(&self, document: impl Insertable<T>) -> Insert<'_, T> {
+        Insert::new(self, document.into_document(crate::now()))
+    }
+
+    /// Inserts many documents, in as few commands as the server's limits allow (100,000 writes and 48 MB each).
+    ///
+    /// Gives them as they are stored. In their order, the first that is refused ends it; with
+    /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
+    /// that the server refused.
+    ///
+    /// # Cost
+    /// One round trip for every 100,000 documents or 48 MB.
+    pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<'_, T> {
+        let now = crate::now();
+        InsertMany::new(
+            self,
+            documents
+                .into_iter()
+                .map(|document| document.into_document(now))
+                .collect(),
+        )
+    }
+
+    /// The document with this id.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if it does not fit the struct.
+    ///
+    /// # Cost
+    /// One round trip.
+    pub async fn get(&self, id: impl Target<T>) -> Result<Option<T>> {
+        let id = operand::id(id.target_id())?;
+        let trace = self.trace("get");
+        trace
+            .run(async {
+                let found =
+                    act!(self.session(), self.raw.find_one(doc! { "_id": id })).map_err(Self::error)?;
+                let found = found
+                    .map(|found| decode::decode::<T>(T::META.collection, &found))
+                    .transpose()?;
+                trace.done(1, found.is_some().into());
+                Ok(found)
+            })
+            .await
+    }
+
+    /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id
+    /// without a document gives none.
+    ///
+    /// # Cost
+    /// One query, whatever the number of ids (one for each 100,000 of them).
+    pub async fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> Result<Vec<T>>
+    where
+        T: Clone,
+    {
+        let ids: Vec<Bson> = ids
+            .into_iter()
+            .map(|id| operand::id(id.target_id()))
+            .collect::<Result<_>>()?;
+        crate::find::get_many(self, ids).await
+    }
+
+    /// The documents that fit a condition.
+    ///
+    /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. The query is carried out
+    /// by [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and their like.
+    pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<'_, T> {
+        Find::new(self, filter(T::paths()))
+    }
+
+    /// All documents.
+    pub fn find_all(&self) -> Find<'_, T> {
+        Find::new(self, Filter::all())
+    }
+
+    /// Changes the document with this id, or this document.
+    ///
+    /// Given a document of a type with `#[document(version)]`, the update is carried out only if the stored version is
+    /// still the document's.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if somebody else changed it, [`Error::ArrayFull`] for a
+    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`].
+    ///
+    /// # Cost
+    /// One round trip; one more to find out why, where it was refused.
+    pub fn update(&self, target: impl Target<T>) -> Update<'_, T> {
+        Update::new(self, target.target_id(), target.seen_version())
+    }
+
+    /// Changes every document that fits the condition.
+    ///
+    /// # Cost
+    /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]).
+    ///
+    /// [`Updated::refused`]: crate::Updated::refused
+    pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<'_, T> {
+        UpdateMany::new(self, filter(T::paths()))
+    }
+
+    /// Stores this document in the place of the one with the same id, and gives it as it is stored.
+    ///
+    /// With `#[document(version)]` only if the stored version is still the document's.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`].
+    ///
+    /// # Cost
+    /// One round trip; one more to find out why, where it was refused.
+    pub async fn replace(&self, document: T) -> Result<T> {
+        crate::write::replace(self, document).await
+    }
+
+    /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
+    /// if the stored version is still the document's. None there: [`Deleted::deleted`](crate::Deleted::deleted) is 0.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if somebody else changed it.
+    ///
+    /// # Cost
+    /// One round trip; one more where a document with a version was not found.
+    pub fn delete(&self, target: impl Target<T>) -> Delete<'_, T> {
+        Delete::one(self, target.target_id(), target.seen_version())
+    }
+
+    /// Deletes every document that fits the condition.
+    ///
+    /// # Cost
+    /// One round trip.
+    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<'_, T> {
+        Delete::many(self, filter(T::paths()))
+    }
+
+    /// A pipeline over the collection: typed stages first, then any.
+    pub fn aggregate(&self) -> Aggregate<'_, T> {
+        Aggregate::new(self)
+    }
+}

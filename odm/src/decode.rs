@@ -1,0 +1,216 @@
+//! Reads a stored document into its struct, and says exactly what did not fit where it can't.
+
+use crate::{Error, Result};
+use mongodb::bson::{Bson, RawDeserializer, RawDocument, deserialize_from_slice};
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+
+/// The document as a `T`. On failure the document is read once more, with the path of every field in mind.
+pub(crate) fn decode<T: DeserializeOwned>(collection: &str, doc: &RawDocument) -> Result<T> {
+    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(collection, doc, error))
+}
+
+fn explain<T: DeserializeOwned>(
+    collection: &str,
+    doc: &RawDocument,
+    first: mongodb::bson::error::Error,
+) -> Error {
+    let traced = RawDeserializer::new(doc.as_bytes())
+        .map(|deserializer| serde_path_to_error::deserialize::<_, T>(deserializer));
+    let (path, error) = match traced {
+        Ok(Err(error)) => (dotted(error.path()), error.into_inner()),
+        _ => (String::new(), first),
+    };
+    let message = message(&error);
+    Error::Decode {
+        collection: collection.to_owned(),
+        id: id(doc).map(Box::new),
+        ty: short_name(std::any::type_name::<T>()),
+        path: match missing(&message) {
+            // serde names the struct's path; the field that is missing stands below it.
+            Some(field) if path.is_empty() => field.to_owned(),
+            Some(field) => format!("{path}.{field}"),
+            None => path,
+        },
+        message,
+    }
+}
+
+/// The path as MongoDB writes it. Where serde had to buffer (flattened and untagged parts), it ends early.
+fn dotted(path: &serde_path_to_error::Path) -> String {
+    let mut out = String::new();
+    for segment in path {
+        let part = match segment {
+            Segment::Seq { index } => index.to_string(),
+            Segment::Map { key } => key.clone(),
+            Segment::Enum { variant } => variant.clone(),
+            Segment::Unknown => break,
+        };
+        if !out.is_empty() {
+            out.push('.');
+        }
+        out.push_str(&part);
+    }
+    out
+}
+
+/// What serde said, without what bson puts around it.
+fn message(error: &mongodb::bson::error::Error) -> String {
+    match &error.message {
+        Some(message) => message.clone(),
+        None => error.kind.to_string(),
+    }
+}
+
+fn missing(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+fn id(doc: &RawDocument) -> Option<Bson> {
+    Bson::try_from(doc.get("_id").ok()??).ok()
+}
+
+/// A type's name without modules and parameters.
+fn short_name(full: &'static str) -> &'static str {
+    let base = full.split('<').next().unwrap_or(full);
+    base.rsplit("::")
+        .next()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{Document, RawDocumentBuf, doc, oid::ObjectId};
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    #[derive(Deserialize, Debug)]
+    #[allow(dead_code)]
+    struct Person {
+        #[serde(rename = "_id")]
+        id: Option<ObjectId>,
+        #[serde(rename = "fullName")]
+        name: String,
+        #[serde(default)]
+        addresses: Vec<Address>,
+        #[serde(default)]
+        scores: BTreeMap<String, i32>,
+        #[serde(default)]
+        contact: Option<Contact>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[allow(dead_code)]
+    struct Address {
+        city: String,
+        zip: Option<i32>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[allow(dead_code)]
+    enum Contact {
+        Mail { address: String },
+        Phone(i64),
+    }
+
+    fn failure(doc: Document) -> (Option<Bson>, &'static str, String, String) {
+        let raw = RawDocumentBuf::try_from(&doc).expect("encodes");
+        match decode::<Person>("people", &raw) {
+            Err(Error::Decode {
+                collection,
+                id,
+                ty,
+                path,
+                message,
+            }) => {
+                assert_eq!(collection, "people");
+                (id.map(|id| *id), ty, path, message)
+            }
+            other => panic!("not a decode error: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_document_that_fits_is_read() {
+        let id = ObjectId::new();
+        let raw =
+            RawDocumentBuf::try_from(&doc! { "_id": id, "fullName": "Ada", "extra": 1 }).expect("encodes");
+        let person: Person = decode("people", &raw).expect("fits");
+        assert_eq!(person.id, Some(id));
+        assert_eq!(person.name, "Ada");
+    }
+
+    #[test]
+    fn the_path_leads_to_the_value_that_does_not_fit() {
+        let id = ObjectId::new();
+        let (found, ty, path, message) = failure(doc! {
+            "_id": id, "fullName": "Ada",
+            "addresses": [{ "city": "Bern" }, { "city": "Basel", "zip": "x" }],
+        });
+        assert_eq!(found, Some(Bson::ObjectId(id)));
+        assert_eq!(ty, "Person");
+        assert_eq!(path, "addresses.1.zip");
+        assert_eq!(message, "invalid type: string \"x\", expected i32");
+    }
+
+    #[test]
+    fn stored_names_stand_in_the_path() {
+        let (id, _, path, message) = failure(doc! { "fullName": 5 });
+        assert_eq!(id, None);
+        assert_eq!(path, "fullName");
+        assert!(
+            message.starts_with("invalid type: integer `5`, expected a string"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_missing_field_is_named_by_the_path() {
+        assert_eq!(failure(doc! { "_id": Bson::Null }).2, "fullName");
+        let (_, _, path, message) = failure(doc! { "fullName": "Ada", "addresses": [{ "zip": 1 }] });
+        assert_eq!(path, "addresses.0.city");
+        assert_eq!(message, "missing field `city`");
+    }
+
+    #[test]
+    fn maps_and_variants_are_followed() {
+        assert_eq!(
+            failure(doc! { "fullName": "Ada", "scores": { "chess": "high" } }).2,
+            "scores.chess"
+        );
+        assert_eq!(
+            failure(doc! { "fullName": "Ada", "contact": { "Phone": "no" } }).2,
+            "contact.Phone"
+        );
+        assert_eq!(
+            failure(doc! { "fullName": "Ada", "contact": { "Mail": { "address": 1 } } }).2,
+            "contact.Mail.address"
+        );
+    }
+
+    #[test]
+    fn the_message_is_one_sentence() {
+        let raw = RawDocumentBuf::try_from(&doc! { "_id": 7, "fullName": 5 }).expect("encodes");
+        let error = decode::<Address>("people", &raw).expect_err("does not fit");
+        assert_eq!(
+            error.to_string(),
+            "people: the document with _id 7 does not fit `Address` at `city`: missing field `city`"
+        );
+        let error = decode::<Person>("people", &raw)
+            .expect_err("does not fit")
+            .to_string();
+        assert!(
+            !error.contains("BSON error") && !error.contains("Kind:"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn types_are_named_without_modules() {
+        assert_eq!(short_name("odm::decode::Person"), "Person");
+        assert_eq!(short_name("a::Page<b::Person>"), "Page");
+        assert_eq!(short_name("u8"), "u8");
+    }
+}

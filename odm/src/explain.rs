@@ -1,0 +1,177 @@
+//! How the server carries out a query: by an index, or by reading the whole collection.
+
+use crate::collection::act;
+use crate::{Collection, Document, Find, Result};
+use mongodb::bson::{self, Bson, doc};
+use serde::de::DeserializeOwned;
+
+/// What the server did for a query: `explain` with `executionStats`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explain {
+    /// The stages of the winning plan, the last first (`LIMIT`, `FETCH`, `IXSCAN`); on a sharded cluster those of all
+    /// shards.
+    pub stages: Vec<String>,
+    /// The indexes that were used.
+    pub indexes: Vec<String>,
+    /// How many documents were given.
+    pub returned: u64,
+    /// How many entries of indexes were read.
+    pub keys_examined: u64,
+    /// How many documents were read.
+    pub documents_examined: u64,
+    /// The server's whole reply.
+    pub raw: bson::Document,
+}
+
+impl Explain {
+    /// Whether the whole collection was read.
+    pub fn is_collection_scan(&self) -> bool {
+        self.stages.iter().any(|stage| stage == "COLLSCAN")
+    }
+
+    /// Whether documents were sorted in memory, since no index has the order.
+    pub fn sorts_in_memory(&self) -> bool {
+        self.stages.iter().any(|stage| stage == "SORT")
+    }
+
+    fn of(raw: bson::Document) -> Explain {
+        let mut explain = Explain {
+            stages: Vec::new(),
+            indexes: Vec::new(),
+            returned: 0,
+            keys_examined: 0,
+            documents_examined: 0,
+            raw: bson::Document::new(),
+        };
+        if let Ok(plan) = raw
+            .get_document("queryPlanner")
+            .and_then(|planner| planner.get_document("winningPlan"))
+        {
+            explain.walk(plan);
+        }
+        if let Ok(stats) = raw.get_document("executionStats") {
+            let number = |name: &str| match stats.get(name) {
+                Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+                Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+                Some(Bson::Double(n)) => *n as u64,
+                _ => 0,
+            };
+            explain.returned = number("nReturned");
+            explain.keys_examined = number("totalKeysExamined");
+            explain.documents_examined = number("totalDocsExamined");
+        }
+        explain.raw = raw;
+        explain
+    }
+
+    fn walk(&mut self, plan: &bson::Document) {
+        // Since 5.1 the plan of the slot-based engine holds the classic one in `queryPlan`.
+        if let Ok(inner) = plan.get_document("queryPlan") {
+            return self.walk(inner);
+        }
+        if let Ok(stage) = plan.get_str("stage") {
+            self.stages.push(stage.to_owned());
+        }
+        if let Ok(index) = plan.get_str("indexName")
+            && !self.indexes.iter().any(|known| known == index)
+        {
+            self.indexes.push(index.to_owned());
+        }
+        for name in [
+            "inputStage",
+            "thenStage",
+            "elseStage",
+            "outerStage",
+            "innerStage",
+            "winningPlan",
+        ] {
+            if let Ok(inner) = plan.get_document(name) {
+                self.walk(inner);
+            }
+        }
+        for name in ["inputStages", "shards"] {
+            if let Ok(list) = plan.get_array(name) {
+                for inner in list {
+                    if let Bson::Document(inner) = inner {
+                        self.walk(inner);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
+    /// Carries the query out without giving its documents, and says how the server did it.
+    ///
+    /// # Errors
+    /// The server refuses `explain` within a transaction.
+    ///
+    /// # Cost
+    /// One round trip, and on the server the cost of the query.
+    pub async fn explain(mut self) -> Result<Explain> {
+        let filter = self.prepare()?;
+        let mut find = doc! { "find": T::META.collection, "filter": filter };
+        if let Some(sort) = self.options.sort {
+            find.insert("sort", sort);
+        }
+        if let Some(projection) = self.options.projection {
+            find.insert("projection", projection);
+        }
+        if let Some(skip) = self.options.skip {
+            find.insert("skip", i64::try_from(skip).unwrap_or(i64::MAX));
+        }
+        if let Some(limit) = self.options.limit {
+            find.insert("limit", limit);
+        }
+        if let Some(collation) = self.options.collation {
+            find.insert("collation", crate::operand::id(&collation)?);
+        }
+        if let Some(mongodb::options::Hint::Name(hint)) = self.options.hint {
+            find.insert("hint", hint);
+        }
+        let command = doc! { "explain": find, "verbosity": "executionStats" };
+        let trace = self.collection.trace("explain");
+        trace
+            .run(async {
+                let action = self.collection.odm().database().run_command(command);
+                let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                trace.done(1, 0);
+                Ok(Explain::of(reply))
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_found_wherever_they_stand() {
+        let explain = Explain::of(doc! {
+            "queryPlanner": { "winningPlan": { "stage": "SHARD_MERGE", "shards": [
+                { "shardName": "a", "winningPlan": { "queryPlan": { "stage": "FETCH", "inputStage": { "stage": "IXSCAN", "indexName": "h_t" } } } },
+                { "shardName": "b", "winningPlan": { "stage": "COLLSCAN" } },
+            ] } },
+            "executionStats": { "nReturned": 5, "totalKeysExamined": 6_i64, "totalDocsExamined": 7.0 },
+        });
+        assert_eq!(explain.stages, ["SHARD_MERGE", "FETCH", "IXSCAN", "COLLSCAN"]);
+        assert_eq!(explain.indexes, ["h_t"]);
+        assert!(explain.is_collection_scan());
+        assert_eq!(
+            (
+                explain.returned,
+                explain.keys_examined,
+                explain.documents_examined
+            ),
+            (5, 6, 7)
+        );
+    }
+
+    #[test]
+    fn an_empty_reply_says_nothing() {
+        assert!(!Explain::of(doc! {}).is_collection_scan());
+    }
+}

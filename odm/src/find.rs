@@ -1,0 +1,482 @@
+//! Queries: what to find, in which order, how much of it, and into which type.
+
+use crate::collection::act;
+use crate::filter::IntoSort;
+use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
+use futures::stream::{BoxStream, StreamExt};
+use mongodb::bson::{Bson, RawDocument, doc};
+use mongodb::options::{Collation, FindOptions, Hint};
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+
+/// A query, until one of its last methods carries it out.
+#[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
+pub struct Find<'c, T, Out = T> {
+    pub(crate) collection: &'c Collection<T>,
+    pub(crate) filter: Filter<T>,
+    pub(crate) options: FindOptions,
+    pub(crate) sort: Vec<crate::Order<T>>,
+    pub(crate) fields: Option<Vec<&'static str>>,
+    pub(crate) into: PhantomData<fn() -> Out>,
+}
+
+impl<T: Document, Out> std::fmt::Debug for Find<'_, T, Out> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Find")
+            .field("collection", &T::META.collection)
+            .field("filter", &self.filter)
+            .finish()
+    }
+}
+
+impl<'c, T: Document> Find<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Find<'c, T> {
+        Find {
+            collection,
+            filter,
+            options: FindOptions::default(),
+            sort: Vec::new(),
+            fields: None,
+            into: PhantomData,
+        }
+    }
+
+    /// Reads into `P` instead of `T`: only its fields cross the network.
+    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P> {
+        Find {
+            collection: self.collection,
+            filter: self.filter,
+            options: self.options,
+            sort: self.sort,
+            fields: Some(P::fields()),
+            into: PhantomData,
+        }
+    }
+}
+
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+    /// Those that fit this condition too.
+    pub fn and(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
+        self.filter = self.filter & filter(T::paths());
+        self
+    }
+
+    /// In this order: `.sort(|p| p.name.asc())`, `.sort(|p| (p.year.desc(), p.name.asc()))`.
+    pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
+        self.sort = order(T::paths()).into_sort();
+        self
+    }
+
+    /// Without the first `n`. The server reads them all the same: [`page`](Find::page) costs the same for every page.
+    pub fn skip(mut self, n: u64) -> Self {
+        self.options.skip = Some(n);
+        self
+    }
+
+    /// At most `n`; 0 is none at all.
+    pub fn limit(mut self, n: u64) -> Self {
+        self.options.limit = Some(i64::try_from(n).unwrap_or(i64::MAX));
+        self
+    }
+
+    /// So many documents in one batch from the server; its own choice is 101 at first, then 16 MB.
+    pub fn batch_size(mut self, n: u32) -> Self {
+        self.options.batch_size = Some(n);
+        self
+    }
+
+    /// Compares strings by the rules of a language.
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.options.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use this index.
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.options.hint = Some(Hint::Name(index.into()));
+        self
+    }
+
+    pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
+        if !self.sort.is_empty() {
+            self.options.sort = Some(
+                self.sort
+                    .iter()
+                    .map(|o| (o.name.to_owned(), Bson::Int32(if o.descending { -1 } else { 1 })))
+                    .collect(),
+            );
+        }
+        if let Some(fields) = &self.fields {
+            let mut projection: mongodb::bson::Document = fields
+                .iter()
+                .map(|name| ((*name).to_owned(), Bson::Int32(1)))
+                .collect();
+            if !projection.contains_key("_id") {
+                projection.insert("_id", 0);
+            }
+            self.options.projection = Some(projection);
+        }
+        std::mem::replace(&mut self.filter, Filter::all()).into_document()
+    }
+
+    /// All of them. Memory is needed for all: [`stream`](Find::stream) holds one batch.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] for the first document that does not fit.
+    ///
+    /// # Cost
+    /// One round trip, and one for every further batch.
+    pub async fn all(self) -> Result<Vec<Out>> {
+        let mut items = Vec::new();
+        self.each("find", |document| {
+            items.push(decode::decode(T::META.collection, document)?);
+            Ok(())
+        })
+        .await?;
+        Ok(items)
+    }
+
+    /// The first, if there is one.
+    ///
+    /// # Cost
+    /// One round trip.
+    pub async fn one(mut self) -> Result<Option<Out>> {
+        if self.options.limit == Some(0) {
+            return Ok(None);
+        }
+        let filter = self.prepare()?;
+        let trace = self.collection.trace("find_one");
+        trace.values("filter", &filter);
+        trace
+            .run(async {
+                let mut options = mongodb::options::FindOneOptions::default();
+                options.sort = self.options.sort;
+                options.skip = self.options.skip;
+                options.projection = self.options.projection;
+                options.collation = self.options.collation;
+                options.hint = self.options.hint;
+                let action = self.collection.raw().find_one(filter).with_options(options);
+                let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                trace.done(1, found.is_some().into());
+                found
+                    .map(|found| decode::decode(T::META.collection, &found))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// One after the other, with one batch in memory.
+    ///
+    /// # Cost
+    /// One round trip before the first, and one for every further batch.
+    pub async fn stream(mut self) -> Result<BoxStream<'static, Result<Out>>> {
+        if self.options.limit == Some(0) {
+            return Ok(futures::stream::empty().boxed());
+        }
+        let filter = self.prepare()?;
+        let trace = self.collection.trace("stream");
+        trace.values("filter", &filter);
+        let action = self.collection.raw().find(filter).with_options(self.options);
+        match self.collection.session() {
+            None => {
+                let cursor = trace
+                    .run(async { action.batch().await })
+                    .await
+                    .map_err(Collection::<T>::error)?;
+                trace.done(1, 0);
+                let documents = cursor.map(|batch| {
+                    let decoded = batch.map_err(Collection::<T>::error).and_then(|batch| {
+                        let mut items = Vec::new();
+                        for document in batch.doc_slices().map_err(Collection::<T>::error)? {
+                            items.push(
+                                document_of::<T>(document)
+                                    .and_then(|d| decode::decode(T::META.collection, d)),
+                            );
+                        }
+                        Ok(items)
+                    });
+                    futures::stream::iter(match decoded {
+                        Ok(items) => items,
+                        Err(error) => vec![Err(error)],
+                    })
+                });
+                Ok(documents.flatten().boxed())
+            }
+            Some(session) => {
+                let session = session.clone();
+                let cursor = {
+                    let mut locked = session.lock().await;
+                    action
+                        .session(&mut *locked)
+                        .await
+                        .map_err(Collection::<T>::error)?
+                };
+                // The session is free between two documents, for other operations of the transaction.
+                let documents =
+                    futures::stream::try_unfold((cursor, session), |(mut cursor, session)| async move {
+                        let next = {
+                            let mut locked = session.lock().await;
+                            cursor.next(&mut locked).await
+                        };
+                        match next {
+                            None => Ok(None),
+                            Some(document) => {
+                                let document = document.map_err(Collection::<T>::error)?;
+                                let item = decode::decode(T::META.collection, &document);
+                                Ok(Some((item, (cursor, session))))
+                            }
+                        }
+                    });
+                Ok(documents
+                    .map(|item: Result<Result<Out>>| item.and_then(|item| item))
+                    .boxed())
+            }
+        }
+    }
+
+    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first.
+    pub fn lossy(self) -> LossyFind<'c, T, Out> {
+        LossyFind { find: self }
+    }
+
+    /// How many there are, with `skip` and `limit`.
+    ///
+    /// # Cost
+    /// One round trip. The server reads the index entries, or the documents where no index serves the condition.
+    pub async fn count(mut self) -> Result<u64> {
+        if self.options.limit == Some(0) {
+            return Ok(0);
+        }
+        let filter = self.prepare()?;
+        let trace = self.collection.trace("count");
+        trace.values("filter", &filter);
+        trace
+            .run(async {
+                let mut options = mongodb::options::CountOptions::default();
+                options.limit = self.options.limit.and_then(|n| u64::try_from(n).ok());
+                options.skip = self.options.skip;
+                options.collation = self.options.collation;
+                options.hint = self.options.hint;
+                let action = self
+                    .collection
+                    .raw()
+                    .count_documents(filter)
+                    .with_options(options);
+                let count = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                trace.done(1, 0);
+                Ok(count)
+            })
+            .await
+    }
+
+    /// Whether there is one.
+    ///
+    /// # Cost
+    /// One round trip, in which at most an id comes back.
+    pub async fn exists(mut self) -> Result<bool> {
+        if self.options.limit == Some(0) {
+            return Ok(false);
+        }
+        let filter = self.prepare()?;
+        let trace = self.collection.trace("exists");
+        trace.values("filter", &filter);
+        trace
+            .run(async {
+                let mut options = mongodb::options::FindOneOptions::default();
+                options.skip = self.options.skip;
+                options.collation = self.options.collation;
+                options.hint = self.options.hint;
+                options.projection = Some(doc! { "_id": 1 });
+                let action = self.collection.raw().find_one(filter).with_options(options);
+                let found = act!(self.collection.session(), action)
+                    .map_err(Collection::<T>::error)?
+                    .is_some();
+                trace.done(1, found.into());
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Hands every document to `take`, in raw BSON.
+    pub(crate) async fn each(
+        mut self,
+        operation: &'static str,
+        mut take: impl FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        if self.options.limit == Some(0) {
+            return Ok(());
+        }
+        let filter = self.prepare()?;
+        let trace = self.collection.trace(operation);
+        trace.values("filter", &filter);
+        trace
+            .run(async {
+                let action = self.collection.raw().find(filter).with_options(self.options);
+                let (mut round_trips, mut documents) = (0, 0);
+                let mut batch = |batch: mongodb::error::Result<mongodb::raw_batch_cursor::RawBatch>| {
+                    let batch = batch.map_err(Collection::<T>::error)?;
+                    round_trips += 1;
+                    for document in batch.doc_slices().map_err(Collection::<T>::error)? {
+                        documents += 1;
+                        take(document_of::<T>(document)?)?;
+                    }
+                    Ok::<(), Error>(())
+                };
+                match self.collection.session() {
+                    None => {
+                        let mut cursor = action.batch().await.map_err(Collection::<T>::error)?;
+                        while let Some(next) = cursor.next().await {
+                            batch(next)?;
+                        }
+                    }
+                    Some(session) => {
+                        let mut session = session.lock().await;
+                        let mut cursor = action
+                            .session(&mut *session)
+                            .batch()
+                            .await
+                            .map_err(Collection::<T>::error)?;
+                        let mut stream = cursor.stream(&mut session);
+                        while let Some(next) = stream.next().await {
+                            batch(next)?;
+                        }
+                    }
+                }
+                trace.done(round_trips, documents);
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// The document in an item of a batch.
+fn document_of<T: Document>(
+    item: mongodb::bson::error::Result<mongodb::bson::RawBsonRef<'_>>,
+) -> Result<&RawDocument> {
+    match item {
+        Ok(mongodb::bson::RawBsonRef::Document(document)) => Ok(document),
+        Ok(other) => Err(Error::Decode {
+            collection: T::META.collection.to_owned(),
+            id: None,
+            ty: T::META.name,
+            path: String::new(),
+            message: format!(
+                "the server's batch holds a {:?} in the place of a document",
+                other.element_type()
+            ),
+        }),
+        Err(error) => Err(Error::Decode {
+            collection: T::META.collection.to_owned(),
+            id: None,
+            ty: T::META.name,
+            path: String::new(),
+            message: error.to_string(),
+        }),
+    }
+}
+
+/// A query that goes on after documents that don't fit.
+#[must_use = "a query does nothing until it is carried out, by `all`"]
+pub struct LossyFind<'c, T, Out> {
+    find: Find<'c, T, Out>,
+}
+
+impl<T: Document, Out> std::fmt::Debug for LossyFind<'_, T, Out> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.find.fmt(f)
+    }
+}
+
+/// The documents that fitted, and what was wrong with the others.
+#[derive(Debug)]
+pub struct Lossy<Out> {
+    /// Those that fitted, in the query's order.
+    pub items: Vec<Out>,
+    /// An [`Error::Decode`] for each of the others: collection, id and path of the field.
+    pub bad: Vec<Error>,
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> {
+    /// All of them.
+    ///
+    /// # Errors
+    /// Those of the server and the network; a document that does not fit is none.
+    ///
+    /// # Cost
+    /// As [`Find::all`].
+    pub async fn all(self) -> Result<Lossy<Out>> {
+        let mut lossy = Lossy {
+            items: Vec::new(),
+            bad: Vec::new(),
+        };
+        self.find
+            .each("find", |document| {
+                match decode::decode(T::META.collection, document) {
+                    Ok(item) => lossy.items.push(item),
+                    Err(error @ Error::Decode { .. }) => lossy.bad.push(error),
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(lossy)
+    }
+
+    /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that does not fit.
+    ///
+    /// # Cost
+    /// As [`Find::stream`].
+    pub async fn stream(self) -> Result<BoxStream<'static, Result<Result<Out>>>> {
+        let stream = self.find.stream().await?;
+        Ok(stream
+            .map(|item| match item {
+                Ok(item) => Ok(Ok(item)),
+                Err(error @ Error::Decode { .. }) => Ok(Err(error)),
+                Err(error) => Err(error),
+            })
+            .boxed())
+    }
+}
+
+/// At most so many ids in one `$in`: far below the 48 MB of a message even for ids of 400 bytes.
+const IDS_IN_ONE_QUERY: usize = 100_000;
+
+/// The documents of these ids, in their order.
+pub(crate) async fn get_many<T: Document + Clone>(
+    collection: &Collection<T>,
+    ids: Vec<Bson>,
+) -> Result<Vec<T>> {
+    use std::collections::HashMap;
+    // BSON values have no hash: their bytes stand for them.
+    let key = |id: &Bson| mongodb::bson::serialize_to_vec(&doc! { "": id }).unwrap_or_default();
+    let mut wanted: HashMap<Vec<u8>, Vec<usize>> = HashMap::with_capacity(ids.len());
+    let mut unique = Vec::with_capacity(ids.len());
+    for (at, id) in ids.iter().enumerate() {
+        let places = wanted.entry(key(id)).or_default();
+        if places.is_empty() {
+            unique.push(id.clone());
+        }
+        places.push(at);
+    }
+    let mut found: Vec<Option<T>> = Vec::new();
+    found.resize_with(ids.len(), || None);
+    for chunk in unique.chunks(IDS_IN_ONE_QUERY) {
+        let find = Find::new(collection, Filter::raw(doc! { "_id": { "$in": chunk.to_vec() } }));
+        find.each("get_many", |document| {
+            let item: T = decode::decode(T::META.collection, document)?;
+            // By the id as this library writes it: the shell may have stored the same number in another type.
+            let Some(places) = wanted.get(&key(&crate::operand::id(item.id())?)) else {
+                return Ok(());
+            };
+            if let Some((last, others)) = places.split_last() {
+                for at in others {
+                    found[*at] = Some(item.clone());
+                }
+                found[*last] = Some(item);
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(found.into_iter().flatten().collect())
+}

@@ -1,0 +1,129 @@
+//! Places on the earth, stored as [GeoJSON](https://datatracker.ietf.org/doc/html/rfc7946) and indexed by `2dsphere`.
+
+use crate::shape::{Body, Bounds, FieldMeta, Managed, Shape, StructShape};
+use crate::{size::Size, value::Value};
+use mongodb::bson::{Document, doc};
+use serde::{Deserialize, Serialize};
+
+/// A place: longitude and latitude in degrees, in that order, as GeoJSON writes them.
+///
+/// ```
+/// let berlin = odm::geo::Point::new(13.4, 52.52);
+/// assert_eq!((berlin.longitude(), berlin.latitude()), (13.4, 52.52));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    #[serde(rename = "type")]
+    kind: Kind,
+    coordinates: [f64; 2],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+enum Kind {
+    Point,
+}
+
+impl Point {
+    /// The place at `longitude` (-180 to 180, east is positive) and `latitude` (-90 to 90, north is positive).
+    pub const fn new(longitude: f64, latitude: f64) -> Point {
+        Point {
+            kind: Kind::Point,
+            coordinates: [longitude, latitude],
+        }
+    }
+
+    /// Degrees east.
+    pub const fn longitude(&self) -> f64 {
+        self.coordinates[0]
+    }
+
+    /// Degrees north.
+    pub const fn latitude(&self) -> f64 {
+        self.coordinates[1]
+    }
+}
+
+static KINDS: crate::shape::EnumShape = crate::shape::EnumShape {
+    name: "Kind",
+    tagging: crate::shape::Tagging::External,
+    variants: &[crate::shape::VariantMeta {
+        name: "Point",
+        aliases: &[],
+        body: Body::Unit,
+    }],
+};
+
+static POINT: StructShape = StructShape {
+    name: "Point",
+    fields: &[
+        FieldMeta {
+            rust: "type",
+            name: "type",
+            aliases: &[],
+            ty: "&str",
+            shape: || Shape::Enum(&KINDS),
+            bounds: Bounds::NONE,
+            required: true,
+            flatten: false,
+            managed: Managed::No,
+            size: Some(10),
+        },
+        FieldMeta {
+            rust: "coordinates",
+            name: "coordinates",
+            aliases: &[],
+            ty: "[f64; 2]",
+            shape: <[f64; 2] as Value>::shape,
+            bounds: Bounds::NONE,
+            required: true,
+            flatten: false,
+            managed: Managed::No,
+            size: <[f64; 2] as Value>::SIZE.fixed,
+        },
+    ],
+    deny_unknown: false,
+};
+
+impl Value for Point {
+    const SIZE: Size = Size::known(crate::size::document(POINT_FIELDS));
+    const DOCUMENT: bool = true;
+    fn shape() -> Shape {
+        Shape::Struct(&POINT)
+    }
+}
+
+const POINT_FIELDS: &[FieldMeta] = POINT.fields;
+
+/// A part of the earth's surface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Area(Document);
+
+/// The earth's equatorial radius in meters, with which MongoDB turns a distance on the sphere into radians.
+/// Source: <https://www.mongodb.com/docs/manual/core/indexes/index-types/geospatial/2d/calculate-distances/>
+const EARTH_RADIUS_METERS: f64 = 6_378_100.0;
+
+impl Area {
+    /// Everything within `meters` of `center`.
+    pub fn circle(center: Point, meters: f64) -> Area {
+        Area(
+            doc! { "$centerSphere": [[center.longitude(), center.latitude()], meters / EARTH_RADIUS_METERS] },
+        )
+    }
+
+    /// The inside of a polygon; the last corner is joined to the first.
+    pub fn polygon(corners: impl IntoIterator<Item = Point>) -> Area {
+        let mut ring: Vec<Point> = corners.into_iter().collect();
+        if let (Some(first), Some(last)) = (ring.first().copied(), ring.last().copied())
+            && first != last
+        {
+            ring.push(first);
+        }
+        let ring: Vec<[f64; 2]> = ring.into_iter().map(|p| p.coordinates).collect();
+        let ring: Vec<mongodb::bson::Bson> = ring.into_iter().map(|[x, y]| vec![x, y].into()).collect();
+        Area(doc! { "$geometry": { "type": "Polygon", "coordinates": [ring] } })
+    }
+
+    pub(crate) fn into_document(self) -> Document {
+        self.0
+    }
+}

@@ -1,0 +1,427 @@
+//! Updates of one document and of many, with what holds them back.
+
+use crate::collection::act;
+use crate::update::{Built, Change, Changes, Guard};
+use crate::write::{missed, peek, target_filter, version_field};
+use crate::{Collection, Document, Error, Filter, Result, decode, operand};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, doc};
+use mongodb::options::{ReturnDocument, UpdateModifications};
+use std::future::IntoFuture;
+
+/// What an update did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Updated {
+    /// How many documents fitted the condition.
+    pub matched: u64,
+    /// How many of them have other values now.
+    pub modified: u64,
+    /// The id of the document that an upsert inserted.
+    pub upserted: Option<Bson>,
+    /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
+    /// array): counted just before the update, of which only the bound itself is atomic.
+    pub refused: u64,
+}
+
+/// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
+/// [`Updated`]. Without any change nothing is sent.
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Update<'c, T: Document> {
+    collection: &'c Collection<T>,
+    id: Result<Bson>,
+    seen: Option<i64>,
+    changes: Changes<T>,
+    upsert: bool,
+}
+
+impl<T: Document> Change<T> for Update<'_, T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.changes
+    }
+}
+
+/// How often a change that a bound held back is tried again when the bound no longer does so a moment later.
+const ATTEMPTS: usize = 5;
+
+impl<'c, T: Document> Update<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+        Update {
+            collection,
+            id: operand::id(id),
+            seen,
+            changes: Changes::new(),
+            upsert: false,
+        }
+    }
+
+    /// Inserts a document with this id and these changes if there is none.
+    ///
+    /// The server's validator decides whether such a document is whole.
+    pub fn upsert(mut self) -> Self {
+        self.upsert = true;
+        self
+    }
+
+    /// Gives the document as it is after the change.
+    pub fn returning(self) -> Returning<'c, T> {
+        Returning {
+            update: self,
+            which: ReturnDocument::After,
+        }
+    }
+
+    /// Gives the document as it was before the change.
+    pub fn returning_before(self) -> Returning<'c, T> {
+        Returning {
+            update: self,
+            which: ReturnDocument::Before,
+        }
+    }
+
+    fn prepare(self) -> Result<Prepared<'c, T>> {
+        let built = self.changes.build(self.upsert, crate::now())?;
+        let id = self.id?;
+        let mut filter = target_filter::<T>(&id, self.seen);
+        guarded(&mut filter, &built.guards);
+        Ok(Prepared {
+            collection: self.collection,
+            id,
+            seen: self.seen,
+            filter,
+            built,
+            upsert: self.upsert,
+        })
+    }
+}
+
+struct Prepared<'c, T> {
+    collection: &'c Collection<T>,
+    id: Bson,
+    seen: Option<i64>,
+    filter: mongodb::bson::Document,
+    built: Built,
+    upsert: bool,
+}
+
+/// What came of looking for the reason of an update that changed nothing.
+enum Verdict {
+    /// The change can't be made.
+    Refused(Error),
+    /// There is nothing to change: the array whose items were to change is missing.
+    Nothing,
+    /// Nothing holds it back any more.
+    Again,
+}
+
+impl<T: Document> Prepared<'_, T> {
+    async fn verdict(&self) -> Result<Verdict> {
+        let names = self
+            .built
+            .guards
+            .iter()
+            .map(Guard::name)
+            .chain(version_field::<T>());
+        let stored = peek(self.collection, &self.id, names).await?;
+        if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
+            return Ok(Verdict::Refused(error));
+        }
+        for guard in &self.built.guards {
+            let value = stored.as_ref().and_then(|stored| at(stored, guard.name()));
+            if let Some(error) = guard.refusal(T::META.collection, &self.id, value) {
+                return Ok(Verdict::Refused(error));
+            }
+            if matches!(guard, Guard::There { .. }) && !matches!(value, Some(Bson::Array(_))) {
+                return Ok(Verdict::Nothing);
+            }
+        }
+        Ok(Verdict::Again)
+    }
+
+    /// After the last attempt: what held it back came and went all the time.
+    fn contended(&self) -> Error {
+        Error::Query {
+            collection: T::META.collection,
+            message: format!(
+                "the document with _id {} changed under {ATTEMPTS} attempts to update it: try again",
+                self.id
+            ),
+        }
+    }
+
+    /// An upsert that lost a race, or that the guard made an insert of: the document is there already. Within a
+    /// transaction the error has ended it, so nothing more can be found out.
+    fn exists_already(&self, error: &Error) -> bool {
+        self.upsert
+            && self.collection.session().is_none()
+            && matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
+    }
+}
+
+fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
+    if !guards.is_empty() {
+        let conditions: Vec<Bson> = guards
+            .iter()
+            .map(|guard| Bson::Document(guard.condition()))
+            .collect();
+        filter.insert("$and", conditions);
+    }
+}
+
+/// The value at a dotted name.
+fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?)?;
+    for part in parts {
+        value = value.as_document()?.get(part)?;
+    }
+    Some(value)
+}
+
+impl<'c, T: Document> IntoFuture for Update<'c, T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            if self.changes.is_empty() && !self.upsert {
+                return Ok(Updated::default());
+            }
+            let prepared = self.prepare()?;
+            let collection = prepared.collection;
+            let trace = collection.trace("update");
+            trace.values("filter", &prepared.filter);
+            trace.values("update", &prepared.built.update);
+            trace
+                .run(async {
+                    for attempt in 0..ATTEMPTS as u64 {
+                        let update = UpdateModifications::Document(prepared.built.update.clone());
+                        let mut action = collection.raw().update_one(prepared.filter.clone(), update);
+                        if prepared.upsert {
+                            action = action.upsert(true);
+                        }
+                        if !prepared.built.array_filters.is_empty() {
+                            action = action.array_filters(prepared.built.array_filters.clone());
+                        }
+                        let result = act!(collection.session(), action).map_err(Collection::<T>::error);
+                        match result {
+                            Ok(result) if result.matched_count > 0 || result.upserted_id.is_some() => {
+                                trace.done(attempt * 2 + 1, result.modified_count);
+                                return Ok(Updated {
+                                    matched: result.matched_count,
+                                    modified: result.modified_count,
+                                    upserted: result.upserted_id,
+                                    refused: 0,
+                                });
+                            }
+                            Err(error) if !prepared.exists_already(&error) => {
+                                trace.done(attempt * 2 + 1, 0);
+                                return Err(error);
+                            }
+                            _ => {}
+                        }
+                        trace.done(attempt * 2 + 2, 0);
+                        match prepared.verdict().await? {
+                            Verdict::Refused(error) => return Err(error),
+                            Verdict::Nothing => {
+                                return Ok(Updated {
+                                    matched: 1,
+                                    ..Updated::default()
+                                });
+                            }
+                            Verdict::Again => {}
+                        }
+                    }
+                    Err(prepared.contended())
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// An update that gives the document. Carried out by `.await`.
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Returning<'c, T: Document> {
+    update: Update<'c, T>,
+    which: ReturnDocument,
+}
+
+impl<T: Document> Change<T> for Returning<'_, T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.update.changes
+    }
+}
+
+impl<'c, T: Document> IntoFuture for Returning<'c, T> {
+    /// The document; `None` only for `returning_before` of an upsert that inserted it.
+    type Output = Result<Option<T>>;
+    type IntoFuture = BoxFuture<'c, Result<Option<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let which = self.which;
+            if self.update.changes.is_empty() && !self.update.upsert {
+                let id = self.update.id?;
+                let find = Find::by_id(self.update.collection, &id);
+                let found = find.one().await?;
+                let gone = || Error::NotFound {
+                    collection: T::META.collection,
+                    id: Box::new(id),
+                };
+                return found.ok_or_else(gone).map(Some);
+            }
+            let prepared = self.update.prepare()?;
+            let collection = prepared.collection;
+            let trace = collection.trace("update_returning");
+            trace.values("filter", &prepared.filter);
+            trace.values("update", &prepared.built.update);
+            trace
+                .run(async {
+                    for attempt in 0..ATTEMPTS as u64 {
+                        let update = UpdateModifications::Document(prepared.built.update.clone());
+                        let mut action = collection
+                            .raw()
+                            .find_one_and_update(prepared.filter.clone(), update)
+                            .return_document(which.clone());
+                        if prepared.upsert {
+                            action = action.upsert(true);
+                        }
+                        if !prepared.built.array_filters.is_empty() {
+                            action = action.array_filters(prepared.built.array_filters.clone());
+                        }
+                        let result = act!(collection.session(), action).map_err(Collection::<T>::error);
+                        match result {
+                            Ok(Some(document)) => {
+                                trace.done(attempt * 2 + 1, 1);
+                                return decode::decode(T::META.collection, &document).map(Some);
+                            }
+                            // Nothing was there before, and now it is.
+                            Ok(None) if prepared.upsert => {
+                                trace.done(attempt * 2 + 1, 1);
+                                return Ok(None);
+                            }
+                            Err(error) if !prepared.exists_already(&error) => {
+                                trace.done(attempt * 2 + 1, 0);
+                                return Err(error);
+                            }
+                            _ => {}
+                        }
+                        trace.done(attempt * 2 + 2, 0);
+                        match prepared.verdict().await? {
+                            Verdict::Refused(error) => return Err(error),
+                            Verdict::Nothing => return Find::by_id(collection, &prepared.id).one().await,
+                            Verdict::Again => {}
+                        }
+                    }
+                    Err(prepared.contended())
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+use crate::Find;
+
+impl<'c, T: Document> Find<'c, T> {
+    fn by_id(collection: &'c Collection<T>, id: &Bson) -> Find<'c, T> {
+        Find::new(collection, Filter::raw(doc! { "_id": { "$eq": id } }))
+    }
+}
+
+/// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
+/// `.await`, which gives [`Updated`]. Without any change nothing is sent.
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct UpdateMany<'c, T: Document> {
+    collection: &'c Collection<T>,
+    filter: Filter<T>,
+    changes: Changes<T>,
+    upsert: bool,
+}
+
+impl<T: Document> Change<T> for UpdateMany<'_, T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.changes
+    }
+}
+
+impl<'c, T: Document> UpdateMany<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+        UpdateMany {
+            collection,
+            filter,
+            changes: Changes::new(),
+            upsert: false,
+        }
+    }
+
+    /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    pub fn upsert(mut self) -> Self {
+        self.upsert = true;
+        self
+    }
+}
+
+impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            if self.changes.is_empty() && !self.upsert {
+                return Ok(Updated::default());
+            }
+            let collection = self.collection;
+            let built = self.changes.build(self.upsert, crate::now())?;
+            let mut filter = self.filter.into_document()?;
+            let trace = collection.trace("update_where");
+            trace.values("filter", &filter);
+            trace.values("update", &built.update);
+            trace
+                .run(async {
+                    let mut round_trips = 1;
+                    let mut refused = 0;
+                    // Where nothing but a missing array can hold the change back, there is nothing to count.
+                    let bounds: Vec<Bson> = built
+                        .guards
+                        .iter()
+                        .filter(|guard| !matches!(guard, Guard::There { .. }))
+                        .map(|guard| Bson::Document(guard.condition()))
+                        .collect();
+                    if !bounds.is_empty() {
+                        let held = doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] };
+                        let count = collection.raw().count_documents(held);
+                        refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
+                        round_trips += 1;
+                    }
+                    if !built.guards.is_empty() {
+                        let mut conditions = vec![Bson::Document(filter)];
+                        conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
+                        filter = doc! { "$and": conditions };
+                    }
+                    let update = UpdateModifications::Document(built.update);
+                    let mut action = collection.raw().update_many(filter, update);
+                    if self.upsert && refused == 0 {
+                        action = action.upsert(true);
+                    }
+                    if !built.array_filters.is_empty() {
+                        action = action.array_filters(built.array_filters);
+                    }
+                    let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                    trace.done(round_trips, result.modified_count);
+                    Ok(Updated {
+                        matched: result.matched_count,
+                        modified: result.modified_count,
+                        upserted: result.upserted_id,
+                        refused,
+                    })
+                })
+                .await
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,73 @@
+//! What may be compared with, or written to, a field: values of its type, and nothing that could be an operator.
+
+use crate::{Error, Result, path::Codec};
+use mongodb::bson::{self, Bson};
+use serde::{Serialize, Serializer};
+use std::marker::PhantomData;
+
+/// A value for a field of type `T`: a `T`, a reference to one, a `&str` for a `String`, and each of these for an
+/// `Option<T>`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is not a value for a field of type `{T}`",
+    label = "the field stores a `{T}`"
+)]
+pub trait Operand<T> {
+    /// Lends the value.
+    fn with<Out>(self, f: impl FnOnce(&T) -> Out) -> Out;
+}
+
+impl<T> Operand<T> for T {
+    fn with<Out>(self, f: impl FnOnce(&T) -> Out) -> Out {
+        f(&self)
+    }
+}
+
+impl<T> Operand<Option<T>> for T {
+    fn with<Out>(self, f: impl FnOnce(&Option<T>) -> Out) -> Out {
+        f(&Some(self))
+    }
+}
+
+impl<T> Operand<T> for &T {
+    fn with<Out>(self, f: impl FnOnce(&T) -> Out) -> Out {
+        f(self)
+    }
+}
+
+impl Operand<String> for &str {
+    fn with<Out>(self, f: impl FnOnce(&String) -> Out) -> Out {
+        f(&self.to_owned())
+    }
+}
+
+impl Operand<Option<String>> for &str {
+    fn with<Out>(self, f: impl FnOnce(&Option<String>) -> Out) -> Out {
+        f(&Some(self.to_owned()))
+    }
+}
+
+struct Coded<'a, T, C>(&'a T, PhantomData<C>);
+
+impl<T, C: Codec<T>> Serialize for Coded<'_, T, C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        C::serialize(self.0, serializer)
+    }
+}
+
+/// The BSON of a value, as the field `name` stores it.
+pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<Bson> {
+    value.with(|value| {
+        bson::serialize_to_bson(&Coded::<T, C>(value, PhantomData)).map_err(|source| Error::Encode {
+            field: name.to_owned(),
+            source: Box::new(source),
+        })
+    })
+}
+
+/// The BSON of an id.
+pub(crate) fn id<T: Serialize>(id: &T) -> Result<Bson> {
+    bson::serialize_to_bson(id).map_err(|source| Error::Encode {
+        field: "_id".to_owned(),
+        source: Box::new(source),
+    })
+}

@@ -1,0 +1,329 @@
+//! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
+
+use crate::{Document, Error, Filter, Find, Result, decode};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mongodb::bson::{self, Bson, RawDocument, doc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Where a page ends: an opaque text, safe in a URL, that a client may keep and send back. It holds the values by which
+/// the last document was sorted, so it is no secret to whom may read them; and it can only ever be compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageToken(String);
+
+impl PageToken {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for PageToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for PageToken {
+    fn from(text: String) -> PageToken {
+        PageToken(text)
+    }
+}
+
+impl From<&str> for PageToken {
+    fn from(text: &str) -> PageToken {
+        PageToken(text.to_owned())
+    }
+}
+
+/// A page of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<Out> {
+    /// The documents.
+    pub items: Vec<Out>,
+    /// Where the next page begins; `None` behind the last.
+    pub next: Option<PageToken>,
+}
+
+/// What a token holds.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    /// The order that it belongs to, such as `year:-1,_id:1`.
+    s: String,
+    /// The last document's values.
+    v: Vec<Bson>,
+}
+
+/// A query for one page. Carried out by `.await`.
+#[must_use = "a query does nothing until it is awaited"]
+pub struct Paged<'c, T, Out> {
+    find: Find<'c, T, Out>,
+    size: u32,
+    after: Option<PageToken>,
+}
+
+impl<T: Document, Out> std::fmt::Debug for Paged<'_, T, Out> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Paged")
+            .field("find", &self.find)
+            .field("size", &self.size)
+            .field("after", &self.after)
+            .finish()
+    }
+}
+
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+    /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
+    /// inserts and deletes between two pages neither repeat nor skip any other document.
+    pub fn page(self, size: u32) -> Paged<'c, T, Out> {
+        Paged {
+            find: self,
+            size,
+            after: None,
+        }
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static> Paged<'_, T, Out> {
+    /// The page behind this token, which [`Page::next`] of the same query gave.
+    pub fn after(mut self, token: impl Into<PageToken>) -> Self {
+        self.after = Some(token.into());
+        self
+    }
+}
+
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> IntoFuture for Paged<'c, T, Out> {
+    type Output = Result<Page<Out>>;
+    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<Out>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Paged {
+                mut find,
+                size,
+                after,
+            } = self;
+            let collection = T::META.collection;
+            let refuse = |message: &str| Error::Query {
+                collection,
+                message: message.to_owned(),
+            };
+            if let Some(order) = find.sort.iter().find(|order| order.multi) {
+                return Err(refuse(&format!(
+                    "pages can't be sorted by `{}`, which has several values in one document",
+                    order.name
+                )));
+            }
+            if find.options.skip.is_some() || find.options.limit.is_some() {
+                return Err(refuse(
+                    "a page has its size instead of `limit`, and its token instead of `skip`",
+                ));
+            }
+            let mut keys: Vec<(&'static str, bool)> =
+                find.sort.iter().map(|o| (o.name, o.descending)).collect();
+            if !keys.iter().any(|(name, _)| *name == "_id") {
+                keys.push(("_id", keys.last().is_some_and(|(_, descending)| *descending)));
+            }
+            let order: Vec<String> = keys
+                .iter()
+                .map(|(name, descending)| format!("{name}:{}", if *descending { -1 } else { 1 }))
+                .collect();
+            let order = order.join(",");
+            if let Some(token) = after {
+                let position =
+                    read(&token, &order).map_err(|reason| Error::PageToken { collection, reason })?;
+                find.filter = find.filter & Filter::raw(behind(&keys, &position));
+            }
+            if size == 0 {
+                return Ok(Page {
+                    items: Vec::new(),
+                    next: None,
+                });
+            }
+            find.options.limit = Some(i64::from(size) + 1);
+            let sort = keys
+                .iter()
+                .map(|(name, d)| ((*name).to_owned(), Bson::Int32(if *d { -1 } else { 1 })))
+                .collect();
+            find.sort.clear();
+            find.options.sort = Some(sort);
+            if let Some(fields) = &mut find.fields {
+                // The token needs them, whether the projection has them or not. A field within a selected one is there.
+                for (name, _) in &keys {
+                    let there = fields
+                        .iter()
+                        .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
+                    if !there {
+                        fields.retain(|f| f.strip_prefix(name).is_none_or(|rest| !rest.starts_with('.')));
+                        fields.push(name);
+                    }
+                }
+            }
+            let mut items = Vec::new();
+            let mut last = None;
+            let mut more = false;
+            find.each("page", |document| {
+                if items.len() == size as usize {
+                    more = true;
+                    return Ok(());
+                }
+                items.push(decode::decode(collection, document)?);
+                if items.len() == size as usize {
+                    let values: Option<Vec<Bson>> =
+                        keys.iter().map(|(name, _)| value_at(document, name)).collect();
+                    last = values;
+                    if last.is_none() {
+                        return Err(refuse(
+                            "a document of the page holds an array where a single value is sorted by",
+                        ));
+                    }
+                }
+                Ok(())
+            })
+            .await?;
+            let next = match (more, last) {
+                (true, Some(v)) => Some(write(Position { s: order, v }).map_err(|source| Error::Encode {
+                    field: "page token".to_owned(),
+                    source: Box::new(source),
+                })?),
+                _ => None,
+            };
+            Ok(Page { items, next })
+        })
+    }
+}
+
+fn write(position: Position) -> Result<PageToken, bson::error::Error> {
+    Ok(PageToken(
+        URL_SAFE_NO_PAD.encode(bson::serialize_to_vec(&position)?),
+    ))
+}
+
+fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token.as_str())
+        .map_err(|_| "is not one that this library made")?;
+    let position: Position =
+        bson::deserialize_from_slice(&bytes).map_err(|_| "is not one that this library made")?;
+    if position.s != order || position.v.len() != order.split(',').count() {
+        return Err("belongs to a query with another order");
+    }
+    if position
+        .v
+        .iter()
+        .any(|v| matches!(v, Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined))
+    {
+        return Err("holds a value that no document is sorted by");
+    }
+    Ok(position.v)
+}
+
+/// The value at a dotted name; `null` where it is missing, as it sorts. `None` where an array is.
+fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
+    let mut at = document;
+    let mut parts = name.split('.').peekable();
+    while let Some(part) = parts.next() {
+        match at.get(part).ok().flatten() {
+            None => return Some(Bson::Null),
+            Some(bson::RawBsonRef::Array(_)) => return None,
+            Some(bson::RawBsonRef::Document(inner)) if parts.peek().is_some() => at = inner,
+            Some(_) if parts.peek().is_some() => return Some(Bson::Null),
+            Some(value) => return Bson::try_from(value).ok(),
+        }
+    }
+    None
+}
+
+/// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.
+fn behind(keys: &[(&'static str, bool)], values: &[Bson]) -> bson::Document {
+    let mut alternatives = Vec::new();
+    for (at, ((name, descending), value)) in keys.iter().zip(values).enumerate() {
+        let equal = keys
+            .iter()
+            .zip(values)
+            .take(at)
+            .map(|((name, _), value)| doc! { *name: { "$eq": value } });
+        for further in further(name, *descending, value) {
+            let mut conditions: Vec<Bson> = equal.clone().map(Bson::Document).collect();
+            conditions.push(further.into());
+            alternatives.push(Bson::Document(doc! { "$and": conditions }));
+        }
+    }
+    doc! { "$or": alternatives }
+}
+
+/// What sorts behind one value. `$gt` and `$lt` compare values of one type only, while a field that may be missing holds
+/// two: missing and `null` sort before everything else, and among numbers NaN before all others.
+fn further(name: &str, descending: bool, value: &Bson) -> Vec<bson::Document> {
+    let null = || doc! { name: { "$eq": null } };
+    let nan = || doc! { name: { "$eq": f64::NAN } };
+    let is_nan = matches!(value, Bson::Double(n) if n.is_nan());
+    let number = matches!(
+        value,
+        Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_)
+    );
+    match (value, descending) {
+        (Bson::Null, false) => vec![doc! { name: { "$ne": null } }],
+        (Bson::Null, true) => vec![],
+        (_, false) if is_nan => vec![doc! { name: { "$gte": f64::NEG_INFINITY } }],
+        (_, false) => vec![doc! { name: { "$gt": value } }],
+        (_, true) if is_nan => vec![null()],
+        (_, true) if number => vec![doc! { name: { "$lt": value } }, nan(), null()],
+        (_, true) => vec![doc! { name: { "$lt": value } }, null()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_back_and_nothing_else_is() {
+        let token = write(Position {
+            s: "a:1,_id:1".into(),
+            v: vec![Bson::Null, Bson::Int32(7)],
+        })
+        .unwrap();
+        assert_eq!(read(&token, "a:1,_id:1").unwrap(), [Bson::Null, Bson::Int32(7)]);
+        assert_eq!(
+            read(&token, "a:-1,_id:1"),
+            Err("belongs to a query with another order")
+        );
+        for wrong in [
+            "",
+            "x",
+            "!!",
+            "e30",
+            token.as_str().split_at(9).0,
+            "{\"$gt\":\"\"}",
+        ] {
+            assert!(read(&wrong.into(), "a:1,_id:1").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_operator_in_a_token_stays_a_value() {
+        let forged = write(Position {
+            s: "_id:1".into(),
+            v: vec![Bson::Document(doc! { "$ne": 1 })],
+        })
+        .unwrap();
+        let values = read(&forged, "_id:1").unwrap();
+        assert_eq!(
+            behind(&[("_id", false)], &values),
+            doc! { "$or": [{ "$and": [{ "_id": { "$gt": { "$ne": 1 } } }] }] }
+        );
+    }
+
+    #[test]
+    fn missing_values_sort_first() {
+        let raw = bson::RawDocumentBuf::try_from(&doc! { "a": { "b": 1 }, "c": [1] }).unwrap();
+        assert_eq!(value_at(&raw, "a.b"), Some(Bson::Int32(1)));
+        assert_eq!(value_at(&raw, "a.x"), Some(Bson::Null));
+        assert_eq!(value_at(&raw, "a.b.c"), Some(Bson::Null));
+        assert_eq!(value_at(&raw, "c"), None);
+        assert!(further("a", true, &Bson::Null).is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! Transactions: several writes as one, with the driver's retry rules.
+
+use crate::{Collection, Document, Error, Odm, Result};
+use mongodb::ClientSession;
+use mongodb::options::{ReadConcern, TransactionOptions, WriteConcern};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// How long a transaction is tried again: the drivers' limit.
+/// Source: <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
+const RETRY_FOR: Duration = Duration::from_secs(120);
+
+/// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
+/// so they take turns.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<ClientSession>>);
+
+impl Shared {
+    pub(crate) async fn lock(&self) -> MutexGuard<'_, ClientSession> {
+        self.0.lock().await
+    }
+}
+
+/// An open transaction. Collections that come from it read and write within it.
+#[derive(Clone)]
+pub struct Tx {
+    odm: Odm,
+    session: Shared,
+}
+
+impl std::fmt::Debug for Tx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tx")
+            .field("odm", &self.odm)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tx {
+    /// The collection of `T`, within the transaction.
+    pub fn collection<T: Document>(&self) -> Collection<T> {
+        Collection::new(&self.odm, Some(self.session.clone()))
+    }
+
+    /// Several writes to several collections, within the transaction.
+    pub fn bulk(&self) -> crate::Bulk {
+        crate::Bulk::new(&self.odm, Some(self.session.clone()))
+    }
+
+    /// Lends the driver's session, for an operation of the driver's own within the transaction. Nothing else of the
+    /// transaction runs meanwhile.
+    pub async fn session(&self) -> MutexGuard<'_, ClientSession> {
+        self.session.lock().await
+    }
+}
+
+impl Odm {
+    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a majority's.
+    ///
+    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is rolled
+    /// back and run again, and a commit of unknown outcome is sent again, for two minutes altogether as all drivers do. So
+    /// it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on a standalone server. What `work` returns.
+    ///
+    /// # Cost
+    /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is.
+    pub async fn transaction<R, F, Fut>(&self, work: F) -> Result<R>
+    where
+        F: Fn(Tx) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        let server = self.server().await?;
+        if !server.has_transactions() {
+            return Err(Error::Unsupported {
+                operation: "a transaction",
+                needs: "a replica set or a sharded cluster",
+                is: server.to_string(),
+            });
+        }
+        let session = self.database().client().start_session().await?;
+        let tx = Tx {
+            odm: self.clone(),
+            session: Shared(Arc::new(Mutex::new(session))),
+        };
+        let started = Instant::now();
+        loop {
+            let options = TransactionOptions::builder()
+                .read_concern(ReadConcern::snapshot())
+                .write_concern(WriteConcern::majority())
+                .build();
+            tx.session()
+                .await
+                .start_transaction()
+                .with_options(options)
+                .await?;
+            match work(tx.clone()).await {
+                Ok(result) => match tx.commit(started).await {
+                    Ok(()) => return Ok(result),
+                    Err(error) if error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR => {
+                    }
+                    Err(error) => return Err(error),
+                },
+                Err(error) => {
+                    // The server may have ended it already; whatever it says to the abort, `error` is what happened.
+                    let aborted = tx.session().await.abort_transaction().await;
+                    if let Err(second) = aborted {
+                        tracing::debug!(error = %second, "the abort of a failed transaction failed too");
+                    }
+                    if !(error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR) {
+                        return Err(error);
+                    }
+                }
+            }
+            tracing::debug!("a transaction is run again after a transient error");
+        }
+    }
+}
+
+impl Tx {
+    async fn commit(&self, started: Instant) -> Result<()> {
+        loop {
+            let error = match self.session().await.commit_transaction().await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let unknown = error.contains_label(mongodb::error::UNKNOWN_TRANSACTION_COMMIT_RESULT);
+            // Code 50 is MaxTimeMSExpired: the specification does not repeat a commit that ran into a limit of its own.
+            let expired =
+                matches!(&*error.kind, mongodb::error::ErrorKind::Command(command) if command.code == 50);
+            if !unknown || expired || started.elapsed() >= RETRY_FOR {
+                return Err(error.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Whole documents: inserted, replaced, deleted.
+
+use crate::collection::act;
+use crate::map::Context;
+use crate::{Collection, Document, Error, Filter, Result, check, operand};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
+use std::future::IntoFuture;
+
+/// The document as serde stores it, within its bounds.
+pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
+    let raw = bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    })?;
+    check::document(T::META, &raw)?;
+    Ok(raw)
+}
+
+/// One document to insert. Carried out by `.await`.
+#[must_use = "an insert does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Insert<'c, T: Document> {
+    collection: &'c Collection<T>,
+    document: T,
+}
+
+impl<'c, T: Document> Insert<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>, document: T) -> Self {
+        Insert { collection, document }
+    }
+}
+
+impl<'c, T: Document> IntoFuture for Insert<'c, T> {
+    type Output = Result<T>;
+    type IntoFuture = BoxFuture<'c, Result<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Insert { collection, document } = self;
+            let raw = encode(&document)?;
+            let trace = collection.trace("insert");
+            trace
+                .run(async {
+                    act!(collection.session(), collection.raw().insert_one(&raw))
+                        .map_err(Collection::<T>::error)?;
+                    trace.done(1, 1);
+                    Ok(document)
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// Documents to insert. Carried out by `.await`.
+#[must_use = "an insert does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct InsertMany<'c, T: Document> {
+    collection: &'c Collection<T>,
+    documents: Vec<T>,
+    ordered: bool,
+}
+
+impl<'c, T: Document> InsertMany<'c, T> {
+    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<T>) -> Self {
+        InsertMany {
+            collection,
+            documents,
+            ordered: true,
+        }
+    }
+
+    /// Inserts those behind a refused one too.
+    pub fn unordered(mut self) -> Self {
+        self.ordered = false;
+        self
+    }
+}
+
+impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
+    type Output = Result<Vec<T>>;
+    type IntoFuture = BoxFuture<'c, Result<Vec<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let InsertMany {
+                collection,
+                documents,
+                ordered,
+            } = self;
+            if documents.is_empty() {
+                return Ok(documents);
+            }
+            let raw: Vec<RawDocumentBuf> = documents.iter().map(encode).collect::<Result<_>>()?;
+            let trace = collection.trace("insert_many");
+            trace
+                .run(async {
+                    let action = collection.raw().insert_many(&raw).ordered(ordered);
+                    let result = act!(collection.session(), action);
+                    // The driver splits what is too much for one command; it does not say into how many.
+                    trace.done(1, raw.len() as u64);
+                    match result {
+                        Ok(_) => Ok(documents),
+                        Err(error) => Err(Context::of(T::META).insert_many(error, raw.len(), ordered)),
+                    }
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// The id and, where the caller has seen one, the version: what a write of one document looks for.
+pub(crate) fn target_filter<T: Document>(id: &Bson, seen: Option<i64>) -> bson::Document {
+    let mut filter = doc! { "_id": id };
+    if let (Some(seen), Some(name)) = (seen, version_field::<T>()) {
+        filter.insert(name, seen);
+    }
+    filter
+}
+
+/// The stored name of the field of `#[document(version)]`.
+pub(crate) fn version_field<T: Document>() -> Option<&'static str> {
+    T::FIELDS
+        .iter()
+        .find(|field| field.managed == crate::shape::Managed::Version)
+        .map(|field| field.name)
+}
+
+/// Why a write of one document found none: it is not there, or it has another version. `None`: it is there as it was
+/// looked for, so something else held the write back.
+pub(crate) fn missed<T: Document>(
+    id: &Bson,
+    seen: Option<i64>,
+    stored: Option<&bson::Document>,
+) -> Option<Error> {
+    let collection = T::META.collection;
+    let Some(stored) = stored else {
+        return Some(Error::NotFound {
+            collection,
+            id: Box::new(id.clone()),
+        });
+    };
+    let (Some(seen), Some(name)) = (seen, version_field::<T>()) else {
+        return None;
+    };
+    let found = match stored.get(name) {
+        Some(Bson::Int64(n)) => Some(*n),
+        Some(Bson::Int32(n)) => Some(i64::from(*n)),
+        _ => None,
+    };
+    (found != Some(seen)).then(|| Error::Conflict {
+        collection,
+        id: Box::new(id.clone()),
+        seen,
+        found,
+    })
+}
+
+/// Reads some fields of one document.
+pub(crate) async fn peek<T: Document>(
+    collection: &Collection<T>,
+    id: &Bson,
+    names: impl IntoIterator<Item = &str>,
+) -> Result<Option<bson::Document>> {
+    let mut projection = doc! { "_id": 1 };
+    for name in names {
+        projection.insert(name, 1);
+    }
+    let action = collection.driver::<bson::Document>();
+    let action = action.find_one(doc! { "_id": id }).projection(projection);
+    act!(collection.session(), action).map_err(Collection::<T>::error)
+}
+
+pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut document: T) -> Result<T> {
+    let seen = document.version();
+    document.touch(crate::now());
+    if let Some(seen) = seen {
+        document.set_version(seen.saturating_add(1));
+    }
+    let raw = encode(&document)?;
+    let id = operand::id(document.id())?;
+    let trace = collection.trace("replace");
+    trace
+        .run(async {
+            let action = collection.raw().replace_one(target_filter::<T>(&id, seen), &raw);
+            let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+            if result.matched_count == 1 {
+                trace.done(1, 1);
+                return Ok(document);
+            }
+            trace.done(2, 0);
+            let stored = peek(collection, &id, version_field::<T>()).await?;
+            // It came back, or to its version, in between: then it was not there as it was looked for.
+            let gone = Error::NotFound {
+                collection: T::META.collection,
+                id: Box::new(id.clone()),
+            };
+            Err(missed::<T>(&id, seen, stored.as_ref()).unwrap_or(gone))
+        })
+        .await
+}
+
+/// What to delete. Carried out by `.await`.
+#[must_use = "a delete does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Delete<'c, T: Document> {
+    collection: &'c Collection<T>,
+    what: What<T>,
+}
+
+#[derive(Debug)]
+enum What<T> {
+    One(Result<Bson>, Option<i64>),
+    Many(Filter<T>),
+}
+
+/// What a delete did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deleted {
+    /// How many documents were deleted.
+    pub deleted: u64,
+}
+
+impl<'c, T: Document> Delete<'c, T> {
+    pub(crate) fn one(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+        Delete {
+            collection,
+            what: What::One(operand::id(id), seen),
+        }
+    }
+
+    pub(crate) fn many(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+        Delete {
+            collection,
+            what: What::Many(filter),
+        }
+    }
+}
+
+impl<'c, T: Document> IntoFuture for Delete<'c, T> {
+    type Output = Result<Deleted>;
+    type IntoFuture = BoxFuture<'c, Result<Deleted>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Delete { collection, what } = self;
+            match what {
+                What::One(id, seen) => {
+                    let id = id?;
+                    let trace = collection.trace("delete");
+                    trace
+                        .run(async {
+                            let action = collection.raw().delete_one(target_filter::<T>(&id, seen));
+                            let result =
+                                act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                            let deleted = result.deleted_count;
+                            if deleted == 0 && seen.is_some() {
+                                trace.done(2, 0);
+                                let stored = peek(collection, &id, version_field::<T>()).await?;
+                                if let Some(error @ Error::Conflict { .. }) =
+                                    missed::<T>(&id, seen, stored.as_ref())
+                                {
+                                    return Err(error);
+                                }
+                            } else {
+                                trace.done(1, deleted);
+                            }
+                            Ok(Deleted { deleted })
+                        })
+                        .await
+                }
+                What::Many(filter) => {
+                    let filter = filter.into_document()?;
+                    let trace = collection.trace("delete_where");
+                    trace.values("filter", &filter);
+                    trace
+                        .run(async {
+                            let action = collection.raw().delete_many(filter);
+                            let result =
+                                act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                            trace.done(1, result.deleted_count);
+                            Ok(Deleted {
+                                deleted: result.deleted_count,
+                            })
+                        })
+                        .await
+                }
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,340 @@
+//! Bounds at run time: before the network, in guarded updates, and in the server's validator.
+
+use super::models::*;
+use futures::future::join_all;
+use odm::bson::{Document as Doc, doc};
+use odm::prelude::*;
+use odm::{Error, Rule};
+use odm_tests::with_db;
+
+fn rules(error: Error) -> Vec<(String, Rule)> {
+    match error {
+        Error::Invalid { violations, .. } => violations.into_iter().map(|v| (v.path, v.rule)).collect(),
+        other => panic!("not refused for its values: {other}"),
+    }
+}
+
+#[test]
+fn an_insert_is_refused_before_the_network_with_every_reason() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let wrong = NewShop {
+            stars: 6,
+            tags: vec!["t".into(); 6],
+            items: vec![item("a", -1)],
+            hours: [("a very long key".to_owned(), 1)].into(),
+            ..shop(&"é".repeat(41), 1)
+        };
+        let mut found = rules(shops.insert(wrong).await.unwrap_err());
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(found[0], ("hours".into(), Rule::KeyLength(10)));
+        assert_eq!(
+            found[1],
+            ("items.0.quantity".into(), Rule::Min(odm::Number::Int(0)))
+        );
+        assert_eq!(found[2], ("name".into(), Rule::MaxLength(40)));
+        assert_eq!(found[3], ("stars".into(), Rule::Max(odm::Number::Int(5))));
+        assert_eq!(found[4], ("tags".into(), Rule::MaxItems(5)));
+        assert_eq!(found.len(), 5);
+        // A key that MongoDB would take for a path or an operator is none.
+        for key in ["$set", "a.b", ""] {
+            let wrong = NewShop {
+                hours: [(key.to_owned(), 1)].into(),
+                ..shop("k", 1)
+            };
+            let found = rules(shops.insert(wrong).await.unwrap_err());
+            assert!(
+                matches!(&found[0].1, Rule::Key(k) if k == key),
+                "{key}: {found:?}"
+            );
+        }
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+        // Forty characters are forty, whatever their bytes.
+        shops.insert(shop(&"é".repeat(40), 1)).await.unwrap();
+    });
+}
+
+#[test]
+fn an_update_is_refused_before_the_network() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        t.commands.clear();
+        let refused = |error: Error| rules(error).remove(0);
+        assert_eq!(
+            refused(shops.update(&ada).set(|s| s.stars, 6).await.unwrap_err()).1,
+            Rule::Max(odm::Number::Int(5))
+        );
+        assert_eq!(
+            refused(
+                shops
+                    .update(&ada)
+                    .set(|s| s.tags, vec!["x".to_owned(); 6])
+                    .await
+                    .unwrap_err()
+            ),
+            ("tags".into(), Rule::MaxItems(5))
+        );
+        assert_eq!(
+            refused(
+                shops
+                    .update(&ada)
+                    .push(|s| s.items, item("x", -2))
+                    .await
+                    .unwrap_err()
+            )
+            .1,
+            Rule::Min(odm::Number::Int(0))
+        );
+        assert_eq!(
+            refused(
+                shops
+                    .update(&ada)
+                    .push_all(|s| s.tags, ["a", "b", "c", "d", "e", "f"])
+                    .await
+                    .unwrap_err()
+            )
+            .1,
+            Rule::MaxItems(5)
+        );
+        assert_eq!(
+            refused(
+                shops
+                    .update_where(|s| s.stars.eq(1))
+                    .set(|s| s.name, "x".repeat(41))
+                    .await
+                    .unwrap_err()
+            )
+            .1,
+            Rule::MaxLength(40)
+        );
+        let elem = shops
+            .update(&ada)
+            .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, -1));
+        assert_eq!(refused(elem.await.unwrap_err()).1, Rule::Min(odm::Number::Int(0)));
+        for key in ["$set", "a.b", "", "a key that is too long"] {
+            let error = shops.update(&ada).set_key(|s| s.hours, key, 1).await.unwrap_err();
+            assert!(
+                matches!(rules(error)[0].1, Rule::Key(_) | Rule::KeyLength(10)),
+                "{key}"
+            );
+        }
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+    });
+}
+
+#[test]
+fn a_full_array_stays_full_under_concurrency() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops
+            .insert(NewShop {
+                tags: vec![],
+                ..shop("Ada", 1)
+            })
+            .await
+            .unwrap();
+        let pushes = (0..40).map(|n| {
+            let (shops, id) = (shops.clone(), ada.id);
+            tokio::spawn(async move { shops.update(id).push(|s| s.tags, format!("t{n}")).await })
+        });
+        let results: Vec<_> = join_all(pushes).await.into_iter().map(|r| r.unwrap()).collect();
+        let done = results.iter().filter(|r| r.is_ok()).count();
+        let full = results
+            .iter()
+            .filter(|r| matches!(r, Err(Error::ArrayFull { max: 5, field, .. }) if field == "tags"));
+        assert_eq!((done, full.count()), (5, 35));
+        assert_eq!(shops.get(ada.id).await.unwrap().unwrap().tags.len(), 5);
+    });
+}
+
+#[test]
+fn guards_hold_back_what_would_break_a_bound() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops
+            .insert(NewShop {
+                tags: ["a", "b", "c", "d"].map(String::from).into(),
+                ..shop("Ada", 4)
+            })
+            .await
+            .unwrap();
+        // Two at once need room for two.
+        let error = shops
+            .update(&ada)
+            .push_all(|s| s.tags, ["x", "y"])
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 5, .. }), "{error}");
+        shops.update(&ada).push(|s| s.tags, "e").await.unwrap();
+        // A set that has the value is not full for it.
+        assert_eq!(
+            shops
+                .update(&ada)
+                .add_to_set(|s| s.tags, "e")
+                .await
+                .unwrap()
+                .modified,
+            0
+        );
+        assert!(matches!(
+            shops.update(&ada).add_to_set(|s| s.tags, "f").await,
+            Err(Error::ArrayFull { .. })
+        ));
+        // A sum within its bounds, atomically.
+        shops.update(&ada).inc(|s| s.stars, 1).await.unwrap();
+        let error = shops.update(&ada).inc(|s| s.stars, 1).await.unwrap_err();
+        assert_eq!(
+            rules(error),
+            [("stars".to_owned(), Rule::Max(odm::Number::Int(5)))]
+        );
+        let error = shops
+            .update(&ada)
+            .inc(|s| s.stars, -6)
+            .returning()
+            .await
+            .unwrap_err();
+        assert_eq!(
+            rules(error),
+            [("stars".to_owned(), Rule::Min(odm::Number::Int(0)))]
+        );
+        // A map's new entry; one that is there is replaced.
+        shops
+            .update(&ada)
+            .set_key(|s| s.hours, "tue", 1)
+            .set_key(|s| s.hours, "mon", 2)
+            .await
+            .unwrap();
+        shops.update(&ada).set_key(|s| s.hours, "wed", 1).await.unwrap();
+        shops.update(&ada).set_key(|s| s.hours, "wed", 2).await.unwrap();
+        assert!(matches!(
+            shops.update(&ada).set_key(|s| s.hours, "thu", 1).await,
+            Err(Error::ArrayFull { max: 3, .. })
+        ));
+        // Many documents: those without room are counted and left.
+        shops.insert(shop("Bob", 1)).await.unwrap();
+        let done = shops
+            .update_where(|s| s.stars.gte(0))
+            .push(|s| s.tags, "z")
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (1, 1, 1));
+    });
+}
+
+#[test]
+fn items_of_an_array_that_is_missing_are_not_changed() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        t.db.run_command(doc! { "collMod": "shops", "validationLevel": "off" })
+            .await
+            .unwrap();
+        shops
+            .driver::<Doc>()
+            .update_one(doc! {}, doc! { "$unset": { "items": "" } })
+            .await
+            .unwrap();
+        let done = shops
+            .update(&ada)
+            .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, 2))
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.modified), (1, 0));
+        let done = shops
+            .update(&ada)
+            .each(|s| s.items, |i| i.set(|i| i.quantity, 2))
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.modified), (1, 0));
+    });
+}
+
+#[test]
+fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        let error = notes
+            .insert(NewNote {
+                text: "x".repeat(17 << 20),
+                ..note(1)
+            })
+            .await
+            .unwrap_err();
+        let Error::TooLarge {
+            size: Some(size),
+            largest,
+            source: None,
+            ..
+        } = &error
+        else {
+            panic!("{error}")
+        };
+        assert!(*size > 17 << 20);
+        assert_eq!((largest[0].0.as_str(), largest[0].1), ("text", (17 << 20) + 11));
+        assert!(t.commands.take().is_empty());
+        // What an update makes too large, the server refuses.
+        let big = notes
+            .insert(NewNote {
+                text: "x".repeat(9 << 20),
+                ..note(2)
+            })
+            .await
+            .unwrap();
+        let error = notes
+            .update(&big)
+            .push(|n| n.lines, "y".repeat(9 << 20))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::TooLarge { source: Some(_), .. }),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn the_server_refuses_what_reaches_it_by_another_way() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let raw = shops.driver::<Doc>();
+        for (set, code) in [
+            (doc! { "stars": 6 }, 121),
+            (doc! { "tags": ["a", "b", "c", "d", "e", "f"] }, 121),
+            (doc! { "name": "x".repeat(41) }, 121),
+            (doc! { "items": [{ "skuCode": "a", "quantity": -1 }] }, 121),
+            (doc! { "items": [{ "quantity": 1 }] }, 121),
+            (doc! { "hours": { "a": 1, "b": 2, "c": 3, "d": 4 } }, 121),
+            (doc! { "hours": { "a": "one" } }, 121),
+        ] {
+            let error = raw
+                .update_one(doc! { "_id": ada.id }, doc! { "$set": set.clone() })
+                .await
+                .unwrap_err();
+            let text = format!("{error:?}");
+            assert!(text.contains(&code.to_string()), "{set}: {text}");
+        }
+        // The same by a raw update of this library: mapped, rule by rule.
+        let error = shops
+            .update(&ada)
+            .raw(doc! { "$set": { "stars": 6, "name": 7 } })
+            .await
+            .unwrap_err();
+        let mut found = rules(error);
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(found[0].0, "name");
+        assert!(
+            matches!(&found[0].1, Rule::Type(types) if types == &["string"]),
+            "{found:?}"
+        );
+        assert_eq!(found[1], ("stars".into(), Rule::Max(odm::Number::Int(5))));
+    });
+}

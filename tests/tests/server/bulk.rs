@@ -1,0 +1,192 @@
+//! Mixed writes in one request, or in one for each run of a kind.
+
+use super::models::*;
+use odm::Error;
+use odm::prelude::*;
+use odm_tests::with_db;
+
+#[test]
+fn a_bulk_writes_to_several_collections() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let gone = shops.insert(shop("Gone", 1)).await.unwrap();
+        shops.delete(&gone).await.unwrap();
+        let full = shops
+            .insert(NewShop {
+                tags: vec!["x".into(); 5],
+                ..shop("Full", 1)
+            })
+            .await
+            .unwrap();
+        t.commands.clear();
+        let later = odm.server().await.unwrap().has_bulk_write();
+        let done = odm
+            .bulk()
+            .insert(shop("Bob", 2))
+            .insert(note(1))
+            .update(&ada, |u| u.set(|s| s.stars, 3).push(|s| s.tags, "bulk"))
+            .update(&gone, |u| u.set(|s| s.stars, 3))
+            .update(&full, |u| u.push(|s| s.tags, "y"))
+            .update_where(
+                |s: ShopFields| s.name.eq("Bob"),
+                |u| u.elem(|s| s.items, |i| i.quantity.eq(1), |i| i.inc(|i| i.quantity, 1)),
+            )
+            .update(&ada, |u| u)
+            .delete::<Note>(99_i64)
+            .await
+            .unwrap();
+        assert_eq!((done.inserted, done.matched, done.deleted), (2, 2, 0));
+        let sent = t.commands.take();
+        // Before 8.0: one for each run of a kind to a collection, and no telling what missed beside an update of many.
+        let (commands, missed): (&[&str], u64) = if later {
+            (&["bulkWrite"], 2)
+        } else {
+            (&["insert", "insert", "update", "delete"], 0)
+        };
+        assert_eq!(
+            (sent.as_slice(), done.missed),
+            (
+                commands
+                    .iter()
+                    .map(|c| (*c).to_owned())
+                    .collect::<Vec<_>>()
+                    .as_slice(),
+                missed
+            )
+        );
+        assert_eq!(shops.get(ada.id).await.unwrap().unwrap().tags, ["food", "bulk"]);
+        assert_eq!(
+            shops
+                .find(|s| s.name.eq("Bob"))
+                .one()
+                .await
+                .unwrap()
+                .unwrap()
+                .items[0]
+                .quantity,
+            2
+        );
+        assert_eq!(notes.find_all().count().await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_bulk_names_what_was_refused() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        shops.insert(shop("Ada", 1)).await.unwrap();
+        // Before the network.
+        t.commands.clear();
+        assert!(matches!(
+            odm.bulk().insert(shop("X", 9)).await,
+            Err(Error::Invalid { .. })
+        ));
+        assert!(t.commands.take().is_empty());
+        // By the server, in order: the first ends it.
+        let bulk = odm
+            .bulk()
+            .insert(shop("Bob", 1))
+            .insert(shop("Ada", 1))
+            .insert(shop("Cid", 1));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a twin was inserted")
+        };
+        assert_eq!((errors.len(), errors[0].0, done.inserted), (1, 1, 1));
+        assert!(
+            matches!(&errors[0].1, Error::DuplicateKey { index, .. } if index == "name_1"),
+            "{:?}",
+            errors[0].1
+        );
+        // Without order, the others are inserted.
+        let bulk = odm
+            .bulk()
+            .unordered()
+            .insert(shop("Ada", 1))
+            .insert(shop("Cid", 1))
+            .insert(shop("Bob", 1));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a twin was inserted")
+        };
+        assert_eq!(
+            (errors.iter().map(|e| e.0).collect::<Vec<_>>(), done.inserted),
+            (vec![0, 2], 1)
+        );
+        assert_eq!(odm.bulk().await.unwrap(), odm::BulkDone::default());
+    });
+}
+
+#[test]
+fn the_way_of_older_servers_does_the_same() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let gone = shops.insert(shop("Gone", 1)).await.unwrap();
+        shops.delete(&gone).await.unwrap();
+        t.commands.clear();
+        let done = odm
+            .bulk()
+            .without_bulk_write_command()
+            .insert(shop("Bob", 2))
+            .insert(shop("Cid", 2))
+            .insert(note(1))
+            .update(&ada, |u| {
+                u.set(|s| s.stars, 3)
+                    .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, 9))
+            })
+            .update(&gone, |u| u.set(|s| s.stars, 3))
+            .replace(Shop {
+                stars: 2,
+                ..gone.clone()
+            })
+            .delete::<Note>(1_i64)
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["insert", "insert", "update", "delete"]);
+        assert_eq!(
+            (
+                done.inserted,
+                done.matched,
+                done.modified,
+                done.deleted,
+                done.missed
+            ),
+            (3, 1, 1, 1, 2)
+        );
+        assert_eq!(shops.get(ada.id).await.unwrap().unwrap().items[0].quantity, 9);
+        assert_eq!(notes.find_all().count().await.unwrap(), 0);
+
+        let bulk = odm
+            .bulk()
+            .without_bulk_write_command()
+            .insert(shop("Dan", 1))
+            .insert(shop("Ada", 1))
+            .insert(note(1));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a twin was inserted")
+        };
+        assert_eq!((errors.len(), errors[0].0, done.inserted), (1, 1, 1));
+        assert!(
+            matches!(&errors[0].1, Error::DuplicateKey { value, .. } if value.get_str("name").is_ok()),
+            "{:?}",
+            errors[0].1
+        );
+        let bulk = odm
+            .bulk()
+            .without_bulk_write_command()
+            .unordered()
+            .insert(shop("Ada", 1))
+            .insert(note(1))
+            .delete(&ada);
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a twin was inserted")
+        };
+        assert_eq!(
+            (errors.len(), errors[0].0, done.inserted, done.deleted),
+            (1, 0, 1, 1)
+        );
+    });
+}

@@ -1,0 +1,77 @@
+//! How many commands each operation sends.
+
+use super::models::*;
+use odm::prelude::*;
+use odm_tests::with_db;
+
+#[test]
+fn every_operation_is_as_many_round_trips_as_it_says() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let sent = || t.commands.take();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        assert_eq!(sent(), ["insert"]);
+        let many = shops
+            .insert_many((0..1000).map(|n| shop(&format!("s{n}"), 2)))
+            .await
+            .unwrap();
+        assert_eq!(sent(), ["insert"], "a thousand documents are one command");
+        shops.get(ada.id).await.unwrap();
+        assert_eq!(sent(), ["find"]);
+        shops.get_many(many.iter().map(|s| s.id)).await.unwrap();
+        assert!(sent().iter().filter(|c| *c == "find").count() == 1);
+        shops.find(|s| s.stars.eq(1)).all().await.unwrap();
+        assert_eq!(sent(), ["find"]);
+        shops.find(|s| s.stars.eq(1)).one().await.unwrap();
+        assert_eq!(sent(), ["find"]);
+        shops.find(|s| s.stars.eq(1)).exists().await.unwrap();
+        assert_eq!(sent(), ["find"]);
+        shops.find(|s| s.stars.eq(1)).count().await.unwrap();
+        assert_eq!(sent(), ["aggregate"]);
+        shops.find_all().page(10).await.unwrap();
+        assert_eq!(sent(), ["find"]);
+        shops.find_all().explain().await.unwrap();
+        assert_eq!(sent(), ["explain"]);
+        shops
+            .update(&ada)
+            .set(|s| s.stars, 2)
+            .push(|s| s.tags, "x")
+            .await
+            .unwrap();
+        assert_eq!(sent(), ["update"]);
+        shops.update(&ada).set(|s| s.stars, 3).returning().await.unwrap();
+        assert_eq!(sent(), ["findAndModify"]);
+        shops
+            .update_where(|s| s.stars.eq(2))
+            .set(|s| s.stars, 1)
+            .await
+            .unwrap();
+        assert_eq!(sent(), ["update"]);
+        shops
+            .update_where(|s| s.stars.eq(2))
+            .push(|s| s.tags, "y")
+            .await
+            .unwrap();
+        assert_eq!(
+            sent(),
+            ["aggregate", "update"],
+            "a bound can refuse: counted first"
+        );
+        shops.replace(ada.clone()).await.unwrap();
+        assert_eq!(sent(), ["update"]);
+        shops
+            .aggregate()
+            .limit(1)
+            .all::<odm::bson::Document>()
+            .await
+            .unwrap();
+        assert_eq!(sent(), ["aggregate"]);
+        shops.delete(&ada).await.unwrap();
+        assert_eq!(sent(), ["delete"]);
+        assert!(shops.update(&ada).set(|s| s.stars, 1).await.is_err());
+        assert_eq!(sent(), ["update", "find"], "one more to find out why");
+        shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
+        assert_eq!(sent(), ["delete"]);
+    });
+}

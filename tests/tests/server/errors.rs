@@ -1,0 +1,117 @@
+//! Errors in the user's terms, from a server's replies.
+
+use super::models::*;
+use odm::Error;
+use odm::bson::doc;
+use odm::prelude::*;
+use odm_tests::with_db;
+
+#[test]
+fn a_duplicate_key_names_index_fields_and_value() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let bob = shops.insert(shop("Bob", 1)).await.unwrap();
+        let check = |error: Error| {
+            let Error::DuplicateKey {
+                collection,
+                index,
+                fields,
+                value,
+                source,
+            } = &error
+            else {
+                panic!("{error:?}")
+            };
+            assert_eq!((collection.as_str(), index.as_str()), ("shops", "name_1"));
+            assert_eq!(
+                (fields.as_slice(), &**value),
+                (&["name".to_owned()][..], &doc! { "name": "Ada" })
+            );
+            assert!(source.is_some());
+            assert!(error.to_string().contains("`name` \"Ada\""), "{error}");
+        };
+        check(shops.insert(shop("Ada", 1)).await.unwrap_err());
+        check(shops.update(&bob).set(|s| s.name, "Ada").await.unwrap_err());
+        check(
+            shops
+                .update(&bob)
+                .set(|s| s.name, "Ada")
+                .returning()
+                .await
+                .unwrap_err(),
+        );
+        check(
+            shops
+                .replace(Shop {
+                    name: "Ada".into(),
+                    ..bob.clone()
+                })
+                .await
+                .unwrap_err(),
+        );
+        let twin = shops.insert(ada.clone()).await.unwrap_err();
+        assert!(
+            matches!(&twin, Error::DuplicateKey { index, .. } if index == "_id_" || index == "name_1"),
+            "{twin}"
+        );
+    });
+}
+
+#[test]
+fn insert_many_says_which_and_why() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let names = ["a", "b", "a", "c", "b"];
+        let error = shops.insert_many(names.map(|n| shop(n, 1))).await.unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!((*inserted, errors.len(), errors[0].0), (2, 1, 2));
+        shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
+        let error = shops
+            .insert_many(names.map(|n| shop(n, 1)))
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(
+            (*inserted, errors.iter().map(|e| e.0).collect::<Vec<_>>()),
+            (3, vec![2, 4])
+        );
+        assert!(
+            errors
+                .iter()
+                .all(|(_, e)| matches!(e, Error::DuplicateKey { value, .. } if !value.is_empty()))
+        );
+        // One that breaks a bound is found before any is sent.
+        t.commands.clear();
+        let error = shops.insert_many([shop("x", 1), shop("y", 9)]).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }));
+        assert!(t.commands.take().is_empty());
+        assert!(shops.insert_many(Vec::<NewShop>::new()).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn models_that_share_a_collection_are_refused() {
+    #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
+    #[document(collection = "shops")]
+    struct Twin {
+        #[serde(rename = "_id")]
+        id: i32,
+    }
+    with_db(async |t| {
+        let error = Odm::new(t.db, models![Shop, Twin]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("`Shop` and `Twin` are both stored in the collection `shops`"),
+            "{error}"
+        );
+    });
+}

@@ -1,0 +1,16 @@
+//! The tests that need a server, in one program: linking is what tests cost.
+#![allow(missing_docs)]
+
+mod bounds;
+mod bulk;
+mod commands;
+mod errors;
+mod input;
+mod models;
+mod north_star;
+mod operations;
+mod pages;
+mod roundtrip;
+mod tracing;
+mod transactions;
+mod versions;

@@ -1,0 +1,186 @@
+//! Keyset pages: complete and without repetition, whatever is inserted and deleted between them.
+
+use super::models::*;
+use odm::prelude::*;
+use odm::{Error, bson};
+use odm_tests::with_db;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "rows")]
+pub struct Row {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub rank: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+async fn walk(
+    rows: &odm::Collection<Row>,
+    size: u32,
+    sort: fn(RowFields) -> Vec<odm::Order<Row>>,
+) -> Vec<i32> {
+    let mut ids = Vec::new();
+    let mut token: Option<odm::PageToken> = None;
+    loop {
+        let mut page = rows.find_all().sort(sort).page(size);
+        if let Some(token) = token {
+            page = page.after(token.to_string());
+        }
+        let page = page.await.unwrap();
+        ids.extend(page.items.iter().map(|r| r.id));
+        match page.next {
+            Some(next) => token = Some(next),
+            None => return ids,
+        }
+    }
+}
+
+#[test]
+fn pages_together_are_the_query() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
+        odm.sync().await.unwrap();
+        let rows = odm.collection::<Row>();
+        // Ties, missing values, nulls, and numbers that compare in no usual way.
+        let ranks = [
+            None,
+            Some(1.0),
+            Some(f64::NAN),
+            Some(-0.0),
+            Some(0.0),
+            Some(f64::INFINITY),
+            Some(f64::NEG_INFINITY),
+        ];
+        let groups = [
+            None,
+            Some("a".to_owned()),
+            Some("b".to_owned()),
+            Some(String::new()),
+        ];
+        let many = (0..60).map(|n| NewRow {
+            id: n,
+            rank: ranks[n as usize % 7],
+            group: groups[n as usize % 4].clone(),
+        });
+        rows.insert_many(many).await.unwrap();
+        let orders: [fn(RowFields) -> Vec<odm::Order<Row>>; 6] = [
+            |_| vec![],
+            |r| vec![r.rank.asc()],
+            |r| vec![r.rank.desc()],
+            |r| vec![r.group.asc(), r.rank.desc()],
+            |r| vec![r.group.desc(), r.rank.asc()],
+            |r| vec![r.id.desc()],
+        ];
+        for (at, order) in orders.into_iter().enumerate() {
+            for size in [1, 7, 59, 60, 61] {
+                let ids = walk(&rows, size, order).await;
+                let mut all = ids.clone();
+                all.sort();
+                assert_eq!(
+                    all,
+                    (0..60).collect::<Vec<_>>(),
+                    "order {at}, pages of {size}: each once"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn pages_are_stable_under_inserts_and_deletes() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        notes.insert_many((0..10).map(|n| note(n * 10))).await.unwrap();
+        let page = notes.find_all().sort(|n| n.id.asc()).page(4).await.unwrap();
+        assert_eq!(page.items.last().unwrap().id, 30);
+        notes.insert(note(5)).await.unwrap(); // before the mark
+        notes.delete(30_i64).await.unwrap(); // the mark itself
+        notes.insert(note(35)).await.unwrap(); // behind it
+        let next = notes
+            .find_all()
+            .sort(|n| n.id.asc())
+            .page(4)
+            .after(page.next.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(
+            next.items.iter().map(|n| n.id).collect::<Vec<_>>(),
+            [35, 40, 50, 60]
+        );
+    });
+}
+
+#[test]
+fn pages_are_refused_where_they_can_not_be() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        shops
+            .insert_many((0..3).map(|n| shop(&n.to_string(), 1)))
+            .await
+            .unwrap();
+        let token = shops
+            .find_all()
+            .sort(|s| s.name.asc())
+            .page(1)
+            .await
+            .unwrap()
+            .next
+            .unwrap();
+        let other = shops
+            .find_all()
+            .sort(|s| s.name.desc())
+            .page(1)
+            .after(token.clone())
+            .await;
+        assert!(matches!(other, Err(Error::PageToken { .. })));
+        assert!(matches!(
+            shops.find_all().limit(3).page(1).await,
+            Err(Error::Query { .. })
+        ));
+        assert!(matches!(
+            shops.find_all().sort(|s| s.items.quantity.asc()).page(1).await,
+            Err(Error::Query { .. })
+        ));
+        assert!(
+            shops.find_all().sort(|s| s.tags.asc()).page(1).await.is_err(),
+            "an array has no single value"
+        );
+        // A projection need not have what the pages are sorted by.
+        let page = shops
+            .find_all()
+            .sort(|s| s.stars.asc())
+            .select::<ShopName>()
+            .page(2)
+            .await
+            .unwrap();
+        let rest = shops
+            .find_all()
+            .sort(|s| s.stars.asc())
+            .select::<ShopName>()
+            .page(2)
+            .after(page.next.unwrap())
+            .await
+            .unwrap();
+        assert_eq!((page.items.len(), rest.items.len(), rest.next), (2, 1, None));
+        assert!(shops.find_all().page(0).await.unwrap().items.is_empty());
+        // A forged token can compare, and nothing else.
+        let forged = bson::serialize_to_vec(
+            &bson::doc! { "s": "name:1,_id:1", "v": [{ "$gt": "" }, { "$where": "1" }] },
+        )
+        .unwrap();
+        use base64::Engine;
+        let forged = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(forged);
+        let page = shops
+            .find_all()
+            .sort(|s| s.name.asc())
+            .page(5)
+            .after(forged)
+            .await
+            .unwrap();
+        assert!(page.items.is_empty());
+    });
+}

@@ -1,0 +1,202 @@
+//! A build, then a run of its outcome with a server beside it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::ServerArgs;
+use crate::process::{Process, exit_code};
+use crate::server::{self, Environment};
+use crate::workspace::{cargo, step};
+
+/// How long cargo and what it runs may take to end when asked to.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a command builds and runs, as arguments of cargo.
+#[derive(Debug)]
+pub struct Job {
+    name: &'static str,
+    /// Compiles what `run` needs, so that a server does not wait for the compiler.
+    build: Option<Vec<OsString>>,
+    run: Vec<OsString>,
+}
+
+impl Job {
+    /// The demonstration program.
+    pub fn demo(books: Option<PathBuf>) -> Result<Self> {
+        let target = ["-p", "odm-examples", "--bin", "demo"];
+        let mut run = arguments(["run", "--quiet"].into_iter().chain(target));
+        run.push("--".into());
+        if let Some(books) = books {
+            // Cargo runs in the root of the workspace, which need not be where the path was typed.
+            let books = std::path::absolute(&books)
+                .with_context(|| format!("`{}` is not a path", books.display()))?;
+            run.extend(["--books".into(), books.into()]);
+        }
+        Ok(Self {
+            name: "the demonstration",
+            build: Some(arguments(["build"].into_iter().chain(target))),
+            run,
+        })
+    }
+
+    /// The tests of the workspace, or of the packages that `args` name.
+    pub fn test(args: Vec<OsString>) -> Self {
+        let own = args
+            .iter()
+            .position(|argument| argument == "--")
+            .unwrap_or(args.len());
+        let for_cargo = &args[..own];
+        let mut run = arguments(["test"]);
+        if !for_cargo.iter().any(selects_packages) {
+            run.push("--workspace".into());
+        }
+        // Documentation tests are compiled as they run; cargo refuses to only build them.
+        let builds_nothing = for_cargo
+            .iter()
+            .any(|argument| argument == "--doc" || argument == "--no-run");
+        let build = (!builds_nothing).then(|| {
+            let mut build = run.clone();
+            build.push("--no-run".into());
+            build.extend(for_cargo.iter().cloned());
+            build
+        });
+        run.extend(args);
+        Self {
+            name: "the tests",
+            build,
+            run,
+        }
+    }
+
+    /// The benchmark, with `args` for itself.
+    pub fn bench(args: Vec<OsString>) -> Self {
+        let mut run = arguments(["bench", "-p", "odm-tests", "--bench", "ratio"]);
+        let mut build = run.clone();
+        build.push("--no-run".into());
+        run.push("--".into());
+        run.extend(args);
+        Self {
+            name: "the benchmark",
+            build: Some(build),
+            run,
+        }
+    }
+}
+
+fn arguments<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Vec<OsString> {
+    arguments.into_iter().map(OsString::from).collect()
+}
+
+/// Whether a cargo argument says which packages are meant (`-p x`, `-px`, `--package x`, `--package=x`, ...).
+fn selects_packages(argument: &OsString) -> bool {
+    let Some(argument) = argument.to_str() else {
+        return false;
+    };
+    let name = argument.split('=').next().unwrap_or_default();
+    matches!(name, "--package" | "--workspace" | "--all" | "--manifest-path") || argument.starts_with("-p")
+}
+
+/// Builds `job`, finds or starts a server, runs the job with it and stops the server. Returns the exit code
+/// of the first part that fails.
+pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
+    let source = server::select(options.server, &Environment::read())?;
+    if let Some(build) = &job.build {
+        step(format!("building {}", job.name));
+        let code = run(build, None).await?;
+        if code != 0 {
+            step(format!("building {} failed (exit code {code})", job.name));
+            return Ok(code);
+        }
+    }
+    let mut server = server::obtain(source, options.keep).await?;
+    step(format!("running {}", job.name));
+    let code = run(&job.run, Some(&server)).await?;
+    match code {
+        0 => step(format!("{} succeeded", job.name)),
+        _ => step(format!("{} failed (exit code {code})", job.name)),
+    }
+    if let Some(obituary) = server.obituary() {
+        step(obituary);
+    }
+    Ok(code)
+}
+
+async fn run(arguments: &[OsString], server: Option<&server::Server>) -> Result<u8> {
+    let mut command = cargo();
+    command.args(arguments);
+    if let Some(server) = server {
+        server.tell(&mut command);
+    }
+    let mut process = Process::spawn("cargo", &mut command, STOP_WITHIN)?;
+    Ok(exit_code(process.wait().await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(args: &[&str]) -> Job {
+        Job::test(arguments(args.iter().copied()))
+    }
+
+    #[test]
+    fn all_packages_are_tested_unless_some_are_named() {
+        let job = test(&[]);
+        assert_eq!(job.run, ["test", "--workspace"]);
+        assert_eq!(job.build, Some(arguments(["test", "--workspace", "--no-run"])));
+        for named in [
+            &["-p", "odm"][..],
+            &["-podm"],
+            &["--package", "odm"],
+            &["--package=odm"],
+        ] {
+            let job = test(named);
+            assert_eq!(job.run[1..], arguments(named.iter().copied()));
+        }
+    }
+
+    #[test]
+    fn arguments_of_the_test_binaries_are_not_for_the_build() {
+        let job = test(&["find", "--", "-p", "--nocapture"]);
+        assert_eq!(
+            job.run,
+            ["test", "--workspace", "find", "--", "-p", "--nocapture"]
+        );
+        assert_eq!(
+            job.build,
+            Some(arguments(["test", "--workspace", "--no-run", "find"]))
+        );
+    }
+
+    #[test]
+    fn documentation_tests_are_not_built_ahead() {
+        let job = test(&["--doc"]);
+        assert_eq!(job.build, None);
+        assert_eq!(job.run, ["test", "--workspace", "--doc"]);
+    }
+
+    #[test]
+    fn the_demonstration_gets_an_absolute_path() -> Result<()> {
+        let job = Job::demo(Some("books.json".into()))?;
+        assert_eq!(
+            job.run[..6],
+            ["run", "--quiet", "-p", "odm-examples", "--bin", "demo"]
+        );
+        assert_eq!(job.run[6..8], ["--", "--books"]);
+        assert!(PathBuf::from(&job.run[8]).is_absolute());
+        assert_eq!(Job::demo(None)?.run.len(), 7);
+        Ok(())
+    }
+
+    #[test]
+    fn the_benchmark_passes_its_arguments_on() {
+        let job = Job::bench(arguments(["--quick"]));
+        assert_eq!(
+            job.run,
+            ["bench", "-p", "odm-tests", "--bench", "ratio", "--", "--quick"]
+        );
+    }
+}
