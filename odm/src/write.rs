@@ -110,7 +110,9 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 trace.done(1, raw.len() as u64);
                 if let Err(error) = result {
                     match Context::of(T::META).insert_many(error, raw.len(), ordered) {
-                        Error::InsertMany { inserted: n, errors, .. } => {
+                        Error::InsertMany {
+                            inserted: n, errors, ..
+                        } => {
                             inserted = n;
                             refused.extend(errors.into_iter().map(|(at, error)| (places[at], error)));
                         }

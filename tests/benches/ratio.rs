@@ -63,7 +63,9 @@ impl Options {
     }
 
     fn wants(&self, scenario: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| scenario.contains(only.as_str()))
+        self.only
+            .as_ref()
+            .is_none_or(|only| scenario.contains(only.as_str()))
     }
 
     /// How many pairs of blocks a scenario gets that is usually measured with `usual`.
@@ -96,7 +98,10 @@ fn run(options: &Options) -> Result<bool> {
     if cfg!(debug_assertions) {
         eprintln!("warning: built without optimisation, so the ratios say nothing: use `cargo xtask bench`");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let mut report = Report::new();
     runtime.block_on(operations(options, &mut report))?;
     if options.wants(compile::NAME) {
@@ -115,7 +120,9 @@ async fn operations(options: &Options, report: &mut Report) -> Result<()> {
     }
     let uri = std::env::var("MONGODB_URI")
         .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI")?;
-    let db = Client::with_uri_str(uri).await?.database(&format!("odm_bench_{}", ObjectId::new().to_hex()));
+    let db = Client::with_uri_str(uri)
+        .await?
+        .database(&format!("odm_bench_{}", ObjectId::new().to_hex()));
     let outcome = async {
         let bench = Bench::prepare(&db).await?;
         for name in scenarios::NAMES {

@@ -28,7 +28,10 @@ enum Kind {
 pub fn measure(options: &Options) -> Result<Vec<Measured>> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).canonicalize()?;
     let crates = [Kind::Empty, Kind::Serde, Kind::Document];
-    let dirs: Vec<PathBuf> = crates.iter().map(|kind| generate(&root, *kind)).collect::<Result<_>>()?;
+    let dirs: Vec<PathBuf> = crates
+        .iter()
+        .map(|kind| generate(&root, *kind))
+        .collect::<Result<_>>()?;
     let mut measured = Vec::new();
     for command in ["check", "build"] {
         for dir in &dirs {
@@ -48,9 +51,17 @@ pub fn measure(options: &Options) -> Result<Vec<Measured>> {
             with.push(document - empty);
             without.push(serde - empty);
         }
-        let Interval { median: ratio, low, high } = interval(ratios);
+        let Interval {
+            median: ratio,
+            low,
+            high,
+        } = interval(ratios);
         measured.push(Measured {
-            scenario: if command == "check" { NAME.to_owned() } else { format!("{NAME}, {command}") },
+            scenario: if command == "check" {
+                NAME.to_owned()
+            } else {
+                format!("{NAME}, {command}")
+            },
             baseline: format!("{BASELINE}, cargo {command}"),
             ratio,
             low,
@@ -66,14 +77,19 @@ pub fn measure(options: &Options) -> Result<Vec<Measured>> {
 
 /// The time of compiling the crate itself.
 fn compile(command: &str, dir: &Path) -> Result<Duration> {
-    let source = std::fs::File::options().append(true).open(dir.join("src/lib.rs"))?;
+    let source = std::fs::File::options()
+        .append(true)
+        .open(dir.join("src/lib.rs"))?;
     source.set_modified(std::time::SystemTime::now())?;
     drop(source);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = Command::new(cargo);
     for (name, _) in std::env::vars_os() {
         // They describe the package of this benchmark.
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
             cargo.env_remove(name);
         }
     }
@@ -81,7 +97,10 @@ fn compile(command: &str, dir: &Path) -> Result<Duration> {
     let output = cargo
         .args([command, "--offline", "--quiet"])
         .current_dir(dir)
-        .env("CARGO_TARGET_DIR", target_dir().canonicalize()?.join("bench/compile-target"))
+        .env(
+            "CARGO_TARGET_DIR",
+            target_dir().canonicalize()?.join("bench/compile-target"),
+        )
         // Else the second round would find that nothing has changed.
         .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
@@ -127,14 +146,20 @@ fn keep(path: &Path, text: &str) -> Result<()> {
 }
 
 fn source(kind: Kind) -> Result<String> {
-    let mut out = String::from("//! Generated for a benchmark.\n#![allow(dead_code, unused_imports, missing_docs)]\n\n");
+    let mut out = String::from(
+        "//! Generated for a benchmark.\n#![allow(dead_code, unused_imports, missing_docs)]\n\n",
+    );
     out.push_str("use odm::bson::{DateTime, oid::ObjectId};\nuse odm::Document;\nuse serde::{Deserialize, Serialize};\n");
     if kind == Kind::Empty {
         return Ok(out);
     }
     for n in 0..STRUCTS {
         let document = kind == Kind::Document;
-        let derives = if document { "Document, Serialize, Deserialize" } else { "Serialize, Deserialize" };
+        let derives = if document {
+            "Document, Serialize, Deserialize"
+        } else {
+            "Serialize, Deserialize"
+        };
         write!(out, "\n#[derive({derives})]\n")?;
         if document {
             writeln!(out, "#[document(collection = \"things_{n}\")]")?;

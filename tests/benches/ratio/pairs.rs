@@ -30,7 +30,11 @@ impl Pairs {
 
     /// Our time in relation to theirs.
     pub fn ratio(&self) -> Interval {
-        let ratios = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs);
+        let ratios = self
+            .ours
+            .iter()
+            .zip(&self.theirs)
+            .map(|(ours, theirs)| ours / theirs);
         interval(ratios.collect())
     }
 
@@ -51,11 +55,19 @@ pub fn interval(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     if n == 0 {
-        return Interval { median: f64::NAN, low: f64::NAN, high: f64::NAN };
+        return Interval {
+            median: f64::NAN,
+            low: f64::NAN,
+            high: f64::NAN,
+        };
     }
     let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
     let below = lowest_rank(n);
-    Interval { median, low: values[below], high: values[n - 1 - below] }
+    Interval {
+        median,
+        low: values[below],
+        high: values[n - 1 - below],
+    }
 }
 
 /// The greatest `k` such that at most 2.5 % of all sequences of `n` tosses have `k` heads or fewer.

@@ -29,7 +29,8 @@ pub struct Measured {
 impl Measured {
     /// Judged as it is printed: to two digits.
     fn meets_target(&self) -> bool {
-        self.target.is_none_or(|target| (self.ratio * 100.0).round() / 100.0 <= target)
+        self.target
+            .is_none_or(|target| (self.ratio * 100.0).round() / 100.0 <= target)
     }
 }
 
@@ -81,14 +82,20 @@ impl Report {
     pub fn write(&self) -> Result<()> {
         let dir = target_dir().join("bench");
         std::fs::create_dir_all(&dir)?;
-        std::fs::write(dir.join("results.json"), serde_json::to_string_pretty(&self.measured)? + "\n")?;
+        std::fs::write(
+            dir.join("results.json"),
+            serde_json::to_string_pretty(&self.measured)? + "\n",
+        )?;
         Ok(())
     }
 
     pub fn summary(&self, took: Duration) {
         println!("{}", "─".repeat(98));
         let names = |met: bool| {
-            let judged = self.measured.iter().filter(|m| m.target.is_some() && m.meets_target() == met);
+            let judged = self
+                .measured
+                .iter()
+                .filter(|m| m.target.is_some() && m.meets_target() == met);
             judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (met, missed) = (names(true), names(false));
@@ -98,7 +105,10 @@ impl Report {
         if !missed.is_empty() {
             println!("beyond the target: {missed}");
         }
-        println!("figures in target/bench/results.json, after {:.0} s", took.as_secs_f64());
+        println!(
+            "figures in target/bench/results.json, after {:.0} s",
+            took.as_secs_f64()
+        );
     }
 }
 

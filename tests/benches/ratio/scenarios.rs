@@ -81,24 +81,55 @@ impl Bench {
         }
         let mut ids = Vec::with_capacity(STORED);
         for batch in 0..STORED / BATCH {
-            let orders: Vec<Order> = (0..BATCH).map(|n| order(batch * BATCH + n, batch as i32)).collect();
+            let orders: Vec<Order> = (0..BATCH)
+                .map(|n| order(batch * BATCH + n, batch as i32))
+                .collect();
             ids.extend(orders.iter().map(|order| order.id));
             driver.insert_many(&orders).await?;
         }
         let odm = Odm::new(db.clone(), models![Order])?.collection::<Order>();
-        Ok(Bench { odm, driver, db: db.clone(), ids })
+        Ok(Bench {
+            odm,
+            driver,
+            db: db.clone(),
+            ids,
+        })
     }
 
     pub async fn measure(&self, name: &str, options: &Options) -> Result<Measured> {
         let (pairs, baseline, target) = match name {
             "insert" => (self.insert(options.rounds(300)).await?, "driver: insert_one", ONE),
-            "insert_many 1,000" => (self.insert_many(options.rounds(60)).await?, "driver: insert_many", MANY),
-            "get" => (self.get(options.rounds(300)).await?, "driver: find_one by _id", ONE),
+            "insert_many 1,000" => (
+                self.insert_many(options.rounds(60)).await?,
+                "driver: insert_many",
+                MANY,
+            ),
+            "get" => (
+                self.get(options.rounds(300)).await?,
+                "driver: find_one by _id",
+                ONE,
+            ),
             "find 1" => (self.find_one(options.rounds(300)).await?, "driver: find_one", ONE),
-            "find 1,000" => (self.find_batch(options.rounds(150)).await?, "driver: find, try_collect", MANY),
-            "find 20,000" => (self.find_all(options.rounds(30)).await?, "driver: find, try_collect", MANY),
-            "update" => (self.update(options.rounds(300)).await?, "driver: update_one with $set", ONE),
-            "push" => (self.push(options.rounds(300)).await?, "driver: update_one with $push", ONE),
+            "find 1,000" => (
+                self.find_batch(options.rounds(150)).await?,
+                "driver: find, try_collect",
+                MANY,
+            ),
+            "find 20,000" => (
+                self.find_all(options.rounds(30)).await?,
+                "driver: find, try_collect",
+                MANY,
+            ),
+            "update" => (
+                self.update(options.rounds(300)).await?,
+                "driver: update_one with $set",
+                ONE,
+            ),
+            "push" => (
+                self.push(options.rounds(300)).await?,
+                "driver: update_one with $push",
+                ONE,
+            ),
             other => return Err(format!("there is no scenario `{other}`").into()),
         };
         Ok(Measured::of(name, baseline, target, &pairs))
@@ -111,10 +142,18 @@ impl Bench {
 
     async fn insert(&self, rounds: usize) -> Result<Pairs> {
         // Both sides write to the same collection, which is not the one that is read.
-        let odm = Odm::new(self.db.client().database(&format!("{}_i", self.db.name())), models![Order])?;
-        let (ours, theirs) = (odm.collection::<Order>(), odm.database().collection::<Order>("orders"));
-        let pairs = pairs!(rounds, BLOCK as u32, |round|
-            {
+        let odm = Odm::new(
+            self.db.client().database(&format!("{}_i", self.db.name())),
+            models![Order],
+        )?;
+        let (ours, theirs) = (
+            odm.collection::<Order>(),
+            odm.database().collection::<Order>("orders"),
+        );
+        let pairs = pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| {
                 let new: Vec<NewOrder> = (0..BLOCK).map(|n| new_order(round * BLOCK + n, 0)).collect();
                 timed!(for new in new {
                     black_box(ours.insert(new).await?);
@@ -132,10 +171,18 @@ impl Bench {
     }
 
     async fn insert_many(&self, rounds: usize) -> Result<Pairs> {
-        let odm = Odm::new(self.db.client().database(&format!("{}_m", self.db.name())), models![Order])?;
-        let (ours, theirs) = (odm.collection::<Order>(), odm.database().collection::<Order>("orders"));
-        let pairs = pairs!(rounds, 1, |round|
-            {
+        let odm = Odm::new(
+            self.db.client().database(&format!("{}_m", self.db.name())),
+            models![Order],
+        )?;
+        let (ours, theirs) = (
+            odm.collection::<Order>(),
+            odm.database().collection::<Order>("orders"),
+        );
+        let pairs = pairs!(
+            rounds,
+            1,
+            |round| {
                 let new: Vec<NewOrder> = (0..1000).map(|n| new_order(round * 1000 + n, 0)).collect();
                 timed!(black_box(ours.insert_many(new).await?);)
             },
@@ -149,8 +196,10 @@ impl Bench {
     }
 
     async fn get(&self, rounds: usize) -> Result<Pairs> {
-        Ok(pairs!(rounds, BLOCK as u32, |round|
-            timed!(for n in 0..BLOCK {
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| timed!(for n in 0..BLOCK {
                 black_box(self.odm.get(self.id(round * BLOCK + n)).await?);
             }),
             timed!(for n in 0..BLOCK {
@@ -161,10 +210,14 @@ impl Bench {
     }
 
     async fn find_one(&self, rounds: usize) -> Result<Pairs> {
-        let emails: Vec<String> = (0..STORED).map(|n| new_order(n * 7919 % STORED, 0).email).collect();
+        let emails: Vec<String> = (0..STORED)
+            .map(|n| new_order(n * 7919 % STORED, 0).email)
+            .collect();
         let email = |n: usize| emails[n % STORED].as_str();
-        Ok(pairs!(rounds, BLOCK as u32, |round|
-            timed!(for n in 0..BLOCK {
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| timed!(for n in 0..BLOCK {
                 let email = email(round * BLOCK + n);
                 black_box(self.odm.find(|o| o.email.eq(email)).one().await?);
             }),
@@ -177,23 +230,32 @@ impl Bench {
 
     async fn find_batch(&self, rounds: usize) -> Result<Pairs> {
         let batches = STORED / BATCH;
-        Ok(pairs!(rounds, 1, |round|
-            timed!({
+        Ok(pairs!(
+            rounds,
+            1,
+            |round| timed!({
                 let batch = (round % batches) as i32;
                 let found: Vec<Order> = self.odm.find(|o| o.batch.eq(batch)).all().await?;
                 assert_eq!(found.len(), BATCH);
             }),
             timed!({
                 let batch = (round % batches) as i32;
-                let found: Vec<Order> = self.driver.find(doc! { "batch": batch }).await?.try_collect().await?;
+                let found: Vec<Order> = self
+                    .driver
+                    .find(doc! { "batch": batch })
+                    .await?
+                    .try_collect()
+                    .await?;
                 assert_eq!(found.len(), BATCH);
             })
         ))
     }
 
     async fn find_all(&self, rounds: usize) -> Result<Pairs> {
-        Ok(pairs!(rounds, 1, |round|
-            timed!({
+        Ok(pairs!(
+            rounds,
+            1,
+            |round| timed!({
                 let found: Vec<Order> = self.odm.find_all().all().await?;
                 assert_eq!(found.len(), STORED);
             }),
@@ -205,8 +267,10 @@ impl Bench {
     }
 
     async fn update(&self, rounds: usize) -> Result<Pairs> {
-        Ok(pairs!(rounds, BLOCK as u32, |round|
-            timed!(for n in 0..BLOCK {
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| timed!(for n in 0..BLOCK {
                 let id = self.id(round * BLOCK + n);
                 black_box(self.odm.update(id).set(|o| o.total, n as f64).await?);
             }),
@@ -223,13 +287,24 @@ impl Bench {
         let lines: Vec<Line> = (0..BLOCK).map(line).collect();
         let half = self.ids.len() / 2;
         let id = |n: usize, side: usize| self.ids[n * 7919 % half * 2 + side];
-        Ok(pairs!(rounds, BLOCK as u32, |round|
-            timed!(for (n, line) in lines.iter().enumerate() {
-                black_box(self.odm.update(id(round * BLOCK + n, 0)).push(|o| o.lines, line).await?);
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| timed!(for (n, line) in lines.iter().enumerate() {
+                black_box(
+                    self.odm
+                        .update(id(round * BLOCK + n, 0))
+                        .push(|o| o.lines, line)
+                        .await?,
+                );
             }),
             timed!(for (n, line) in lines.iter().enumerate() {
                 let push = doc! { "$push": { "lines": serialize_to_bson(line)? } };
-                black_box(self.driver.update_one(doc! { "_id": id(round * BLOCK + n, 1) }, push).await?);
+                black_box(
+                    self.driver
+                        .update_one(doc! { "_id": id(round * BLOCK + n, 1) }, push)
+                        .await?,
+                );
             })
         ))
     }

@@ -86,10 +86,12 @@ impl Show {
         }
     }
 
-    /// Shows lines as they are.
+    /// Shows lines as they are; one that is too long is broken.
     pub fn block(&self, block: &str) {
         for line in block.trim_matches('\n').lines() {
-            println!("    │ {line}");
+            for part in wrap(line, WIDTH - 6) {
+                println!("{}", format!("    │ {part}").trim_end());
+            }
         }
     }
 
