@@ -112,7 +112,7 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-    /// that the server refused.
+    /// that the server refused. Unordered, all of them are in [`Error::InsertMany`], and the others are inserted.
     ///
     /// # Cost
     /// One round trip for every 100,000 documents or 48 MB.

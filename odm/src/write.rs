@@ -71,7 +71,7 @@ impl<'c, T: Document> InsertMany<'c, T> {
         }
     }
 
-    /// Inserts those behind a refused one too.
+    /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent.
     pub fn unordered(mut self) -> Self {
         self.ordered = false;
         self
@@ -89,23 +89,46 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 documents,
                 ordered,
             } = self;
-            if documents.is_empty() {
+            // The documents that can be sent, with their positions, and the others with the reason.
+            let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+            for (at, document) in documents.iter().enumerate() {
+                match encode(document) {
+                    Ok(document) => {
+                        raw.push(document);
+                        places.push(at);
+                    }
+                    Err(error) if ordered => return Err(error),
+                    Err(error) => refused.push((at, error)),
+                }
+            }
+            let mut inserted = raw.len();
+            if !raw.is_empty() {
+                let trace = collection.trace("insert_many");
+                let action = collection.raw().insert_many(&raw).ordered(ordered);
+                let result = trace.run(async { act!(collection.session(), action) }).await;
+                // The driver splits what is too much for one command; it does not say into how many.
+                trace.done(1, raw.len() as u64);
+                if let Err(error) = result {
+                    match Context::of(T::META).insert_many(error, raw.len(), ordered) {
+                        Error::InsertMany {
+                            inserted: n, errors, ..
+                        } => {
+                            inserted = n;
+                            refused.extend(errors.into_iter().map(|(at, error)| (places[at], error)));
+                        }
+                        other => return Err(other),
+                    }
+                }
+            }
+            if refused.is_empty() {
                 return Ok(documents);
             }
-            let raw: Vec<RawDocumentBuf> = documents.iter().map(encode).collect::<Result<_>>()?;
-            let trace = collection.trace("insert_many");
-            trace
-                .run(async {
-                    let action = collection.raw().insert_many(&raw).ordered(ordered);
-                    let result = act!(collection.session(), action);
-                    // The driver splits what is too much for one command; it does not say into how many.
-                    trace.done(1, raw.len() as u64);
-                    match result {
-                        Ok(_) => Ok(documents),
-                        Err(error) => Err(Context::of(T::META).insert_many(error, raw.len(), ordered)),
-                    }
-                })
-                .await
+            refused.sort_by_key(|(at, _)| *at);
+            Err(Error::InsertMany {
+                collection: T::META.collection,
+                inserted,
+                errors: refused,
+            })
         }
         .boxed()
     }
