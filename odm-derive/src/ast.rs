@@ -5,9 +5,8 @@ use crate::attr::index::Index;
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use crate::ty;
-use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::{Attribute, DeriveInput, Fields, Generics, Ident, Index as Position, Member, Type, Visibility};
+use syn::{Attribute, DeriveInput, Fields, Generics, Ident, Type, Visibility};
 
 /// A struct or an enum.
 pub struct Container<'a> {
@@ -42,7 +41,6 @@ pub struct Variant<'a> {
 }
 
 pub struct Field<'a> {
-    pub member: Member,
     /// The name in Rust, without `r#`; the position in a tuple.
     pub rust: String,
     /// The name in BSON.
@@ -145,20 +143,13 @@ fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Case) -> (Style, Vec<Fie
 
 impl<'a> Field<'a> {
     fn read(cx: &Ctxt, position: usize, original: &'a syn::Field, case: Case) -> Field<'a> {
-        let (member, rust) = match &original.ident {
-            Some(ident) => (Member::Named(ident.clone()), ident.unraw().to_string()),
-            None => {
-                let index = Position {
-                    index: position as u32,
-                    span: Span::call_site(),
-                };
-                (Member::Unnamed(index), position.to_string())
-            }
+        let rust = match &original.ident {
+            Some(ident) => ident.unraw().to_string(),
+            None => position.to_string(),
         };
         let serde = attr::serde::Field::parse(cx, &original.attrs);
         let name = stored_name(cx, serde.rename.as_ref(), case.of_field(&rust));
         Field {
-            member,
             rust,
             name,
             vis: &original.vis,

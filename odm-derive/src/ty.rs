@@ -124,11 +124,10 @@ pub fn without_shape(ty: &Type) -> bool {
     }
     let Some(segment) = last(inner) else { return false };
     let before = before_last(inner).map(ToString::to_string);
-    match (before.as_deref(), segment.ident.to_string().as_str()) {
-        (_, "Bson" | "RawBson" | "RawDocumentBuf") => true,
-        (Some("bson"), "Document") | (Some("serde_json"), "Value") => true,
-        _ => false,
-    }
+    matches!(
+        (before.as_deref(), segment.ident.to_string().as_str()),
+        (_, "Bson" | "RawBson" | "RawDocumentBuf") | (Some("bson"), "Document") | (Some("serde_json"), "Value")
+    )
 }
 
 /// Whether a value of the type visibly contains a `name` or `Self`: not behind a reference to a document (`Ref`), which

@@ -1,7 +1,7 @@
 //! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
 //! sentence for a constant that panics.
 
-use crate::path::{Fielded, Nested, Path, Plain, Step};
+use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
 use crate::size::Message;
 use crate::value::{Array, IdValue, Numeric, Value};
 
@@ -72,6 +72,7 @@ pub fn projected_with<A: SameTypeAs<T>, R, T, P: Step, C>(path: Path<R, T, P, C>
 )]
 pub trait PlainlyStored {}
 impl PlainlyStored for Plain {}
+impl PlainlyStored for ReadOnly {}
 
 const fn about(owner: &str, field: &str, ty: &str) -> Message {
     Message::new()

@@ -1,6 +1,8 @@
 //! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one
 //! command for each run of writes of one kind to one collection.
 
+use crate::document::DocumentMeta;
+use crate::map::{Context, Refusal, write_error};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes};
@@ -53,7 +55,7 @@ pub struct BulkDone {
 }
 
 struct Write {
-    collection: &'static str,
+    meta: &'static DocumentMeta,
     what: What,
 }
 
@@ -112,9 +114,9 @@ impl Bulk {
         }
     }
 
-    fn add(mut self, collection: &'static str, what: Result<What>) -> Bulk {
+    fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
         match what {
-            Ok(what) => self.writes.push(Write { collection, what }),
+            Ok(what) => self.writes.push(Write { meta, what }),
             Err(error) => self.error = self.error.or(Some(error)),
         }
         self
@@ -136,7 +138,7 @@ impl Bulk {
     /// Inserts a document.
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
         let document = document.into_document(crate::now());
-        self.add(T::META.collection, encode(&document).map(What::Insert))
+        self.add(T::META, encode(&document).map(What::Insert))
     }
 
     /// Changes the document with this id, or this document.
@@ -162,7 +164,7 @@ impl Bulk {
                 many: false,
             })
         });
-        self.add(T::META.collection, what)
+        self.add(T::META, what)
     }
 
     /// Changes every document that fits the condition.
@@ -181,7 +183,7 @@ impl Bulk {
                 many: true,
             })
         });
-        self.add(T::META.collection, what)
+        self.add(T::META, what)
     }
 
     /// Stores this document in the place of the one with the same id.
@@ -197,7 +199,7 @@ impl Bulk {
                 document: encode(&document)?,
             })
         });
-        self.add(T::META.collection, what)
+        self.add(T::META, what)
     }
 
     /// Deletes the document with this id, or this document.
@@ -206,7 +208,7 @@ impl Bulk {
             filter: target_filter::<T>(&id, target.seen_version()),
             many: false,
         });
-        self.add(T::META.collection, what)
+        self.add(T::META, what)
     }
 
     /// Deletes every document that fits the condition.
@@ -214,7 +216,7 @@ impl Bulk {
         let what = filter(T::paths())
             .into_document()
             .map(|filter| What::Delete { filter, many: true });
-        self.add(T::META.collection, what)
+        self.add(T::META, what)
     }
 }
 
@@ -272,12 +274,12 @@ async fn together(
 ) -> Result<BulkDone> {
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
-    let mut collections = Vec::with_capacity(writes.len());
-    for Write { collection, what } in writes {
-        collections.push(collection);
+    let mut metas = Vec::with_capacity(writes.len());
+    for Write { meta, what } in writes {
+        metas.push(meta);
         let namespace = mongodb::Namespace {
             db: database.clone(),
-            coll: collection.to_owned(),
+            coll: meta.collection.to_owned(),
         };
         models.push(match what {
             What::Insert(raw) => InsertOneModel::builder()
@@ -358,14 +360,23 @@ async fn together(
     match result {
         Ok(results) => Ok(summary(&results)),
         Err(error) => {
-            let done = match &*error.kind {
-                mongodb::error::ErrorKind::BulkWrite(failure) => match &failure.partial_result {
-                    Some(mongodb::error::PartialBulkWriteResult::Verbose(results)) => summary(results),
-                    _ => BulkDone::default(),
-                },
-                _ => return Err(Error::from(error)),
+            let mongodb::error::ErrorKind::BulkWrite(failure) = &*error.kind else {
+                return Err(error.into());
             };
-            let errors = crate::map::bulk_write(error, &collections)?;
+            // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
+            if failure.write_errors.is_empty() {
+                return Err(error.into());
+            }
+            let done = match &failure.partial_result {
+                Some(mongodb::error::PartialBulkWriteResult::Verbose(results)) => summary(results),
+                _ => BulkDone::default(),
+            };
+            let mut errors: Vec<(usize, Error)> = failure
+                .write_errors
+                .iter()
+                .filter_map(|(at, failure)| Some((*at, write_error(Context::of(metas.get(*at)?), failure))))
+                .collect();
+            errors.sort_by_key(|(at, _)| *at);
             Err(Error::Bulk {
                 errors,
                 done: Box::new(done),
@@ -387,7 +398,7 @@ async fn by_runs(
     let mut round_trips = 0;
     let mut writes = writes.into_iter().enumerate().peekable();
     while let Some((first, write)) = writes.next() {
-        let (collection, command) = (write.collection, write.what.command());
+        let (meta, command) = (write.meta, write.what.command());
         let mut alone = u64::from(write.what.finds_one());
         let mut many = matches!(&write.what, What::Update { many: true, .. });
         let mut bytes = 0;
@@ -403,7 +414,7 @@ async fn by_runs(
         count += 1;
         // The statements of one command: no more than the server takes in a batch and, with room to spare, in a message.
         while let Some((_, next)) = writes.peek() {
-            if next.collection != collection
+            if !std::ptr::eq(next.meta, meta)
                 || next.what.command() != command
                 || count >= server.max_write_batch()
                 || bytes + size(&next.what) > server.max_message_bytes() / 2
@@ -417,7 +428,7 @@ async fn by_runs(
             count += 1;
         }
         let mut run = RawDocumentBuf::new();
-        run.append(key(command)?, collection);
+        run.append(key(command)?, meta.collection);
         run.append(bson::cstr!("ordered"), ordered);
         let field = match command {
             "insert" => bson::cstr!("documents"),
@@ -427,7 +438,7 @@ async fn by_runs(
         run.append(field, statements);
         let action = odm.database().run_raw_command(run);
         let reply =
-            crate::collection::act!(session, action).map_err(|e| crate::map::driver(e, collection))?;
+            crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
         round_trips += 1;
         let number = |name: &str| match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
@@ -458,7 +469,7 @@ async fn by_runs(
                 if command == "update" {
                     done.missed = done.missed.saturating_sub(1);
                 }
-                errors.push((first + at, crate::map::write_error(failure, collection)));
+                errors.push((first + at, refused(failure, meta)));
             }
             if ordered && !errors.is_empty() {
                 break;
@@ -473,6 +484,23 @@ async fn by_runs(
             done: Box::new(done),
         })
     }
+}
+
+/// A write error as the server's reply has it.
+fn refused(failure: &bson::Document, meta: &'static DocumentMeta) -> Error {
+    let raw = RawDocumentBuf::try_from(failure).ok();
+    let code = match failure.get("code") {
+        Some(Bson::Int32(n)) => *n,
+        Some(Bson::Int64(n)) => i32::try_from(*n).unwrap_or(0),
+        _ => 0,
+    };
+    let refusal = Refusal {
+        code,
+        message: failure.get_str("errmsg").unwrap_or_default(),
+        details: failure.get_document("errInfo").ok(),
+        raw: raw.as_deref(),
+    };
+    write_error(Context::of(meta), refusal)
 }
 
 fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {

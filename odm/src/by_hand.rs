@@ -99,7 +99,7 @@ impl odm::Nested for Address {
 // derive(Document) for Person
 
 pub struct PersonFields<R = Person, P = odm::Root> {
-    pub id: odm::Path<R, ObjectId, odm::At<P, Person, 0>>,
+    pub id: odm::Path<R, ObjectId, odm::At<P, Person, 0>, odm::ReadOnly>,
     pub name: odm::Path<R, String, odm::At<P, Person, 1>>,
     pub addresses: odm::Path<R, Vec<Address>, odm::At<P, Person, 2>>,
     pub home: odm::Path<R, Option<Address>, odm::At<P, Person, 3>>,

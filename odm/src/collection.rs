@@ -89,7 +89,7 @@ impl<T: Document> Collection<T> {
 
     /// Maps an error of the driver's.
     pub(crate) fn error(error: mongodb::error::Error) -> Error {
-        crate::map::driver(error, T::META.collection)
+        crate::map::Context::of(T::META).driver(error)
     }
 
     /// Inserts one document: its `New…` struct, or a whole one.

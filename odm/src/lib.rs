@@ -36,7 +36,10 @@ pub use crate::odm::{Model, Odm};
 pub use aggregate::{Aggregate, Group, GroupKey};
 pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
-pub use document::{Action, Document, Embed, Insertable, Level, Projection, Target, Validation};
+pub use document::{
+    Action as ValidationAction, Document, Embed, Insertable, Level as ValidationLevel, Projection, Target,
+    Validation,
+};
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::Explain;
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
@@ -63,6 +66,7 @@ pub(crate) fn now() -> bson::DateTime {
 
 /// What a program imports: `use odm::prelude::*;`.
 pub mod prelude {
+    pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::{Change, Document, Embed, Filter, Odm, Pattern, Projection, models};
 }
 

@@ -150,9 +150,11 @@ impl<T: Document> Prepared<'_, T> {
         }
     }
 
-    /// An upsert that lost a race, or that the guard made an insert of: the document is there already.
+    /// An upsert that lost a race, or that the guard made an insert of: the document is there already. Within a
+    /// transaction the error has ended it, so nothing more can be found out.
     fn exists_already(&self, error: &Error) -> bool {
         self.upsert
+            && self.collection.session().is_none()
             && matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
     }
 }

@@ -162,11 +162,11 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
 }
 
 /// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
-pub struct ReadOnly(());
+pub struct ReadOnly<C = Plain>(PhantomData<C>);
 
-impl<T: serde::Serialize + ?Sized> Codec<T> for ReadOnly {
+impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
     fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
+        C::serialize(value, serializer)
     }
 }
 
@@ -197,6 +197,13 @@ pub trait Nested: 'static {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
     type Target = T::Fields<R, P>;
     fn deref(&self) -> &Self::Target {
         T::fields::<R, P>()

@@ -1,6 +1,7 @@
 //! Whole documents: inserted, replaced, deleted.
 
 use crate::collection::act;
+use crate::map::Context;
 use crate::{Collection, Document, Error, Filter, Result, check, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
@@ -101,12 +102,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                     trace.done(1, raw.len() as u64);
                     match result {
                         Ok(_) => Ok(documents),
-                        Err(error) => Err(crate::map::insert_many(
-                            error,
-                            T::META.collection,
-                            raw.len(),
-                            ordered,
-                        )),
+                        Err(error) => Err(Context::of(T::META).insert_many(error, raw.len(), ordered)),
                     }
                 })
                 .await

@@ -13,6 +13,8 @@ use syn::{Attribute, Expr, Ident, LitInt, LitStr, Token, parenthesized, token};
 #[derive(Clone, Debug)]
 pub struct Index {
     pub span: Span,
+    /// Declared on the field that it indexes.
+    pub on_field: bool,
     pub keys: Vec<Key>,
     pub unique: Option<Span>,
     pub sparse: Option<Span>,
@@ -56,6 +58,7 @@ impl Index {
     fn new(span: Span, keys: Vec<Key>) -> Index {
         Index {
             span,
+            on_field: false,
             keys,
             unique: None,
             sparse: None,
@@ -82,6 +85,7 @@ impl Index {
                 kind: Kind::Ascending,
             };
             let mut index = Index::new(attr.span(), vec![key]);
+            index.on_field = true;
             let mut kind = None;
             if !matches!(attr.meta, syn::Meta::Path(_)) {
                 cx.keep(attr.parse_nested_meta(|meta| {

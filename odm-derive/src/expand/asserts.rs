@@ -23,8 +23,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.serde.flatten.is_some() {
         out.extend(quote_spanned!(span=> #odm::check::flattened::<#stored>();));
     }
-    for index in field.indexes.iter().filter(|index| index.expire_after.is_some()) {
-        let _ = index;
+    if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
     }
     let mut message = |call: TokenStream| {

@@ -43,6 +43,9 @@ pub fn define(target: &Target) -> TokenStream {
                 #vis struct #ident #params (::core::marker::PhantomData<fn() -> #this>) #conditions;
 
                 #[automatically_derived]
+                impl #impl_generics #odm::Writable for #ident #ty_generics #where_clause {}
+
+                #[automatically_derived]
                 impl #impl_generics #odm::Codec<#ty> for #ident #ty_generics #where_clause {
                     fn serialize<__S: #odm::serde::Serializer>(
                         value: &#ty,

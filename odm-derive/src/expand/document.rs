@@ -105,7 +105,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 
 fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
     let target = Target::new(container, document.krate.clone());
-    let paths = paths::define(&target);
+    let paths = paths::define(&target, |field| !roles.managed(field).is_empty());
     let codecs = codec::define(&target);
     let new = new::define(&target, roles, document);
     let fielded = fielded::implement(&target, |field| roles.managed(field));

@@ -84,7 +84,7 @@ fn value(target: &Target, size: TokenStream, document: TokenStream, shape: Token
 
 fn named(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
-    let define = paths::define(target);
+    let define = paths::define(target, |_| false);
     let codecs = codec::define(target);
     let fielded = fielded::implement(target, |_| TokenStream::new());
     let name = target.container.name();

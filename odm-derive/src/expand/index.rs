@@ -17,8 +17,8 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
             Kind::Geo => quote!(Geo),
             Kind::Hashed => quote!(Hashed),
         };
-        // The dates that a TTL index needs are asserted of a field's type where the attribute is on the field.
-        let path = if index.expire_after.is_some() && key.path.len() > 1 {
+        // An attribute on a field has the assertion on the field's type.
+        let path = if index.expire_after.is_some() && !index.on_field {
             quote!(#odm::check::dated_path(#path))
         } else {
             path

@@ -1,6 +1,7 @@
 //! `XFields`: the struct of typed paths.
 
 use super::{Target, codec, generics};
+use crate::ast::Field;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Ident;
@@ -38,8 +39,8 @@ pub fn ty(target: &Target, root: TokenStream, parent: TokenStream) -> TokenStrea
     quote!(#ident<#arguments #root, #parent>)
 }
 
-/// The struct and its `Clone` and `Copy`.
-pub fn define(target: &Target) -> TokenStream {
+/// The struct and its `Clone` and `Copy`. A field that the library writes has a path that no update takes.
+pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStream {
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
     let ident = ident(target);
     let Own { root, parent } = own(target);
@@ -54,7 +55,11 @@ pub fn define(target: &Target) -> TokenStream {
         } else {
             format!("`{}`", field.name)
         };
-        let codec = codec::of(target, field).map(|codec| quote!(, #codec));
+        let codec = match (codec::of(target, field), read_only(field)) {
+            (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
+            (None, true) => Some(quote!(, #odm::ReadOnly)),
+            (codec, false) => codec.map(|codec| quote!(, #codec)),
+        };
         quote! {
             #[doc = #doc]
             #vis #name: #odm::Path<#root, #ty, #odm::At<#parent, #this, #i> #codec>,

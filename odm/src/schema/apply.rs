@@ -4,7 +4,7 @@ use super::existing;
 use super::plan::{AT_ONCE, Change, Plan};
 use crate::document::{Action, Level};
 use crate::{Error, Odm, Result};
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
 use std::fmt;
@@ -151,9 +151,10 @@ impl Odm {
                 collections.push(change.collection());
             }
         }
-        let work = collections
+        let work: Vec<_> = collections
             .into_iter()
-            .map(|collection| self.carry_out_in(plan, collection));
+            .map(|collection| self.carry_out_in(plan, collection).boxed())
+            .collect();
         let done: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
         let mut failed = None;
         for (made, outcome) in done {

@@ -1,1 +1,269 @@
+use super::*;
+use crate::document::IndexKey;
 
+const fn key(path: fn() -> &'static str, kind: IndexKind) -> IndexKey {
+    IndexKey { path, kind }
+}
+
+fn declared(meta: IndexMeta) -> Index {
+    Index::of(&meta).expect("no filter that can fail")
+}
+
+macro_rules! on {
+    ($($path:literal: $kind:expr),*) => {
+        IndexMeta::on(const { &[$(key(|| $path, $kind)),*] })
+    };
+}
+
+use IndexKind::{Ascending, Descending, Geo, Hashed, Text};
+
+/// What a `mongod` printed, of an index by name.
+fn listed(name: &str) -> Document {
+    let indexes = [
+        doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" },
+        doc! { "v": 2, "key": { "b": 1 }, "name": "b_1" },
+        doc! { "v": 2, "unique": true, "key": { "a": 1, "b": -1 }, "name": "a_1_b_-1" },
+        doc! { "v": 2, "key": { "b": 1 }, "name": "partial", "partialFilterExpression": { "b": { "$gt": 1 } } },
+        doc! { "v": 2, "unique": true, "key": { "z": 1 }, "name": "z_1", "sparse": true },
+        doc! { "v": 2, "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 60 },
+        doc! {
+            "v": 2, "key": { "_fts": "text", "_ftsx": 1 }, "name": "t_text", "weights": { "t": 1 },
+            "default_language": "english", "language_override": "language", "textIndexVersion": 3,
+        },
+        doc! { "v": 2, "key": { "g": "2dsphere" }, "name": "g_2dsphere", "2dsphereIndexVersion": 3 },
+        doc! { "v": 2, "key": { "h": "hashed" }, "name": "h_hashed" },
+        doc! { "v": 2, "key": { "w.$**": 1 }, "name": "w" },
+        doc! {
+            "v": 2, "key": { "c": 1 }, "name": "c_ci",
+            "collation": {
+                "locale": "en", "caseLevel": false, "caseFirst": "off", "strength": 2, "numericOrdering": false,
+                "alternate": "non-ignorable", "maxVariable": "punct", "normalization": false, "backwards": false,
+                "version": "57.1",
+            },
+        },
+    ];
+    indexes
+        .into_iter()
+        .find(|index| index.get_str("name").is_ok_and(|n| n == name))
+        .expect("listed")
+}
+
+const EN: CollationMeta = CollationMeta {
+    locale: "en",
+    strength: 2,
+    numeric_ordering: false,
+};
+
+fn partial() -> Result<mongodb::bson::RawDocumentBuf> {
+    Ok(mongodb::bson::rawdoc! { "b": { "$gt": 1i64 } })
+}
+
+#[test]
+fn names_are_made_as_mongodb_makes_them() {
+    for (meta, name) in [
+        (on!("a": Ascending, "b": Descending), "a_1_b_-1"),
+        (on!("loc": Geo), "loc_2dsphere"),
+        (
+            on!("t": Text { weight: 1 }, "u": Text { weight: 5 }),
+            "t_text_u_text",
+        ),
+        (on!("h.x": Hashed), "h.x_hashed"),
+    ] {
+        assert_eq!(declared(meta).name, name);
+    }
+    let named = declared(IndexMeta {
+        name: Some("n"),
+        ..on!("a": Ascending)
+    });
+    assert_eq!((named.name.as_str(), named.named), ("n", true));
+}
+
+#[test]
+fn a_specification_has_what_is_declared() {
+    let all = IndexMeta {
+        unique: true,
+        sparse: true,
+        expire_after: Some(60),
+        partial: Some(partial),
+        collation: Some(EN),
+        ..on!("a": Ascending)
+    };
+    assert_eq!(
+        declared(all).spec(),
+        doc! {
+            "key": { "a": 1 }, "name": "a_1", "unique": true, "sparse": true, "expireAfterSeconds": 60,
+            "partialFilterExpression": { "b": { "$gt": 1i64 } },
+            "collation": { "locale": "en", "strength": 2, "numericOrdering": false },
+        }
+    );
+    assert_eq!(
+        declared(on!("a": Ascending)).spec(),
+        doc! { "key": { "a": 1 }, "name": "a_1" }
+    );
+    assert_eq!(
+        declared(on!("a": Ascending, "t": Text { weight: 1 }, "u": Text { weight: 5 })).spec(),
+        doc! {
+            "key": { "a": 1, "t": "text", "u": "text" }, "name": "a_1_t_text_u_text", "weights": { "t": 1, "u": 5 },
+        }
+    );
+}
+
+#[test]
+fn what_a_server_lists_is_recognised() {
+    for (name, meta) in [
+        ("_id_", on!("_id": Ascending)),
+        ("b_1", on!("b": Ascending)),
+        (
+            "a_1_b_-1",
+            IndexMeta {
+                unique: true,
+                ..on!("a": Ascending, "b": Descending)
+            },
+        ),
+        (
+            "partial",
+            IndexMeta {
+                partial: Some(partial),
+                ..on!("b": Ascending)
+            },
+        ),
+        (
+            "z_1",
+            IndexMeta {
+                unique: true,
+                sparse: true,
+                ..on!("z": Ascending)
+            },
+        ),
+        (
+            "at_1",
+            IndexMeta {
+                expire_after: Some(60),
+                ..on!("at": Ascending)
+            },
+        ),
+        ("t_text", on!("t": Text { weight: 1 })),
+        ("g_2dsphere", on!("g": Geo)),
+        ("h_hashed", on!("h": Hashed)),
+        (
+            "c_ci",
+            IndexMeta {
+                collation: Some(EN),
+                ..on!("c": Ascending)
+            },
+        ),
+    ] {
+        assert_eq!(declared(meta).compare(&listed(name), None), Fit::Same, "{name}");
+    }
+    // Numbers of other types, and `sparse` said to be off.
+    let odd = doc! { "key": { "at": 1.0 }, "name": "at_1", "expireAfterSeconds": 60.0, "sparse": false, "background": true };
+    let at = declared(IndexMeta {
+        expire_after: Some(60),
+        ..on!("at": Ascending)
+    });
+    assert_eq!(at.compare(&odd, None), Fit::Same);
+}
+
+#[test]
+fn differences_are_told() {
+    let differs = |meta: IndexMeta, name: &str| match declared(meta).compare(&listed(name), None) {
+        Fit::Differs(words) => words.join("; "),
+        fit => panic!("{fit:?}"),
+    };
+    assert_eq!(
+        differs(on!("b": Descending, "a": Ascending), "a_1_b_-1"),
+        "it is on a, b (descending), declared b (descending), a; it is unique, declared not unique"
+    );
+    assert_eq!(
+        differs(
+            IndexMeta {
+                sparse: true,
+                ..on!("b": Ascending)
+            },
+            "b_1"
+        ),
+        "it is not sparse, declared sparse"
+    );
+    assert_eq!(
+        differs(on!("b": Ascending), "partial"),
+        "its filter is { \"b\": { \"$gt\": 1 } }, declared none"
+    );
+    assert_eq!(
+        differs(on!("at": Ascending), "at_1"),
+        "it deletes documents after 60 s, declared never"
+    );
+    assert_eq!(
+        differs(on!("u": Text { weight: 1 }), "t_text"),
+        "it is on t (text), declared u (text)"
+    );
+    assert_eq!(
+        differs(on!("t": Text { weight: 3 }), "t_text"),
+        "its weights are { \"t\": 1 }, declared { \"t\": 3 }"
+    );
+    assert_eq!(
+        differs(on!("w.x": Ascending), "w"),
+        "it is on w.$**, declared w.x"
+    );
+    let other = CollationMeta { strength: 1, ..EN };
+    assert!(
+        differs(
+            IndexMeta {
+                collation: Some(other),
+                ..on!("c": Ascending)
+            },
+            "c_ci"
+        )
+        .contains("\"strength\": 1")
+    );
+
+    let at = |seconds| {
+        declared(IndexMeta {
+            expire_after: Some(seconds),
+            ..on!("at": Ascending)
+        })
+    };
+    assert_eq!(
+        at(90).compare(&listed("at_1"), None),
+        Fit::OtherTtl { from: 60, to: 90 }
+    );
+    let never = doc! { "key": { "at": 1 }, "name": "at_1" };
+    assert_eq!(at(90).compare(&never, None), Fit::NoTtl { to: 90 });
+}
+
+#[test]
+fn an_index_inherits_its_collections_collation() {
+    let inherited = doc! { "locale": "en", "strength": 2 };
+    let c = declared(on!("c": Ascending));
+    assert_eq!(c.compare(&listed("c_ci"), Some(&inherited)), Fit::Same);
+    assert!(matches!(c.compare(&listed("c_ci"), None), Fit::Differs(_)));
+    let simple = CollationMeta {
+        locale: "simple",
+        strength: 3,
+        numeric_ordering: false,
+    };
+    let simple = declared(IndexMeta {
+        collation: Some(simple),
+        ..on!("b": Ascending)
+    });
+    assert_eq!(simple.compare(&listed("b_1"), Some(&inherited)), Fit::Same);
+    assert_eq!(simple.compare(&listed("b_1"), None), Fit::Same);
+}
+
+#[test]
+fn an_index_in_words() {
+    let words = |meta| declared(meta).in_words();
+    assert_eq!(
+        words(IndexMeta {
+            unique: true,
+            ..on!("ssn": Ascending)
+        }),
+        "`ssn_1` on ssn, unique"
+    );
+    assert_eq!(
+        words(IndexMeta {
+            expire_after: Some(5),
+            ..on!("a": Ascending, "at": Descending)
+        }),
+        "`a_1_at_-1` on a, at (descending), which deletes documents after 5 s"
+    );
+}

@@ -66,3 +66,16 @@ fn plural(n: u64, one: &str) -> String {
         _ => format!("{n} {one}s"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Odm;
+
+    #[test]
+    fn a_task_may_do_everything() {
+        fn sendable<T: Send>(_: fn(&'static Odm, &'static super::Plan) -> T) {}
+        sendable(|odm, _| odm.plan());
+        sendable(|odm, _| odm.sync());
+        sendable(|odm, plan| odm.apply(plan));
+    }
+}

@@ -6,7 +6,7 @@ use super::validator::{self, Current};
 use super::{json_schema, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::{Odm, Result};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
 use std::collections::HashMap;
@@ -235,9 +235,10 @@ impl Odm {
         for model in self.models() {
             declared.push((model.meta, existing.remove(model.meta.collection)));
         }
-        let looks = declared
+        let looks: Vec<_> = declared
             .into_iter()
-            .map(|(meta, current)| self.look(db, meta, current));
+            .map(|(meta, current)| self.look(db, meta, current).boxed())
+            .collect();
         let looked: Vec<Look> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
         let mut plan = Plan {
             changes: Vec::new(),

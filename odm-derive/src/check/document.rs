@@ -1,0 +1,279 @@
+//! The rules of a whole document: its collection, its id and the fields that the library writes.
+
+use super::{error, label, type_span};
+use crate::ast::{Container, Data, Field, Style};
+use crate::attr::document::Document;
+use crate::ctxt::Ctxt;
+use crate::expand::document::Roles;
+use crate::ty;
+use proc_macro2::Span;
+use syn::Ident;
+
+/// A document is a struct with named fields.
+pub fn is_struct_with_names(cx: &Ctxt, container: &Container) -> bool {
+    let (what, advice) = match &container.data {
+        Data::Struct(Style::Named, _) => return true,
+        Data::Struct(_, _) => (
+            "a struct without names of fields",
+            format!(
+                "Name them: `struct {} {{ #[serde(rename = \"_id\")] id: ObjectId, … }}`",
+                container.ident
+            ),
+        ),
+        Data::Enum(_) => (
+            "an enum",
+            format!(
+                "Put it into a struct: derive `Embed` for `{0}`, and write `struct {0}Document {{ #[serde(rename = \"_id\")] id: \
+                 ObjectId, value: {0} }}`",
+                container.ident
+            ),
+        ),
+        Data::Union => ("a union", "Write a struct with named fields".into()),
+    };
+    cx.error(
+        container.ident,
+        format!(
+            "`{}` is {what}, and a document of a collection is a struct with named fields. {advice}",
+            container.ident
+        ),
+    );
+    false
+}
+
+/// `#[document(collection = "people")]`, with a name that MongoDB takes.
+pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document) {
+    let Some(literal) = &document.collection else {
+        let example = format!("{}s", container.name().to_lowercase());
+        cx.error(
+            container.ident,
+            format!(
+                "The document `{}` does not name its collection. Write `#[document(collection = \"{example}\")]` above the struct",
+                container.ident
+            ),
+        );
+        return;
+    };
+    let name = literal.value();
+    let wrong = if name.is_empty() {
+        "is empty"
+    } else if name.contains('$') {
+        "contains a `$`"
+    } else if name.contains('\0') {
+        "contains a NUL"
+    } else if name.starts_with("system.") {
+        "starts with `system.`, which MongoDB keeps for itself"
+    } else if name.starts_with('.') || name.ends_with('.') || name.contains("..") {
+        "has an empty part before, between or behind dots"
+    } else if name.len() > 200 {
+        "is longer than 200 bytes, and MongoDB allows 255 together with the database's name"
+    } else {
+        return;
+    };
+    cx.error(
+        literal,
+        format!("The collection's name `{name}` {wrong}. Write a name such as `people` or `sensor_readings`"),
+    );
+}
+
+/// Every document has one field that is stored as `_id`, and that is always there.
+pub fn id_is_there(cx: &Ctxt, container: &Container, roles: &Roles) {
+    let Some(field) = container.fields().iter().find(|field| roles.is_id(field)) else {
+        let like = container
+            .fields()
+            .iter()
+            .find(|field| field.rust == "id" || field.rust == "_id");
+        match like {
+            Some(field) => cx.error(
+                field.ident(),
+                format!(
+                    "`{}` is stored as `{}`, and no field of the document `{}` is stored as `_id`. Write \
+                     `#[serde(rename = \"_id\")]` above this one, without `#[serde(skip)]`",
+                    label(container, field),
+                    field.name,
+                    container.ident
+                ),
+            ),
+            None => cx.error(
+                container.ident,
+                format!(
+                    "No field of the document `{}` is stored as `_id`. Add `#[serde(rename = \"_id\")] pub id: ObjectId`, whose \
+                     value is made at the insert, or a field of another type with that name, whose value you supply",
+                    container.ident
+                ),
+            ),
+        }
+        return;
+    };
+    let what = if ty::is_option(field.ty) {
+        Some((
+            "is an `Option`, and two documents without an id would be the same one",
+            "the type inside the `Option`",
+        ))
+    } else if ty::many(field.ty).is_some() {
+        Some((
+            "is an array or a map, which MongoDB does not take as `_id`",
+            "a struct with `#[derive(Embed)]` or one of its values",
+        ))
+    } else {
+        None
+    };
+    if let Some((what, instead)) = what {
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` {what}. Write {instead}; an `ObjectId` needs no value in advance, since it is made at the insert",
+                label(container, field)
+            ),
+        );
+    }
+    let unusual = [
+        (field.serde.flatten, "#[serde(flatten)]"),
+        (field.serde.with, "#[serde(with)]"),
+        (field.serde.skip_serializing_if, "#[serde(skip_serializing_if)]"),
+        (field.serde.skip_serializing, "#[serde(skip_serializing)]"),
+        (field.serde.skip_deserializing, "#[serde(skip_deserializing)]"),
+        (field.field.opaque.then(|| type_span(field)), "#[field(opaque)]"),
+        (field.embed.present, "#[embed]"),
+    ];
+    for (span, attribute) in unusual {
+        if let Some(span) = span {
+            error(
+                cx,
+                span,
+                format!(
+                    "`{}` is the id, which is always stored as its type says. Leave out `{attribute}`",
+                    label(container, field)
+                ),
+            );
+        }
+    }
+}
+
+/// The field that a role names.
+fn find<'a>(container: &'a Container<'a>, name: Option<&String>) -> Option<&'a Field<'a>> {
+    container.fields().iter().find(|field| Some(&field.rust) == name)
+}
+
+/// A name in an attribute is that of a field.
+fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role: &str, ty: &str) {
+    let exists = container
+        .fields()
+        .iter()
+        .any(|field| field.ident() == Some(given));
+    if !exists {
+        cx.error(
+            given,
+            format!(
+                "`{}` has no field `{given}` for {role}. Add it: `pub {given}: {ty}`",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// A field that the library writes has one type, and no other use.
+fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str, wanted: &str) {
+    if !ty::exactly(field.ty, wanted) {
+        let full = if wanted == "DateTime" {
+            "bson::DateTime"
+        } else {
+            wanted
+        };
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is the field of {role}, which the library writes as a `{full}`. Write `{}: {wanted}`",
+                label(container, field),
+                field.rust
+            ),
+        );
+    }
+    let used = field.serde.skip.or(field.serde.flatten).or(field.serde.with);
+    if let Some(span) = used {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is the field of {role}, which the library stores as a `{wanted}`. Leave this attribute out",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// `timestamps` needs the fields that it writes.
+pub fn timestamps_are_there(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+    let Some(timestamps) = &document.timestamps else {
+        return;
+    };
+    for (given, role) in [
+        (&timestamps.created, "the time of the insert"),
+        (&timestamps.updated, "the time of the last write"),
+    ] {
+        if let Some(given) = given {
+            field_exists(cx, container, given, role, "DateTime");
+        }
+    }
+    let (created, updated) = (
+        find(container, roles.created.as_ref()),
+        find(container, roles.updated.as_ref()),
+    );
+    if created.is_none() && updated.is_none() && timestamps.created.is_none() && timestamps.updated.is_none()
+    {
+        missing(
+            cx,
+            timestamps.span,
+            format!(
+                "`timestamps` writes the fields `created_at` and `updated_at`, and `{}` has neither. Add `pub created_at: DateTime, \
+                 pub updated_at: DateTime`, or name yours: `timestamps(created = since, updated = changed)`",
+                container.ident
+            ),
+        );
+    }
+    if let (Some(created), Some(updated)) = (created, updated)
+        && created.rust == updated.rust
+    {
+        missing(
+            cx,
+            timestamps.span,
+            format!(
+                "`{}` can't be both the time of the insert and that of the last write. Name two fields: \
+                 `timestamps(created = created_at, updated = updated_at)`",
+                label(container, created)
+            ),
+        );
+    }
+    if let Some(field) = created {
+        is_managed_field(cx, container, field, "the time of the insert", "DateTime");
+    }
+    if let Some(field) = updated {
+        is_managed_field(cx, container, field, "the time of the last write", "DateTime");
+    }
+}
+
+/// `version` needs the field that it counts in.
+pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+    let Some(version) = &document.version else { return };
+    if let Some(given) = &version.value {
+        field_exists(cx, container, given, "the version", "i64");
+    }
+    match find(container, roles.version.as_ref()) {
+        Some(field) => is_managed_field(cx, container, field, "the version", "i64"),
+        None if version.value.is_none() => missing(
+            cx,
+            version.span,
+            format!(
+                "`version` counts the writes in the field `version`, and `{}` has none. Add `pub version: i64`, or name yours: \
+                 `version(revision)`",
+                container.ident
+            ),
+        ),
+        None => {}
+    }
+}
+
+fn missing(cx: &Ctxt, span: Span, message: String) {
+    error(cx, span, message);
+}

@@ -1,0 +1,398 @@
+//! The rules of one field, of a document or an embedded type.
+
+use super::{error, is_declared, item_text, label, type_span};
+use crate::ast::{Container, Field};
+use crate::ctxt::Ctxt;
+use crate::ty::{self, Many};
+
+pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
+    written_is_read(cx, container, field);
+    if field.skipped() {
+        skipped_declares_nothing(cx, container, field);
+        return;
+    }
+    name_is_reachable(cx, container, field);
+    flattened_has_names(cx, container, field);
+    embed_numbers(cx, container, field);
+    ranges_are_in_order(cx, container, field);
+    opaque_declares_nothing_else(cx, container, field);
+    // Of what is missing, one message is enough.
+    let _ = custom_form_is_declared(cx, container, field)
+        && (!embedded || recursion_has_depth(cx, container, field))
+        && shape_is_known(cx, container, field)
+        && array_is_bounded(cx, container, field);
+}
+
+/// What is written must be found by the next read: `#[serde(skip_serializing)]` alone loses the value.
+fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
+    let serde = &field.serde;
+    if serde.skip.is_some() {
+        return;
+    }
+    if let Some(span) = serde.skip_serializing {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` would never be stored, and a write of the whole document would lose its value. Write `#[serde(skip)]` for a \
+                 field that is not in the database, or leave the attribute out",
+                label(container, field)
+            ),
+        );
+    }
+    if let Some(span) = serde.skip_deserializing {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` would be stored and never read back. Write `#[serde(skip)]` for a field that is not in the database, or \
+                 leave the attribute out",
+                label(container, field)
+            ),
+        );
+    }
+    let absent_is_read = serde.default.is_some()
+        || container.serde.default.is_some()
+        || ty::is_option(field.ty) && !serde.deserialize_with;
+    if let (Some(span), false) = (serde.skip_serializing_if, absent_is_read) {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is left out of some documents, which could then not be read back. Add `#[serde(default)]`, or make it an \
+                 `Option<{}>`",
+                label(container, field),
+                ty::text(field.ty)
+            ),
+        );
+    }
+}
+
+/// A field that is not stored has no bound and no shape.
+fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
+    let declared = field.embed.present.is_some() || field.field.has_bounds() || field.field.opaque;
+    if let (true, Some(span)) = (declared, field.serde.skip) {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is not stored (`#[serde(skip)]`), so a bound on it means nothing. Leave out one of the attributes",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// A dot or a leading `$` in a stored name means something else in MongoDB's queries and updates.
+fn name_is_reachable(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(ident) = field.ident() else { return };
+    let wrong = if field.name.is_empty() {
+        "is empty"
+    } else if field.name.contains('.') {
+        "contains a dot, which a query takes as the way into an embedded document"
+    } else if field.name.starts_with('$') {
+        "starts with a `$`, which a query takes as an operator"
+    } else if field.name.contains('\0') {
+        "contains a NUL, which ends a name in BSON"
+    } else if field.name == "_id"
+        && container
+            .fields()
+            .iter()
+            .filter(|field| field.name == "_id")
+            .count()
+            > 1
+    {
+        return; // said by the rule on equal names
+    } else {
+        return;
+    };
+    cx.error(
+        ident,
+        format!(
+            "The stored name `{}` of `{}` {wrong}. Write another one: `#[serde(rename = \"…\")]`",
+            field.name,
+            label(container, field)
+        ),
+    );
+}
+
+/// `#[serde(flatten)]` is for a struct with declared fields; a map would bring names that nothing knows.
+fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(span) = field.serde.flatten else { return };
+    if let Some(many) = ty::many(field.ty) {
+        let name = many.name();
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is flattened, and a `{name}` has any number of fields with any names, which neither a path nor the \
+                 validator can know. Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]` and give it a \
+                 bound: `#[embed(max = 20)]`",
+                label(container, field)
+            ),
+        );
+    } else if ty::without_shape(field.ty) || field.field.opaque {
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
+                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`",
+                label(container, field)
+            ),
+        );
+    } else if field.embed.present.is_some() || field.field.has_bounds() || field.serde.with.is_some() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` is flattened, so it is no value of its own that could have a bound or another form. Declare the bounds on the \
+                 fields of the flattened struct",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// The numbers of `#[embed(…)]` mean something.
+fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
+    let label = label(container, field);
+    if let Some(max) = &field.embed.max {
+        if max.value == 0 {
+            error(
+                cx,
+                max.span,
+                format!(
+                    "`{label}` could hold nothing with `max = 0`. Write the greatest number of items, such as `max = 20`"
+                ),
+            );
+        }
+        if max.value > 16_777_216 {
+            error(
+                cx,
+                max.span,
+                format!(
+                    "`{label}` could hold {} items, more than MongoDB's limit of 16777216 bytes for one document. Write less, or \
+                     give the items a collection of their own",
+                    max.value
+                ),
+            );
+        }
+    } else {
+        let alone = [
+            (
+                field.embed.large.as_ref().map(|text| text.span()),
+                "large",
+                "large = \"reason\"",
+            ),
+            (
+                field.embed.key_len.as_ref().map(|at| at.span),
+                "key_len",
+                "key_len = 50",
+            ),
+        ];
+        for (span, name, example) in alone {
+            if let Some(span) = span {
+                error(
+                    cx,
+                    span,
+                    format!(
+                        "`{name}` of `{label}` says something about an array with a bound. Write `#[embed(max = 500, {example})]`"
+                    ),
+                );
+            }
+        }
+    }
+    if let Some(large) = &field.embed.large
+        && large.value().trim().is_empty()
+    {
+        cx.error(
+            large,
+            format!(
+                "`large` of `{label}` takes the reason for a large array. Write it out: `large = \"read as a whole with every \
+                 page\"`"
+            ),
+        );
+    }
+    if let Some(key_len) = &field.embed.key_len
+        && key_len.value == 0
+    {
+        error(
+            cx,
+            key_len.span,
+            format!(
+                "`{label}` could only hold the empty key with `key_len = 0`. Write the length of the longest key"
+            ),
+        );
+    }
+    if let Some(depth) = &field.embed.depth
+        && !(1..=100).contains(&depth.value)
+    {
+        error(
+            cx,
+            depth.span,
+            format!(
+                "`{label}` can be nested from 1 to 100 levels deep, which is MongoDB's limit. Write such as `depth = 10`"
+            ),
+        );
+    }
+}
+
+/// A range has its least value first.
+fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
+    let declared = &field.field;
+    if let (Some(min), Some(max)) = (&declared.min, &declared.max)
+        && min.value.as_f64() > max.value.as_f64()
+    {
+        error(
+            cx,
+            min.span,
+            format!(
+                "No value of `{}` is both at least `min` and at most `max`: `min` is greater. Exchange them",
+                label(container, field)
+            ),
+        );
+    }
+    if let (Some(min), Some(max)) = (&declared.min_len, &declared.max_len)
+        && min.value > max.value
+    {
+        error(
+            cx,
+            min.span,
+            format!(
+                "No length of `{}` is both at least `min_len` and at most `max_len`: `min_len` is greater. Exchange them",
+                label(container, field)
+            ),
+        );
+    }
+    if let Some(max_len) = &declared.max_len
+        && max_len.value == 0
+    {
+        error(
+            cx,
+            max_len.span,
+            format!(
+                "`{}` could only be empty with `max_len = 0`. Write the greatest length, such as `max_len = 100`",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// An opaque field is not looked into, so nothing inside it can have a bound.
+fn opaque_declares_nothing_else(cx: &Ctxt, container: &Container, field: &Field) {
+    let more = field.field.has_bounds() || field.field.stored.is_some() || field.embed.present.is_some();
+    if field.field.opaque && more {
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is opaque, so odm does not look into it, and a bound on it can't be checked. Leave out `opaque`, or the \
+                 other attributes",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// With `#[serde(with)]`, the type does not tell the stored form.
+fn custom_form_is_declared(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    let declared = field.field.opaque || field.field.stored.is_some();
+    match (field.serde.with, &field.field.stored) {
+        (Some(span), _) if !declared && field.serde.flatten.is_none() => {
+            error(
+                cx,
+                span,
+                format!(
+                    "The stored form of `{}` is what a function makes of it, so its type does not tell the shape. Name the type \
+                     that has that shape: `#[field(stored = DateTime)]`, or don't have it checked: `#[field(opaque)]`",
+                    label(container, field)
+                ),
+            );
+            false
+        }
+        (None, Some(stored)) => {
+            cx.error(
+                stored,
+                format!(
+                    "`{}` is stored as its own type says, without `#[serde(with)]`. Leave out `stored`",
+                    label(container, field)
+                ),
+            );
+            false
+        }
+        _ => true,
+    }
+}
+
+/// A type inside itself ends somewhere: `#[embed(depth = 5)]`.
+fn recursion_has_depth(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    if field.embed.depth.is_some() || field.field.opaque || !ty::contains(field.ty, container.ident) {
+        return true;
+    }
+    let with = if ty::many(field.ty).is_some() {
+        "max = 20, depth = 5"
+    } else {
+        "depth = 5"
+    };
+    error(
+        cx,
+        type_span(field),
+        format!(
+            "`{}` contains `{}` again, so a document could be nested without end, and MongoDB takes 100 levels. Say how deep it \
+             goes: `#[embed({with})]`, or store each one as a document of its own that names its parent",
+            label(container, field),
+            container.ident
+        ),
+    );
+    false
+}
+
+/// `Bson` and the like can hold anything.
+fn shape_is_known(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    if field.field.opaque || field.field.stored.is_some() || !ty::without_shape(field.ty) {
+        return true;
+    }
+    error(
+        cx,
+        type_span(field),
+        format!(
+            "`{}` can hold anything, of any size, so nothing about it can be checked. Declare its fields in a struct with \
+             `#[derive(Embed)]`, or say that odm should not look into it: `#[field(opaque)]`",
+            label(container, field)
+        ),
+    );
+    false
+}
+
+/// An array, set or map has a bound: `#[embed(max = 20)]`.
+fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
+    let Some(many) = ty::many(field.ty) else {
+        return true;
+    };
+    if is_declared(field) {
+        return true;
+    }
+    let label = label(container, field);
+    let message = match many {
+        _ if ty::is_bytes(field.ty) => format!(
+            "`{label}` is stored as an array of numbers, of eight to twelve bytes each, and has no declared bound. Write `{}: \
+             bson::Binary` with `#[field(max_len = 1024)]`, which stores a byte as a byte; or, for a few small numbers, \
+             `#[embed(max = 20)]`",
+            field.rust
+        ),
+        Many::Map { name } => format!(
+            "`{label}` is a {name} without a declared bound, so its document can grow until it can't be written any more. For few \
+             entries write `#[embed(max = 20, key_len = 50)]`; for many, give each entry a document of its own that names this one \
+             (rule three); if odm should not look into it, write `#[field(opaque)]`"
+        ),
+        Many::List { name, .. } => format!(
+            "`{label}` is a {name} without a declared bound, so its document can grow until it can't be written any more. For few \
+             items write `#[embed(max = 20)]`; for many, store `{}` as a document of its own that names this one (rule three: \
+             high cardinality arrays are not embedded); if odm should not look into it, write `#[field(opaque)]`",
+            item_text(field)
+        ),
+    };
+    error(cx, type_span(field), message);
+    false
+}

@@ -1,0 +1,250 @@
+//! The rules of indexes: what MongoDB refuses, said before it does.
+
+use super::{error, label};
+use crate::ast::{Container, Field};
+use crate::attr::document::Document;
+use crate::attr::index::{Index, Kind};
+use crate::ctxt::Ctxt;
+
+pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
+    for field in container.fields() {
+        on_stored_field(cx, container, field);
+    }
+    let on_fields = container.fields().iter().flat_map(|field| &field.indexes);
+    let indexes: Vec<&Index> = on_fields.chain(&document.indexes).collect();
+    for index in &indexes {
+        one(cx, index);
+    }
+    one_text_index(cx, container, &indexes);
+    each_once(cx, container, &indexes);
+}
+
+/// An embedded type has no collection, and its indexes depend on where it stands.
+pub fn not_in_embedded(cx: &Ctxt, container: &Container, field: &Field) {
+    for index in &field.indexes {
+        error(
+            cx,
+            index.span,
+            format!(
+                "`{}` is a field of an embedded type, which has no collection of its own to index. Declare the index on the \
+                 document, with the path from there: `#[document(index(fields(path.to.{})))]`",
+                label(container, field),
+                field.rust
+            ),
+        );
+    }
+}
+
+/// Only what is stored as one value can be indexed, and `_id` is already.
+fn on_stored_field(cx: &Ctxt, container: &Container, field: &Field) {
+    for index in &field.indexes {
+        let wrong = if field.skipped() {
+            "is not stored (`#[serde(skip)]`), so there is nothing to index. Leave out one of the attributes"
+        } else if field.serde.flatten.is_some() {
+            "is flattened, so it has no name of its own. Name its fields in an index of the document: \
+             `#[document(index(fields(field.inner)))]`"
+        } else if field.name == "_id" && index.keys.iter().all(|key| key.kind == Kind::Ascending) {
+            "is stored as `_id`, which MongoDB always indexes, uniquely. Leave the attribute out"
+        } else {
+            continue;
+        };
+        error(cx, index.span, format!("`{}` {wrong}", label(container, field)));
+    }
+}
+
+/// The rules of one index.
+fn one(cx: &Ctxt, index: &Index) {
+    let text = index.keys.iter().any(|key| key.kind.is_text());
+    let hashed = index.keys.iter().filter(|key| key.kind == Kind::Hashed).count();
+    let geo = index.keys.iter().any(|key| key.kind == Kind::Geo);
+    if let Some(unique) = index.unique {
+        if text {
+            error(
+                cx,
+                unique,
+                "A text index holds words, so `unique` can't hold for its values. Leave `unique` out, and declare a second \
+                 index for it: `#[index(unique)]`",
+            );
+        }
+        if hashed > 0 {
+            error(
+                cx,
+                unique,
+                "A hashed index can't be unique: different values may have the same hash. Leave `unique` out, and declare a \
+                 second index for it: `#[index(unique)]`",
+            );
+        }
+    }
+    if let (Some(sparse), true) = (index.sparse, text || geo) {
+        error(
+            cx,
+            sparse,
+            "A text or geo index leaves out the documents without the field in any case. Leave `sparse` out",
+        );
+    }
+    if let (Some(sparse), Some(_)) = (index.sparse, &index.partial) {
+        error(
+            cx,
+            sparse,
+            "MongoDB takes `sparse` or `partial`, not both. Leave `sparse` out, and put the condition into the filter: \
+             `partial = |p| p.field.exists(true)`",
+        );
+    }
+    if let (Some(collation), true) = (&index.collation, text) {
+        cx.error(
+            &collation.locale,
+            "A text index compares words by its own rules and takes no collation. Leave `collation` out",
+        );
+    }
+    if hashed > 1 {
+        error(
+            cx,
+            index.span,
+            "An index has at most one hashed field. Write an index for each of them",
+        );
+    }
+    if text && (hashed > 0 || geo) {
+        error(
+            cx,
+            index.span,
+            "A text index can't hold a hashed or geo field too. Write an index for each of them",
+        );
+    }
+    if index.keys.len() > 32 {
+        error(
+            cx,
+            index.span,
+            "MongoDB takes at most 32 fields in an index. Leave some out",
+        );
+    }
+    if let Some(name) = &index.name {
+        let text = name.value();
+        if text.is_empty() || text == "*" || text.contains('\0') || text == "_id_" {
+            cx.error(
+                name,
+                "The name of an index is not empty, not `*` and not `_id_`. Write a name such as `name = \"by_city\"`, or leave it out",
+            );
+        }
+    }
+    expiry(cx, index, text || geo || hashed > 0);
+    for (i, key) in index.keys.iter().enumerate() {
+        if let (Some(last), true) = (
+            key.path.last(),
+            index.keys[..i].iter().any(|other| other.path == key.path),
+        ) {
+            cx.error(last, "An index has each field once. Leave one of them out");
+        }
+    }
+}
+
+/// A TTL index has one field, which is a date.
+fn expiry(cx: &Ctxt, index: &Index, special: bool) {
+    let Some(at) = &index.expire_after else { return };
+    if index.keys.len() > 1 {
+        error(
+            cx,
+            at.span,
+            "`expire_after` needs an index of one field: MongoDB does not expire documents by an index of several. Write it on \
+             the field with the date: `#[index(expire_after = 3600)]`",
+        );
+    }
+    if special {
+        error(
+            cx,
+            at.span,
+            "`expire_after` needs an ascending or descending index of a date. Leave out `text`, `geo` or `hashed`",
+        );
+    }
+    if at.value > 2_147_483_647 {
+        error(
+            cx,
+            at.span,
+            "`expire_after` is at most 2147483647 seconds (68 years). Write less, such as `expire_after = 2592000` for 30 days",
+        );
+    }
+}
+
+/// A collection has at most one text index.
+fn one_text_index(cx: &Ctxt, container: &Container, indexes: &[&Index]) {
+    let texts: Vec<_> = indexes
+        .iter()
+        .filter(|index| index.keys.iter().any(|key| key.kind.is_text()))
+        .collect();
+    let Some(second) = texts.get(1) else { return };
+    let mut fields = Vec::new();
+    for key in texts
+        .iter()
+        .flat_map(|index| &index.keys)
+        .filter(|key| key.kind.is_text())
+    {
+        let path = dotted(&key.path);
+        if !fields.contains(&path) {
+            fields.push(path);
+        }
+    }
+    let keys: Vec<_> = fields.iter().map(|path| format!("text({path})")).collect();
+    error(
+        cx,
+        second.span,
+        format!(
+            "`{}` declares {} text indexes, and MongoDB allows one for a collection. Declare one of several fields instead: \
+             `#[document(index(fields({})))]`",
+            container.ident,
+            texts.len(),
+            keys.join(", ")
+        ),
+    );
+}
+
+/// The same index, or the same name, is declared once.
+fn each_once(cx: &Ctxt, container: &Container, indexes: &[&Index]) {
+    for (i, index) in indexes.iter().enumerate() {
+        let keys = |index: &Index| -> Vec<_> {
+            index
+                .keys
+                .iter()
+                .map(|key| (dotted(&key.path), key.kind))
+                .collect()
+        };
+        let same = |other: &&&Index| {
+            keys(other) == keys(index)
+                && other.collation.is_none()
+                && index.collation.is_none()
+                && other.partial.is_none()
+                && index.partial.is_none()
+        };
+        if indexes[..i].iter().any(|other| same(&other)) {
+            let names: Vec<_> = keys(index).into_iter().map(|(path, _)| path).collect();
+            error(
+                cx,
+                index.span,
+                format!(
+                    "The index of `{}` on `{}` is declared twice. Keep one, with the options of both",
+                    container.ident,
+                    names.join(", ")
+                ),
+            );
+        }
+        let named = |index: &Index| index.name.as_ref().map(syn::LitStr::value);
+        if let Some(name) = &index.name
+            && indexes[..i]
+                .iter()
+                .any(|other| named(other) == Some(name.value()))
+        {
+            error(
+                cx,
+                name.span(),
+                format!(
+                    "Two indexes of `{}` are called `{}`. Give one of them another name",
+                    container.ident,
+                    name.value()
+                ),
+            );
+        }
+    }
+}
+
+fn dotted(path: &[syn::Ident]) -> String {
+    let names: Vec<_> = path.iter().map(ToString::to_string).collect();
+    names.join(".")
+}

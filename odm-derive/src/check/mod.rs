@@ -1,0 +1,327 @@
+//! The rules across fields and attributes, one small function each. A message names the field and its type, states the
+//! rule and offers what to write.
+
+mod document;
+mod field;
+mod index;
+
+use crate::ast::{Container, Data, Field, Style};
+use crate::attr::document::Document;
+use crate::attr::embed::Container as Embed;
+use crate::attr::projection::Projection;
+use crate::ctxt::Ctxt;
+use crate::expand::document::Roles;
+use crate::ty;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+/// The rules of `#[derive(Document)]`.
+pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+    owns_its_values(cx, container);
+    if !document::is_struct_with_names(cx, container) {
+        return;
+    }
+    document::collection_is_named(cx, container, document);
+    document::id_is_there(cx, container, roles);
+    document::timestamps_are_there(cx, container, document, roles);
+    document::version_is_there(cx, container, document, roles);
+    not_transparent(cx, container);
+    stored_names_differ(cx, container);
+    no_tag_on_struct(cx, container);
+    for field in container.fields() {
+        if !roles.is_id(field) {
+            field::all(cx, container, field, false);
+        }
+    }
+    index::all(cx, container, document);
+}
+
+/// The rules of `#[derive(Embed)]`.
+pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
+    owns_its_values(cx, container);
+    if let Data::Union = container.data {
+        cx.error(
+            container.ident,
+            format!(
+                "`{0}` is a union, whose stored form nothing can tell. Write an enum: `enum {0} {{ … }}`",
+                container.ident
+            ),
+        );
+        return;
+    }
+    stored_names_differ(cx, container);
+    no_tag_on_struct(cx, container);
+    transparent_has_one_field(cx, container);
+    tags_are_free(cx, container);
+    has_variants(cx, container);
+    id_is_one_value(cx, container, embed);
+    for field in container.all_fields() {
+        field::all(cx, container, field, true);
+        index::not_in_embedded(cx, container, field);
+        positions_stay(cx, container, field);
+    }
+}
+
+/// The rules of `#[derive(Projection)]`.
+pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
+    owns_its_values(cx, container);
+    if projection.of.is_none() {
+        cx.error(
+            container.ident,
+            format!(
+                "The projection `{}` does not say which document it is a part of. Write `#[projection(of = Movie)]` with the \
+                 document's type",
+                container.ident
+            ),
+        );
+    }
+    if !matches!(container.data, Data::Struct(Style::Named, _)) {
+        cx.error(
+            container.ident,
+            format!(
+                "`{0}` is no struct with named fields, and a projection names the fields that it reads. Write \
+                 `struct {0} {{ title: String }}`",
+                container.ident
+            ),
+        );
+        return;
+    }
+    if container.fields().iter().all(Field::skipped) {
+        cx.error(
+            container.ident,
+            format!(
+                "The projection `{}` has no field, so it would read nothing. Name at least one field of the document",
+                container.ident
+            ),
+        );
+    }
+    for field in container.fields() {
+        if let Some(span) = field.serde.flatten {
+            cx.push(syn::Error::new(
+                span,
+                format!(
+                    "`{}` is flattened, so the fields that it reads have no names here. Write the fields themselves into the \
+                     projection",
+                    label(container, field)
+                ),
+            ));
+        }
+    }
+}
+
+/// `Person.addresses: Vec<Address>`, as every message names a field.
+fn label(container: &Container, field: &Field) -> String {
+    format!("{}.{}", container.ident, field.label())
+}
+
+fn error(cx: &Ctxt, span: Span, message: impl std::fmt::Display) {
+    cx.push(syn::Error::new(span, message));
+}
+
+/// A stored type has no lifetime: it outlives the answer of the server that it was read from.
+fn owns_its_values(cx: &Ctxt, container: &Container) {
+    for lifetime in container.generics.lifetimes() {
+        cx.error(
+            lifetime,
+            format!(
+                "`{}` has the lifetime `{}`, and a stored type owns its values, since it outlives the answer of the server. \
+                 Write `String` instead of `&str`, and `Vec<T>` instead of `&[T]`",
+                container.ident, lifetime.lifetime
+            ),
+        );
+    }
+}
+
+/// Two fields of one struct can't have one stored name: `#[serde(rename = "a")]` twice.
+fn stored_names_differ(cx: &Ctxt, container: &Container) {
+    let structs: Vec<Vec<&Field>> = match &container.data {
+        Data::Struct(Style::Named, fields) => vec![fields.iter().collect()],
+        Data::Enum(variants) => variants
+            .iter()
+            .filter(|variant| variant.style == Style::Named)
+            .map(|variant| variant.fields.iter().collect())
+            .collect(),
+        _ => Vec::new(),
+    };
+    for fields in structs {
+        let stored: Vec<_> = fields
+            .into_iter()
+            .filter(|field| !field.skipped() && field.serde.flatten.is_none())
+            .collect();
+        for (i, field) in stored.iter().enumerate() {
+            let twin = stored[..i].iter().find(|other| {
+                other.name == field.name
+                    || other.serde.aliases.contains(&field.name)
+                    || field.serde.aliases.contains(&other.name)
+            });
+            if let Some(twin) = twin {
+                cx.error(
+                    field.ident(),
+                    format!(
+                        "`{}` and `{}` have the same stored name `{}`, so one would replace the other. Give one of them \
+                         another name: `#[serde(rename = \"…\")]`",
+                        label(container, twin),
+                        label(container, field),
+                        field.name
+                    ),
+                );
+            }
+        }
+    }
+    if let Data::Enum(variants) = &container.data {
+        for (i, variant) in variants.iter().enumerate() {
+            let same = |other: &crate::ast::Variant| other.name == variant.name && !other.serde.skip;
+            if !container.serde.untagged && !variant.serde.skip && variants[..i].iter().any(same) {
+                cx.error(
+                    variant.ident,
+                    format!(
+                        "Two variants of `{}` are stored as `{}`, so one would be read as the other. Give one of them another \
+                         name: `#[serde(rename = \"…\")]`",
+                        container.ident, variant.name
+                    ),
+                );
+            }
+        }
+    }
+}
+
+/// `#[serde(tag = "…")]` on a struct stores a field that the struct does not have.
+fn no_tag_on_struct(cx: &Ctxt, container: &Container) {
+    if let (Data::Struct(..), Some(tag)) = (&container.data, &container.serde.tag) {
+        cx.error(
+            tag,
+            format!(
+                "`#[serde(tag = \"{0}\")]` on a struct stores a field `{0}` that `{1}` does not declare, so no path and no \
+                 validator would know it. Declare the field in the struct, or leave the attribute out",
+                tag.value(),
+                container.ident
+            ),
+        );
+    }
+}
+
+/// A document is a BSON document, never the value of its only field.
+fn not_transparent(cx: &Ctxt, container: &Container) {
+    if container.serde.transparent {
+        cx.error(
+            container.ident,
+            format!(
+                "`#[serde(transparent)]` would store `{}` as its only field, and a collection holds documents. Leave the \
+                 attribute out",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// `#[serde(transparent)]` stores the one field that there is.
+fn transparent_has_one_field(cx: &Ctxt, container: &Container) {
+    let stored = container.fields().iter().filter(|field| !field.skipped()).count();
+    if container.serde.transparent && stored != 1 {
+        cx.error(
+            container.ident,
+            format!(
+                "`#[serde(transparent)]` is for a struct with one field, and `{}` stores {stored}. Leave the attribute out",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// The tag of an enum stands beside the fields of its variants, so none of them may have its name.
+fn tags_are_free(cx: &Ctxt, container: &Container) {
+    let (Data::Enum(variants), Some(tag), None) =
+        (&container.data, &container.serde.tag, &container.serde.content)
+    else {
+        return;
+    };
+    let tag = tag.value();
+    for variant in variants {
+        for field in &variant.fields {
+            if variant.style == Style::Named && field.name == tag {
+                cx.error(
+                    field.ident(),
+                    format!(
+                        "`{}` is stored under the name `{tag}`, which is the tag of the enum. Rename the field: \
+                         `#[serde(rename = \"…\")]`, or the tag",
+                        label(container, field)
+                    ),
+                );
+            }
+        }
+    }
+}
+
+/// An enum that is stored has a variant that can be.
+fn has_variants(cx: &Ctxt, container: &Container) {
+    if let Data::Enum(variants) = &container.data
+        && variants.iter().all(|variant| variant.serde.skip)
+    {
+        cx.error(
+            container.ident,
+            format!(
+                "`{}` has no variant that can be stored, so a field of it could never be written. Add a variant",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// `#[embed(id)]` is for a type that stands for one value: `struct Isbn(String)`, or an enum of names.
+fn id_is_one_value(cx: &Ctxt, container: &Container, embed: &Embed) {
+    if !embed.id {
+        return;
+    }
+    let one = match &container.data {
+        Data::Struct(style, _) => *style == Style::Newtype,
+        Data::Enum(variants) => {
+            variants.iter().all(|variant| variant.style == Style::Unit)
+                && container.serde.tag.is_none()
+                && !container.serde.untagged
+        }
+        Data::Union => true,
+    };
+    if !one || !container.generics.params.is_empty() {
+        cx.error(
+            container.ident,
+            format!(
+                "`#[embed(id)]` is for a type that is stored as one value: a struct around one, such as `#[embed(id)] struct \
+                 {}(String);`, or an enum whose variants carry nothing, both without parameters",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// `#[serde(skip)]` in a tuple moves what stands behind it.
+fn positions_stay(cx: &Ctxt, container: &Container, field: &Field) {
+    if let (None, Some(span)) = (field.ident(), field.serde.skip) {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` has a position instead of a name, and leaving it out would move the values behind it. Give the fields \
+                 names, or store it",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// The span of the type as it was written.
+fn type_span(field: &Field) -> Span {
+    field.ty.span()
+}
+
+/// Whether the array that a field visibly is has a bound, or the field is not looked into.
+fn is_declared(field: &Field) -> bool {
+    field.embed.max.is_some() || field.field.opaque || field.field.stored.is_some()
+}
+
+/// The item of a list as it was written, for advice.
+fn item_text(field: &Field) -> String {
+    match ty::many(field.ty) {
+        Some(ty::Many::List { item: Some(item), .. }) => ty::text(item),
+        _ => "T".into(),
+    }
+}

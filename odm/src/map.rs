@@ -1,0 +1,253 @@
+//! Turns what the driver and the server report into the terms of the application.
+//!
+//! The driver keeps a write error's code, message and `errInfo`. The values of a duplicate key stand beside them in the
+//! server's reply, which the driver keeps for updates and commands, not for inserts: there they are read from the message.
+
+mod message;
+#[cfg(test)]
+mod tests;
+mod validator;
+
+use crate::Error;
+use crate::document::DocumentMeta;
+use crate::error::{Rule, Violation};
+use mongodb::bson::{Bson, Document, RawDocument, deserialize_from_document, doc};
+use mongodb::error::{ErrorKind, IndexedWriteError, WriteError, WriteFailure};
+
+/// The operation that failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// The collection it wrote to.
+    pub(crate) collection: &'static str,
+    /// The collection's document, if it has one: tells an index's fields and a rule's meaning where the server does not.
+    pub(crate) meta: Option<&'static DocumentMeta>,
+}
+
+/// What the server said of one write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal<'a> {
+    /// The server's error code.
+    pub(crate) code: i32,
+    /// Its message.
+    pub(crate) message: &'a str,
+    /// Its `errInfo`.
+    pub(crate) details: Option<&'a Document>,
+    /// The document with `keyPattern` and `keyValue`: the write error itself, or the reply to a command.
+    pub(crate) raw: Option<&'a RawDocument>,
+}
+
+impl<'a> From<&'a WriteError> for Refusal<'a> {
+    fn from(error: &'a WriteError) -> Refusal<'a> {
+        Refusal {
+            code: error.code,
+            message: &error.message,
+            details: error.details.as_ref(),
+            raw: None,
+        }
+    }
+}
+
+impl<'a> From<&'a IndexedWriteError> for Refusal<'a> {
+    fn from(error: &'a IndexedWriteError) -> Refusal<'a> {
+        Refusal {
+            code: error.code,
+            message: &error.message,
+            details: error.details.as_ref(),
+            raw: None,
+        }
+    }
+}
+
+/// An error of an operation on a collection, without its document's constants.
+pub(crate) fn driver(error: mongodb::error::Error, collection: &'static str) -> Error {
+    let meta = None;
+    Context { collection, meta }.driver(error)
+}
+
+/// One refused write of a batch. The error of the whole batch is not repeated in it: its source holds this write's only.
+pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>) -> Error {
+    let refusal = refusal.into();
+    match context.refused(refusal) {
+        Some(error) => with_source(error, alone(refusal)),
+        None => Error::Driver(Box::new(alone(refusal))),
+    }
+}
+
+impl Context {
+    /// The context of an operation on a document's collection.
+    pub(crate) fn of(meta: &'static DocumentMeta) -> Context {
+        Context {
+            collection: meta.collection,
+            meta: Some(meta),
+        }
+    }
+
+    /// An error of any operation but `insert_many` and a bulk, whose errors are several.
+    pub(crate) fn driver(self, error: mongodb::error::Error) -> Error {
+        let reply = error.server_response().map(|reply| &**reply);
+        let mapped = match &*error.kind {
+            ErrorKind::Write(WriteFailure::WriteError(write)) => {
+                let raw = reply.and_then(first_write_error).or(reply);
+                self.refused(Refusal {
+                    raw,
+                    ..Refusal::from(write)
+                })
+            }
+            ErrorKind::Command(command) => {
+                let details = reply.and_then(|reply| reply.get_document("errInfo").ok());
+                let details = details.and_then(|details| Document::try_from(details).ok());
+                self.refused(Refusal {
+                    code: command.code,
+                    message: &command.message,
+                    details: details.as_ref(),
+                    raw: reply,
+                })
+            }
+            // Refused by the driver itself, before the network.
+            ErrorKind::InvalidArgument { message, .. } if message.starts_with("insert document must be") => {
+                let size = message::number_after(message, "document provided is ");
+                Some(self.too_large(size))
+            }
+            _ => None,
+        };
+        match mapped {
+            Some(mapped) => with_source(mapped, error),
+            None => Error::Driver(Box::new(error)),
+        }
+    }
+
+    /// An error of `insert_many` with `given` documents.
+    pub(crate) fn insert_many(self, error: mongodb::error::Error, given: usize, ordered: bool) -> Error {
+        let ErrorKind::InsertMany(many) = &*error.kind else {
+            return self.driver(error);
+        };
+        let mut errors: Vec<(usize, Error)> = many
+            .write_errors
+            .iter()
+            .flatten()
+            .map(|write| (write.index, write_error(self, write)))
+            .collect();
+        if errors.is_empty() {
+            // Only the write concern failed: everything was inserted.
+            return Error::Driver(Box::new(error));
+        }
+        errors.sort_by_key(|(at, _)| *at);
+        let inserted = match ordered {
+            true => errors[0].0,
+            false => given.saturating_sub(errors.len()),
+        };
+        Error::InsertMany {
+            collection: self.collection,
+            inserted,
+            errors,
+        }
+    }
+
+    /// What a refusal means, if it is one of those that have a name here. Without a source.
+    fn refused(self, refusal: Refusal<'_>) -> Option<Error> {
+        match refusal.code {
+            11000 | 11001 | 12582 => Some(self.duplicate(refusal)),
+            121 => Some(Error::Invalid {
+                collection: self.collection.to_owned(),
+                violations: self.violations(refusal),
+                source: None,
+            }),
+            10334 | 17419 => Some(self.too_large(message::size(refusal.message))),
+            2 if refusal.message.contains("object to insert too large") => {
+                Some(self.too_large(message::size(refusal.message)))
+            }
+            _ => None,
+        }
+    }
+
+    fn too_large(self, size: Option<u64>) -> Error {
+        Error::TooLarge {
+            collection: self.collection.to_owned(),
+            size,
+            largest: Vec::new(),
+            source: None,
+        }
+    }
+
+    fn duplicate(self, refusal: Refusal<'_>) -> Error {
+        let part = |name: &str| -> Option<Document> {
+            let part = refusal.raw?.get_document(name).ok()?;
+            Document::try_from(part).ok()
+        };
+        let told = message::duplicate(refusal.message);
+        let index = told.index.unwrap_or_default().to_owned();
+        let value = part("keyValue").or(told.value).unwrap_or_default();
+        let mut fields: Vec<String> = match part("keyPattern") {
+            Some(pattern) => pattern.keys().cloned().collect(),
+            None if value.keys().all(|name| !name.is_empty()) => value.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        let bare = told.bare.unwrap_or_default();
+        if fields.is_empty() {
+            fields = self.fields_of(&index, bare.len());
+        }
+        // Older servers give the values without their fields' names.
+        let value = match value.is_empty() && bare.len() == fields.len() {
+            true => fields.iter().cloned().zip(bare).collect(),
+            false => value,
+        };
+        Error::DuplicateKey {
+            collection: self.collection.to_owned(),
+            index,
+            fields,
+            value: Box::new(value),
+            source: None,
+        }
+    }
+
+    /// The fields of an index, from its declaration or from the name that MongoDB gives by default.
+    fn fields_of(self, index: &str, count: usize) -> Vec<String> {
+        let declared = self.meta.into_iter().flat_map(|meta| meta.indexes);
+        for meta in declared {
+            if meta.name == Some(index) {
+                return meta.keys.iter().map(|key| (key.path)().to_owned()).collect();
+            }
+        }
+        let fields = message::fields_of_default_name(index);
+        match count == 0 || fields.len() == count {
+            true => fields,
+            false => Vec::new(),
+        }
+    }
+
+    fn violations(self, refusal: Refusal<'_>) -> Vec<Violation> {
+        let details = refusal.details.and_then(|info| info.get_document("details").ok());
+        let violations = details.map(|details| validator::violations(details, self.meta));
+        match violations {
+            Some(violations) if !violations.is_empty() => violations,
+            _ => vec![Violation::new("", Rule::Other(refusal.message.to_owned()), None)],
+        }
+    }
+}
+
+fn first_write_error(reply: &RawDocument) -> Option<&RawDocument> {
+    let errors = reply.get_array("writeErrors").ok()?;
+    errors.get(0).ok()??.as_document()
+}
+
+/// The driver's error for one write of a batch.
+fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
+    let mut write = doc! { "code": refusal.code, "errmsg": refusal.message };
+    if let Some(details) = refusal.details {
+        write.insert("errInfo", Bson::Document(details.clone()));
+    }
+    match deserialize_from_document(write) {
+        Ok(write) => ErrorKind::Write(WriteFailure::WriteError(write)).into(),
+        Err(error) => ErrorKind::Bson(error).into(),
+    }
+}
+
+fn with_source(mut error: Error, driver: mongodb::error::Error) -> Error {
+    if let Error::DuplicateKey { source, .. }
+    | Error::Invalid { source, .. }
+    | Error::TooLarge { source, .. } = &mut error
+    {
+        *source = Some(Box::new(driver));
+    }
+    error
+}

@@ -1,0 +1,367 @@
+//! The methods by which changes are said: one for each of MongoDB's update operators.
+
+use super::{Changes, Part, Rooted, never, replace};
+use crate::filter::{Element, Filter, below};
+use crate::operand::{Operand, encode};
+use crate::path::{Codec, Nested, Path, Plain, Single, Writable};
+use crate::update::guard::Guard;
+use crate::value::{Array, List, Numeric};
+use mongodb::bson::{Bson, Document, doc};
+
+/// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
+///
+/// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
+/// time stamp) and a path through the items of an array do not compile here.
+pub trait Change<R: Rooted>: Sized {
+    /// Where the changes are collected.
+    fn changes(&mut self) -> &mut Changes<R>;
+
+    /// Sets the field to this value: `$set`.
+    fn set<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$set", P::PATH, P::FIELD, value, replace);
+        self
+    }
+
+    /// Sets the field where the update inserts a document: `$setOnInsert`, with [`upsert`](crate::Update::upsert).
+    fn set_on_insert<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, replace);
+        self
+    }
+
+    /// Removes the field, which reads as `None` from then on: `$unset`.
+    fn unset<V, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, Option<V>, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .put("$unset", P::PATH, Bson::String(String::new()), replace);
+        self
+    }
+
+    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter.
+    fn inc<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
+            changes.add(P::PATH, P::FIELD, &by);
+            changes.put("$inc", P::PATH, by, never);
+        }
+        self
+    }
+
+    /// Multiplies the number: `$mul`. Whether the product keeps the bounds of the field, the server's validator decides.
+    fn mul<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
+            changes.put("$mul", P::PATH, by, never);
+        }
+        self
+    }
+
+    /// Sets the field if the value is less than what it has: `$min`.
+    fn min<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$min", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Sets the field if the value is greater than what it has: `$max`.
+    fn max<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$max", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Appends an item: `$push`. On an array that is full the update is refused by its own filter, whatever others push
+    /// meanwhile ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+        self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        self.push_all(field, [item])
+    }
+
+    /// Appends several items, all or none: `$push` with `$each`.
+    fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        items: impl IntoIterator<Item = V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
+        changes.room(P::PATH, P::FIELD, &values, false);
+        changes.each("$push", P::PATH, values);
+        self
+    }
+
+    /// Appends an item unless the array has it already: `$addToSet`.
+    fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
+        changes.room(P::PATH, P::FIELD, &values, true);
+        changes.each("$addToSet", P::PATH, values);
+        self
+    }
+
+    /// Removes every item that equals this one: `$pullAll`.
+    fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+        self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        self.pull_all(field, [item])
+    }
+
+    /// Removes every item that equals one of these: `$pullAll`.
+    fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        items: impl IntoIterator<Item = V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let mut values = Vec::new();
+        for item in items {
+            if let Some(value) = changes.value(encode::<A::Item, Plain>(P::PATH, item)) {
+                values.push(value);
+            }
+        }
+        changes.put("$pullAll", P::PATH, values.into(), |before, value| {
+            match (before, value) {
+                (Bson::Array(before), Bson::Array(more)) => {
+                    before.extend(more);
+                    Ok(())
+                }
+                _ => Err(()),
+            }
+        });
+        self
+    }
+
+    /// Removes every item that fits the condition: `$pull`.
+    fn pull_where<A: List<Item: Nested>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let condition = condition(<Element<A::Item> as Rooted>::rooted())
+            .into_document()
+            .map(Bson::Document);
+        if let Some(condition) = changes.value(condition) {
+            changes.put("$pull", P::PATH, condition, |before, value| {
+                *before = doc! { "$or": [before.clone(), value] }.into();
+                Ok(())
+            });
+        }
+        self
+    }
+
+    /// Removes the first item: `$pop`.
+    fn pop_first<A: List, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes().put("$pop", P::PATH, Bson::Int32(-1), never);
+        self
+    }
+
+    /// Removes the last item: `$pop`.
+    fn pop<A: List, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes().put("$pop", P::PATH, Bson::Int32(1), never);
+        self
+    }
+
+    /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
+    /// is.
+    fn elem<A: List<Item: Nested>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
+        change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let inner = change(Changes::new());
+        if !inner.array_filters.is_empty() {
+            changes.problem(
+                "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
+            );
+            return self;
+        }
+        let name = format!("e{}", changes.array_filters.len());
+        let condition = condition(<Element<A::Item> as Rooted>::rooted()).into_document();
+        match condition.map(|condition| below(&name, condition)) {
+            Ok(Ok(filter)) => changes.array_filters.push(filter),
+            Ok(Err(message)) => changes.problem(message),
+            Err(error) => changes.fail(error),
+        }
+        changes.below(&format!("{}.$[{name}]", P::PATH), inner);
+        changes.guards.push(Guard::There {
+            name: P::PATH.to_owned(),
+        });
+        self
+    }
+
+    /// Changes all items of the array: `$[]`. A document without the array is left as it is.
+    fn each<A: List<Item: Nested>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let inner = change(Changes::new());
+        if !inner.array_filters.is_empty() {
+            changes.problem(
+                "the items of an array inside an array can't be told apart by a condition".to_owned(),
+            );
+            return self;
+        }
+        changes.below(&format!("{}.$[]", P::PATH), inner);
+        changes.guards.push(Guard::There {
+            name: P::PATH.to_owned(),
+        });
+        self
+    }
+
+    /// Puts `new` in the place of every item that equals `old`, by `arrayFilters`.
+    fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        old: impl Operand<A::Item>,
+        new: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let name = format!("e{}", changes.array_filters.len());
+        let old = changes.value(encode::<A::Item, Plain>(P::PATH, old));
+        let new = changes.value(encode::<A::Item, Plain>(P::PATH, new));
+        if let (Some(old), Some(new)) = (old, new) {
+            changes.check(P::PATH, P::FIELD, &new, Part::Item);
+            changes.array_filters.push(doc! { &name: { "$eq": old } });
+            changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
+            changes.guards.push(Guard::There {
+                name: P::PATH.to_owned(),
+            });
+        }
+        self
+    }
+
+    /// Sets the entry of a map. A new entry of a full map is refused by the update's own filter.
+    fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        key: &str,
+        value: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if !changes.key::<A>(P::PATH, P::FIELD, key) {
+            return self;
+        }
+        if let Some(value) = changes.value(encode::<A::Item, Plain>(P::PATH, value)) {
+            changes.check(P::PATH, P::FIELD, &value, Part::Item);
+            if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
+                changes.guards.push(Guard::Entry {
+                    name: P::PATH.to_owned(),
+                    key: key.to_owned(),
+                    max,
+                });
+            }
+            changes.put("$set", &format!("{}.{key}", P::PATH), value, replace);
+        }
+        self
+    }
+
+    /// Removes the entry of a map.
+    fn unset_key<A: Array, P: Single, C: Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        key: &str,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if changes.key::<A>(P::PATH, P::FIELD, key) {
+            changes.put(
+                "$unset",
+                &format!("{}.{key}", P::PATH),
+                Bson::String(String::new()),
+                replace,
+            );
+        }
+        self
+    }
+
+    /// Adds changes in MongoDB's own words (`{ "$rename": … }`), for what the typed ones lack. No bound is checked before
+    /// the network, and a user's input belongs into it as a value only.
+    fn raw(mut self, update: Document) -> Self {
+        let changes = self.changes();
+        for (operator, fields) in update {
+            if !operator.starts_with('$') {
+                changes.problem(format!(
+                    "a raw update consists of operators, and `{operator}` is none"
+                ));
+                continue;
+            }
+            match (changes.operators.get_mut(&operator), fields) {
+                (Some(Bson::Document(before)), Bson::Document(fields)) => before.extend(fields),
+                (_, fields) => {
+                    changes.operators.insert(operator, fields);
+                }
+            }
+        }
+        self
+    }
+}
+
+impl<R: Rooted> Change<R> for Changes<R> {
+    fn changes(&mut self) -> &mut Changes<R> {
+        self
+    }
+}

@@ -1,0 +1,426 @@
+//! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
+
+use crate::filter::Element;
+use crate::operand::{Operand, encode};
+use crate::path::{Codec, Nested, Plain, Root};
+use crate::shape::{FieldMeta, Managed, Number};
+use crate::value::Array;
+use crate::{Error, Result, Rule, Violation, check};
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, cstr, doc};
+use std::marker::PhantomData;
+
+mod change;
+mod guard;
+
+pub use change::Change;
+pub(crate) use guard::Guard;
+
+/// What closures receive paths of: a document, or the items of an array.
+pub trait Rooted {
+    /// The paths.
+    type Paths: Copy;
+    /// Their value.
+    fn rooted() -> Self::Paths;
+}
+
+impl<T: crate::Document> Rooted for T {
+    type Paths = T::Paths;
+    fn rooted() -> T::Paths {
+        T::paths()
+    }
+}
+
+impl<I: Nested> Rooted for Element<I> {
+    type Paths = &'static I::Fields<Element<I>, Root>;
+    fn rooted() -> Self::Paths {
+        I::fields::<Element<I>, Root>()
+    }
+}
+
+/// A list of changes to a document of type `R`, or to an item of an array. [`Change`] has the methods.
+#[must_use = "changes do nothing until an update takes them"]
+pub struct Changes<R> {
+    operators: Document,
+    array_filters: Vec<Document>,
+    guards: Vec<Guard>,
+    checks: Vec<Check>,
+    error: Option<Box<Error>>,
+    of: PhantomData<fn() -> R>,
+}
+
+/// A value that a change brings, to be checked against the bounds of its field before it is sent.
+struct Check {
+    path: String,
+    field: &'static FieldMeta,
+    value: Bson,
+    kind: Part,
+}
+
+enum Part {
+    /// The field's whole value.
+    Whole,
+    /// An item of its array, or the value of an entry of its map.
+    Item,
+}
+
+/// The finished update.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    pub(crate) update: Document,
+    pub(crate) array_filters: Vec<Document>,
+    pub(crate) guards: Vec<Guard>,
+}
+
+impl<R> Default for Changes<R> {
+    fn default() -> Self {
+        Changes {
+            operators: Document::new(),
+            array_filters: Vec::new(),
+            guards: Vec::new(),
+            checks: Vec::new(),
+            error: None,
+            of: PhantomData,
+        }
+    }
+}
+
+impl<R> std::fmt::Debug for Changes<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Changes")
+            .field("operators", &self.operators)
+            .field("array_filters", &self.array_filters)
+            .finish()
+    }
+}
+
+impl<R> Changes<R> {
+    /// No change yet.
+    pub fn new() -> Changes<R> {
+        Changes::default()
+    }
+
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        self.operators.is_empty() && self.error.is_none()
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert_with(|| Box::new(error));
+    }
+
+    fn problem(&mut self, message: String) {
+        // The collection's name is put in where the update is carried out.
+        self.fail(Error::Query {
+            collection: "",
+            message,
+        });
+    }
+
+    /// Puts `value` behind `operator` for `name`. A second value is handled by `again`.
+    fn put(
+        &mut self,
+        operator: &'static str,
+        name: &str,
+        value: Bson,
+        again: fn(&mut Bson, Bson) -> Result<(), ()>,
+    ) {
+        let fields = match self
+            .operators
+            .entry(operator.to_owned())
+            .or_insert_with(|| Bson::Document(Document::new()))
+        {
+            Bson::Document(fields) => fields,
+            _ => return self.problem(format!("`{operator}` of a raw update is not a document")),
+        };
+        let clash = match fields.get_mut(name) {
+            Some(before) => again(before, value).is_err(),
+            None => {
+                fields.insert(name, value);
+                false
+            }
+        };
+        if clash {
+            self.problem(format!(
+                "one update holds two different changes of `{name}` by `{operator}`: make them one"
+            ));
+        }
+    }
+
+    fn check(&mut self, path: &str, field: Option<&'static FieldMeta>, value: &Bson, kind: Part) {
+        if let Some(field) = field {
+            self.checks.push(Check {
+                path: path.to_owned(),
+                field,
+                value: value.clone(),
+                kind,
+            });
+        }
+    }
+
+    fn value(&mut self, value: Result<Bson>) -> Option<Bson> {
+        match value {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.fail(error);
+                None
+            }
+        }
+    }
+
+    fn whole<V, C: Codec<V>>(
+        &mut self,
+        operator: &'static str,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        value: impl Operand<V>,
+        again: fn(&mut Bson, Bson) -> Result<(), ()>,
+    ) {
+        if let Some(value) = self.value(encode::<V, C>(name, value)) {
+            self.check(name, field, &value, Part::Whole);
+            self.put(operator, name, value, again);
+        }
+    }
+
+    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
+        let by = match by {
+            Bson::Int32(n) => Number::Int((*n).into()),
+            Bson::Int64(n) => Number::Int(*n),
+            Bson::Double(n) => Number::Float(*n),
+            _ => return,
+        };
+        let Some(bounds) = field.map(|field| field.bounds) else {
+            return;
+        };
+        let bound = if by.is_positive() { bounds.max } else { bounds.min };
+        if let Some(bound) = bound
+            && by.value() != 0.0
+        {
+            self.guards.push(Guard::Sum {
+                name: name.to_owned(),
+                by,
+                bound,
+            });
+        }
+    }
+
+    fn items<I: serde::Serialize, V: Operand<I>>(
+        &mut self,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        items: impl IntoIterator<Item = V>,
+    ) -> Vec<Bson> {
+        let mut values = Vec::new();
+        for item in items {
+            if let Some(value) = self.value(encode::<I, Plain>(name, item)) {
+                self.check(name, field, &value, Part::Item);
+                values.push(value);
+            }
+        }
+        values
+    }
+
+    /// Keeps the array within its bound when `values` come to it.
+    fn room(&mut self, name: &str, field: Option<&'static FieldMeta>, values: &[Bson], set: bool) {
+        let Some(max) = field.and_then(|field| field.bounds.max_items) else {
+            return;
+        };
+        let before = self.guards.iter_mut().find_map(|guard| match guard {
+            Guard::Room {
+                name: of,
+                more,
+                unless_there,
+                ..
+            } if of == name => Some((more, unless_there)),
+            _ => None,
+        });
+        let more = match before {
+            Some((more, unless_there)) => {
+                *more += values.len() as u64;
+                if let Some(there) = unless_there {
+                    there.extend_from_slice(values);
+                }
+                *more
+            }
+            None => {
+                let more = values.len() as u64;
+                let unless_there = set.then(|| values.to_vec());
+                self.guards.push(Guard::Room {
+                    name: name.to_owned(),
+                    more,
+                    max,
+                    unless_there,
+                });
+                more
+            }
+        };
+        if more > max {
+            self.guards
+                .retain(|guard| !matches!(guard, Guard::Room { name: of, .. } if of == name));
+            self.fail(Error::Invalid {
+                collection: String::new(),
+                violations: vec![Violation::new(name, Rule::MaxItems(max), None)],
+                source: None,
+            });
+        }
+    }
+
+    fn each(&mut self, operator: &'static str, name: &str, values: Vec<Bson>) {
+        self.put(
+            operator,
+            name,
+            doc! { "$each": values }.into(),
+            |before, value| match (before, value) {
+                (Bson::Document(before), Bson::Document(mut value)) => {
+                    match (before.get_array_mut("$each"), value.remove("$each")) {
+                        (Ok(list), Some(Bson::Array(more))) => {
+                            list.extend(more);
+                            Ok(())
+                        }
+                        _ => Err(()),
+                    }
+                }
+                _ => Err(()),
+            },
+        );
+    }
+
+    /// Takes the changes of items, whose names are relative, as changes below `prefix` (`items.$[e0]`).
+    fn below<I>(&mut self, prefix: &str, changes: Changes<I>) {
+        if let Some(error) = changes.error {
+            self.fail(*error);
+        }
+        for (operator, fields) in changes.operators {
+            let Bson::Document(fields) = fields else { continue };
+            let operator = OPERATORS.iter().find(|known| **known == operator).copied();
+            let Some(operator) = operator else {
+                self.problem("a raw change can't be made to the items of an array".to_owned());
+                continue;
+            };
+            for (name, value) in fields {
+                self.put(operator, &format!("{prefix}.{name}"), value, |_, _| Err(()));
+            }
+        }
+        if !changes.guards.is_empty() {
+            self.problem(
+                "an array inside the items of an array can't be pushed onto with its bound kept: read the item and set it whole"
+                    .to_owned(),
+            );
+        }
+        self.checks.extend(changes.checks.into_iter().map(|check| Check {
+            path: format!("{}.{}", prefix.replace(".$[", ".["), check.path),
+            ..check
+        }));
+    }
+}
+
+const OPERATORS: [&str; 13] = [
+    "$set",
+    "$unset",
+    "$inc",
+    "$mul",
+    "$min",
+    "$max",
+    "$push",
+    "$pull",
+    "$pullAll",
+    "$addToSet",
+    "$pop",
+    "$setOnInsert",
+    "$currentDate",
+];
+
+impl<T: crate::Document> Changes<T> {
+    /// The update as MongoDB takes it, with the library's own changes; or what breaks a bound.
+    pub(crate) fn build(mut self, upsert: bool, now: DateTime) -> Result<Built> {
+        let collection = T::META.collection;
+        match self.error.take().map(|error| *error) {
+            Some(Error::Query { message, .. }) => return Err(Error::Query { collection, message }),
+            Some(Error::Invalid {
+                violations, source, ..
+            }) => {
+                return Err(Error::Invalid {
+                    collection: collection.to_owned(),
+                    violations,
+                    source,
+                });
+            }
+            Some(error) => return Err(error),
+            None => {}
+        }
+        let mut violations = Vec::new();
+        for Check {
+            path,
+            field,
+            value,
+            kind,
+        } in &self.checks
+        {
+            let mut raw = RawDocumentBuf::new();
+            let encoded =
+                mongodb::bson::RawBson::try_from(value.clone()).map_err(|source| Error::Encode {
+                    field: path.clone(),
+                    source: Box::new(source),
+                })?;
+            raw.append(cstr!("v"), encoded);
+            let Some(value) = raw.get("v").ok().flatten() else {
+                continue;
+            };
+            match kind {
+                Part::Whole => check::value(collection, path, field, value, &mut violations),
+                Part::Item => check::item(collection, path, field, value, &mut violations),
+            }
+        }
+        if !violations.is_empty() {
+            return Err(Error::Invalid {
+                collection: collection.to_owned(),
+                violations,
+                source: None,
+            });
+        }
+        for field in T::FIELDS {
+            match field.managed {
+                Managed::UpdatedAt => self.put("$set", field.name, now.into(), replace),
+                Managed::CreatedAt if upsert => self.put("$setOnInsert", field.name, now.into(), replace),
+                Managed::Version => self.put("$inc", field.name, Bson::Int64(1), replace),
+                _ => {}
+            }
+        }
+        Ok(Built {
+            update: self.operators,
+            array_filters: self.array_filters,
+            guards: self.guards,
+        })
+    }
+}
+
+fn replace(before: &mut Bson, value: Bson) -> Result<(), ()> {
+    *before = value;
+    Ok(())
+}
+
+fn never(_: &mut Bson, _: Bson) -> Result<(), ()> {
+    Err(())
+}
+
+impl<R> Changes<R> {
+    fn key<A: Array>(&mut self, name: &str, field: Option<&'static FieldMeta>, key: &str) -> bool {
+        if !A::MAP {
+            self.problem(format!("`{name}` is not a map: its items have no keys"));
+            return false;
+        }
+        let mut violations = Vec::new();
+        if let Some(field) = field {
+            violations
+                .extend(check::key(field, key).map(|rule| Violation::new(name, rule, Some(key.into()))));
+        }
+        let fits = violations.is_empty();
+        if !fits {
+            self.fail(Error::Invalid {
+                collection: String::new(),
+                violations,
+                source: None,
+            });
+        }
+        fits
+    }
+}

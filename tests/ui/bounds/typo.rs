@@ -1,0 +1,15 @@
+//! An option that does not exist.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things")]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[embed(maximum = 10)]
+    tags: Vec<String>,
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! The fields of `timestamps` are missing.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things", timestamps)]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! A field that does not exist.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things", timestamps(created = since))]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+fn main() {}

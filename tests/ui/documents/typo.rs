@@ -1,0 +1,14 @@
+//! An option that does not exist.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(colection = "things")]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+fn main() {}

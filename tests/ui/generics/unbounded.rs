@@ -1,0 +1,21 @@
+//! An array as an argument has no bound.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "pages")]
+struct Page<T> {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    item: T,
+}
+
+fn collection<T: odm::Document>() {}
+
+fn use_it() {
+    collection::<Page<String>>();
+    collection::<Page<Vec<String>>>();
+}
+
+fn main() {}

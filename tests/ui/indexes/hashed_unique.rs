@@ -1,0 +1,15 @@
+//! A hashed index is never unique.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things")]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[index(hashed, unique)]
+    name: String,
+}
+
+fn main() {}

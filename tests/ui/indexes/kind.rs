@@ -1,0 +1,14 @@
+//! A kind that does not exist.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things", index(fields(fulltext(name))))]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! The same index twice.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things", index(fields(name)))]
+struct Thing {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[index]
+    name: String,
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+//! The document is named.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "things")]
+struct Movie {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    title: String,
+    #[serde(rename = "y")]
+    year: i32,
+}
+
+#[derive(Projection, Deserialize)]
+struct Part {
+    title: String,
+}
+
+fn main() {}
