@@ -49,25 +49,48 @@ pub struct Role {
 
 /// Some films.
 pub fn some() -> Vec<NewMovie> {
-    let film = |id, title: &str, year, genres: &[&str], rating: Option<(f64, i32)>, cast: &[(&str, &str)]| NewMovie {
-        id,
-        title: title.into(),
-        year,
-        genres: genres.iter().map(|genre| (*genre).into()).collect(),
-        rating: rating.map(|(value, votes)| Rating { value, votes }),
-        cast: cast
-            .iter()
-            .map(|(actor, part)| Role {
-                actor: (*actor).into(),
-                part: Some((*part).into()),
-            })
-            .collect(),
-        titles: BTreeMap::new(),
+    let film = |id, title: &str, year, genres: &[&str], rating: Option<(f64, i32)>, cast: &[(&str, &str)]| {
+        NewMovie {
+            id,
+            title: title.into(),
+            year,
+            genres: genres.iter().map(|genre| (*genre).into()).collect(),
+            rating: rating.map(|(value, votes)| Rating { value, votes }),
+            cast: cast
+                .iter()
+                .map(|(actor, part)| Role {
+                    actor: (*actor).into(),
+                    part: Some((*part).into()),
+                })
+                .collect(),
+            titles: BTreeMap::new(),
+        }
     };
     vec![
-        film(1, "The Arrival of a Train", 1896, &["Documentary", "Short"], Some((7.3, 5043)), &[]),
-        film(2, "Nosferatu", 1922, &["Horror"], None, &[("Max Schreck", "Count Orlok")]),
-        film(3, "The General", 1926, &["Comedy", "Action"], Some((8.1, 90_000)), &[("Buster Keaton", "Johnnie Gray")]),
+        film(
+            1,
+            "The Arrival of a Train",
+            1896,
+            &["Documentary", "Short"],
+            Some((7.3, 5043)),
+            &[],
+        ),
+        film(
+            2,
+            "Nosferatu",
+            1922,
+            &["Horror"],
+            None,
+            &[("Max Schreck", "Count Orlok")],
+        ),
+        film(
+            3,
+            "The General",
+            1926,
+            &["Comedy", "Action"],
+            Some((8.1, 90_000)),
+            &[("Buster Keaton", "Johnnie Gray")],
+        ),
         film(
             4,
             "Metropolis",

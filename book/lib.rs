@@ -31,7 +31,9 @@ where
             Ok(options) => options,
             Err(error) => panic!("MONGODB_URI is not usable: {error}"),
         };
-        options.server_selection_timeout.get_or_insert(Duration::from_secs(20));
+        options
+            .server_selection_timeout
+            .get_or_insert(Duration::from_secs(20));
         let client = match Client::with_options(options) {
             Ok(client) => client,
             Err(error) => panic!("MONGODB_URI is not usable: {error}"),
@@ -42,7 +44,9 @@ where
         match outcome {
             Err(panic) => resume_unwind(panic),
             Ok(Err(error)) => panic!("the sample failed: {error}"),
-            Ok(Ok(())) => dropped.unwrap_or_else(|error| panic!("the sample's database could not be dropped: {error}")),
+            Ok(Ok(())) => {
+                dropped.unwrap_or_else(|error| panic!("the sample's database could not be dropped: {error}"))
+            }
         }
     });
 }
@@ -106,8 +110,16 @@ mod tests {
     #[test]
     fn pages_show_the_models_that_their_samples_use() {
         for (name, page, module) in [
-            ("inserting", include_str!("src/inserting.md"), include_str!("people.rs")),
-            ("querying", include_str!("src/querying.md"), include_str!("films.rs")),
+            (
+                "inserting",
+                include_str!("src/inserting.md"),
+                include_str!("people.rs"),
+            ),
+            (
+                "querying",
+                include_str!("src/querying.md"),
+                include_str!("films.rs"),
+            ),
         ] {
             assert!(
                 samples(page).iter().any(|sample| sample.contains(models(module))),
@@ -120,20 +132,32 @@ mod tests {
     #[test]
     fn every_page_is_in_the_summary_and_tested() {
         let (summary, lib) = (include_str!("src/SUMMARY.md"), include_str!("lib.rs"));
-        let pages = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
+        let pages =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
         for page in pages {
-            let name = page.expect("a page").file_name().into_string().expect("a name in Unicode");
+            let name = page
+                .expect("a page")
+                .file_name()
+                .into_string()
+                .expect("a name in Unicode");
             if name == "SUMMARY.md" {
                 continue;
             }
-            assert!(summary.contains(&format!("({name})")), "SUMMARY.md does not name {name}");
-            assert!(lib.contains(&format!("\"src/{name}\"")), "lib.rs does not test {name}");
+            assert!(
+                summary.contains(&format!("({name})")),
+                "SUMMARY.md does not name {name}"
+            );
+            assert!(
+                lib.contains(&format!("\"src/{name}\"")),
+                "lib.rs does not test {name}"
+            );
         }
     }
 
     #[test]
     fn every_page_has_a_sample_and_no_dead_link() {
-        let pages = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
+        let pages =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
         for page in pages {
             let path = page.expect("a page").path();
             let text = std::fs::read_to_string(&path).expect("a page can be read");
@@ -145,7 +169,11 @@ mod tests {
                 if file.is_empty() || file.contains("://") {
                     continue;
                 }
-                assert!(path.with_file_name(file).is_file(), "{} links to {link}", path.display());
+                assert!(
+                    path.with_file_name(file).is_file(),
+                    "{} links to {link}",
+                    path.display()
+                );
             }
         }
     }

@@ -39,6 +39,9 @@ pub fn kate() -> NewPerson {
     NewPerson {
         name: "Kate Monster".into(),
         ssn: "123-456-7890".into(),
-        addresses: vec![address("123 Sesame St", "Anytown"), address("123 Avenue Q", "New York")],
+        addresses: vec![
+            address("123 Sesame St", "Anytown"),
+            address("123 Avenue Q", "New York"),
+        ],
     }
 }

@@ -126,7 +126,9 @@ pub fn without_shape(ty: &Type) -> bool {
     let before = before_last(inner).map(ToString::to_string);
     matches!(
         (before.as_deref(), segment.ident.to_string().as_str()),
-        (_, "Bson" | "RawBson" | "RawDocumentBuf") | (Some("bson"), "Document") | (Some("serde_json"), "Value")
+        (_, "Bson" | "RawBson" | "RawDocumentBuf")
+            | (Some("bson"), "Document")
+            | (Some("serde_json"), "Value")
     )
 }
 

@@ -8,7 +8,17 @@ fn messages() {
     let cases = trybuild::TestCases::new();
     cases.pass("ui/pass/*.rs");
     for topic in [
-        "bounds", "documents", "enums", "fields", "generics", "ids", "indexes", "opaque", "projection", "recursion", "serde",
+        "bounds",
+        "documents",
+        "enums",
+        "fields",
+        "generics",
+        "ids",
+        "indexes",
+        "opaque",
+        "projection",
+        "recursion",
+        "serde",
     ] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));
     }

@@ -124,7 +124,7 @@ impl Guard {
 }
 
 impl Number {
-    fn is_positive(self) -> bool {
+    pub(super) fn is_positive(self) -> bool {
         self.value() > 0.0
     }
 
