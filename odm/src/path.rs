@@ -117,6 +117,7 @@ impl Joined {
 ///
 /// Paths come from a document's generated struct of fields, which every closure of a query or an update receives:
 /// `people.find(|p| p.addresses.city.eq("New York"))`.
+#[allow(clippy::type_complexity)]
 pub struct Path<R, T: ?Sized, P, C = Plain>(PhantomData<fn() -> (R, Box<T>, P, C)>);
 
 impl<R, T: ?Sized, P, C> Path<R, T, P, C> {

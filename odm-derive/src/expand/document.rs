@@ -136,11 +136,10 @@ fn never_embedded(target: &Target) -> TokenStream {
     generics
         .make_where_clause()
         .predicates
-        .push(syn::parse_quote!(#odm::Declared<'odm, #this>: #odm::EmbedInsteadOfDocument));
+        .push(syn::parse_quote!(#odm::Declared<'odm>: #odm::EmbedInsteadOfDocument<#this>));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
             fn shape() -> #odm::Shape {

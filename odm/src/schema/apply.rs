@@ -20,7 +20,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The changes that were made. What another process had already made is not among them.
+    /// The changes that were made. What another process had already made is not among them, except for a collection
+    /// that a newer server lets two processes create alike.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -160,9 +161,8 @@ impl Odm {
         for (made, outcome) in done {
             applied.changes.extend(made);
             // What can be repeated is worth less to know than what can't.
-            match (outcome, &failed) {
-                (Err(failure), None | Some(Failure::Stale { .. })) => failed = Some(failure),
-                _ => {}
+            if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
+                failed = Some(failure);
             }
         }
         failed.map_or(Ok(()), Err)
