@@ -147,7 +147,7 @@ impl Bulk {
         target: impl Target<T>,
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
-        let what = operand::id(target.target_id()).and_then(|id| {
+        let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(false, crate::now())?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
@@ -204,7 +204,7 @@ impl Bulk {
 
     /// Deletes the document with this id, or this document.
     pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
-        let what = operand::id(target.target_id()).map(|id| What::Delete {
+        let what = target.target_id().map(|id| What::Delete {
             filter: target_filter::<T>(&id, target.seen_version()),
             many: false,
         });

@@ -4,7 +4,7 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Result, Target,
-    Update, UpdateMany, decode, operand,
+    Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::marker::PhantomData;
@@ -135,7 +135,7 @@ impl<T: Document> Collection<T> {
     /// # Cost
     /// One round trip.
     pub async fn get(&self, id: impl Target<T>) -> Result<Option<T>> {
-        let id = operand::id(id.target_id())?;
+        let id = id.target_id()?;
         let trace = self.trace("get");
         trace
             .run(async {
@@ -159,10 +159,7 @@ impl<T: Document> Collection<T> {
     where
         T: Clone,
     {
-        let ids: Vec<Bson> = ids
-            .into_iter()
-            .map(|id| operand::id(id.target_id()))
-            .collect::<Result<_>>()?;
+        let ids: Vec<Bson> = ids.into_iter().map(|id| id.target_id()).collect::<Result<_>>()?;
         crate::find::get_many(self, ids).await
     }
 

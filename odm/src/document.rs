@@ -1,7 +1,7 @@
 //! What the derives say about a type: its collection, id, fields, indexes and options.
 
 use crate::{path::Fielded, shape::Shape, value::IdValue};
-use mongodb::bson::{DateTime, RawDocumentBuf};
+use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// A struct that is stored as a document of a collection. Derived: `#[derive(Document)]`.
@@ -81,8 +81,11 @@ impl<T: Document> Insertable<T> for T {
     note = "give its id, or a reference to the document"
 )]
 pub trait Target<T: Document> {
-    /// The id.
-    fn target_id(&self) -> &T::Id;
+    /// The id, as it is stored.
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode) where it can't be stored as BSON.
+    fn target_id(&self) -> crate::Result<Bson>;
     /// The version that the caller has seen, if `T` has versions and the caller gave a document.
     fn seen_version(&self) -> Option<i64> {
         None
@@ -90,8 +93,8 @@ pub trait Target<T: Document> {
 }
 
 impl<T: Document> Target<T> for &T {
-    fn target_id(&self) -> &T::Id {
-        self.id()
+    fn target_id(&self) -> crate::Result<Bson> {
+        crate::operand::id(self.id())
     }
     fn seen_version(&self) -> Option<i64> {
         self.version()

@@ -200,7 +200,7 @@ pub enum Error {
     },
 
     /// Anything else that the driver or the server reported.
-    #[error("{0}")]
+    #[error("{}", .0.kind)]
     Driver(#[source] Box<mongodb::error::Error>),
 }
 

@@ -129,8 +129,8 @@ impl<R> Not for Filter<R> {
 
 /// The filter of a partial index, as generated code gives it.
 #[doc(hidden)]
-pub fn partial_filter<T: crate::Document>(
-    filter: impl FnOnce(T::Paths) -> Filter<T>,
+pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
     let document = filter(T::paths()).into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {

@@ -79,6 +79,7 @@ pub mod __private {
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
+    pub use crate::operand::id;
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
@@ -90,7 +91,7 @@ pub mod __private {
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Text, Value,
     };
-    pub use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{Bson, DateTime, RawDocumentBuf, oid::ObjectId};
     pub use serde;
 }
 

@@ -3,7 +3,7 @@
 use crate::collection::act;
 use crate::update::{Built, Change, Changes, Guard};
 use crate::write::{missed, peek, target_filter, version_field};
-use crate::{Collection, Document, Error, Filter, Result, decode, operand};
+use crate::{Collection, Document, Error, Filter, Result, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
@@ -46,10 +46,10 @@ impl<T: Document> Change<T> for Update<'_, T> {
 const ATTEMPTS: usize = 5;
 
 impl<'c, T: Document> Update<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
             collection,
-            id: operand::id(id),
+            id,
             seen,
             changes: Changes::new(),
             upsert: false,

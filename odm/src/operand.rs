@@ -65,7 +65,7 @@ pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Resu
 }
 
 /// The BSON of an id.
-pub(crate) fn id<T: Serialize>(id: &T) -> Result<Bson> {
+pub fn id<T: Serialize + ?Sized>(id: &T) -> Result<Bson> {
     bson::serialize_to_bson(id).map_err(|source| Error::Encode {
         field: "_id".to_owned(),
         source: Box::new(source),

@@ -248,10 +248,10 @@ pub struct Deleted {
 }
 
 impl<'c, T: Document> Delete<'c, T> {
-    pub(crate) fn one(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+    pub(crate) fn one(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
             collection,
-            what: What::One(operand::id(id), seen),
+            what: What::One(id, seen),
         }
     }
 

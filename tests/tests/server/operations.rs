@@ -599,3 +599,107 @@ fn a_lossy_query_gives_the_good_and_collects_the_bad() {
         assert_eq!(streamed.iter().filter(|r| r.is_err()).count(), 1);
     });
 }
+
+/// Text ids, a partial index and a collation.
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(
+    collection = "wiki",
+    index(fields(title), unique, partial = |p| p.draft.eq(false), collation(locale = "en", strength = 2))
+)]
+struct WikiPage {
+    #[serde(rename = "_id")]
+    path: String,
+    title: String,
+    draft: bool,
+}
+
+#[test]
+fn texts_are_ids_and_an_index_covers_a_part() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![WikiPage]).unwrap();
+        odm.sync().await.unwrap();
+        assert!(odm.plan().await.unwrap().is_empty());
+        let pages = odm.collection::<WikiPage>();
+        let page = |path: &str, title: &str, draft| NewWikiPage {
+            path: path.into(),
+            title: title.into(),
+            draft,
+        };
+        pages.insert(page("/a", "Home", false)).await.unwrap();
+        pages.insert(page("/b", "Home", true)).await.unwrap();
+        let twin = pages.insert(page("/c", "HOME", false)).await;
+        assert!(
+            matches!(twin, Err(Error::DuplicateKey { .. })),
+            "published, and the same but for its case"
+        );
+        assert_eq!(pages.get("/a").await.unwrap().unwrap().title, "Home");
+        let sent = "/b".to_owned();
+        pages.update(&sent).set(|p| p.title, "Other").await.unwrap();
+        assert_eq!(pages.get_many(["/b", "/a", "/none"]).await.unwrap().len(), 2);
+        assert_eq!(pages.delete(sent.as_str()).await.unwrap().deleted, 1);
+    });
+}
+
+/// Documents that are known by several values.
+#[derive(Embed, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+struct Seat {
+    row: String,
+    number: i32,
+}
+
+#[derive(Embed, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+#[serde(untagged)]
+enum OldOrNew {
+    Old(i32),
+    New(odm::bson::oid::ObjectId),
+}
+
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tickets")]
+struct Ticket {
+    #[serde(rename = "_id")]
+    id: Seat,
+    paid: bool,
+}
+
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "legacy")]
+struct Legacy {
+    #[serde(rename = "_id")]
+    id: OldOrNew,
+    n: i32,
+}
+
+#[test]
+fn ids_are_of_any_type_that_mongodb_takes() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Ticket, Legacy]).unwrap();
+        odm.sync().await.unwrap();
+        let tickets = odm.collection::<Ticket>();
+        let seat = |number| Seat {
+            row: "$gt".into(),
+            number,
+        };
+        tickets
+            .insert_many([1, 2].map(|n| NewTicket {
+                id: seat(n),
+                paid: false,
+            }))
+            .await
+            .unwrap();
+        tickets.update(seat(2)).set(|t| t.paid, true).await.unwrap();
+        assert!(tickets.get(&seat(2)).await.unwrap().unwrap().paid);
+        assert_eq!(tickets.find(|t| t.id.number.eq(1)).count().await.unwrap(), 1);
+        assert_eq!(tickets.get_many([seat(2), seat(1)]).await.unwrap()[0].id, seat(2));
+        let legacy = odm.collection::<Legacy>();
+        let new = OldOrNew::New(odm::bson::oid::ObjectId::new());
+        legacy
+            .insert_many([new.clone(), OldOrNew::Old(7)].map(|id| NewLegacy { id, n: 0 }))
+            .await
+            .unwrap();
+        assert_eq!(legacy.get(OldOrNew::Old(7)).await.unwrap().unwrap().n, 0);
+        assert_eq!(legacy.delete(&new).await.unwrap().deleted, 1);
+    });
+}
