@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 
 /// A pipeline, until one of its last methods carries it out.
 ///
-/// The typed stages name the fields of the document. Behind a stage that makes other documents (`unwind` does not, `group` and
-/// most of MongoDB's own do) write [`stage`](Aggregate::stage).
+/// The typed stages name the fields of the document. Behind a stage that makes documents of another shape, such as
+/// `group`, use [`stage`](Aggregate::stage).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -123,8 +123,8 @@ impl<T: Document> Group<T> {
     }
 }
 
-/// What a pipeline groups by: a path, several in a tuple (from two to four), or `()` for all documents as one group. A tuple
-/// is stored as a document of its fields, in whose names a dot is an underscore: `addresses_city`.
+/// What a pipeline groups by: a path, several in a tuple (from two to four), or `()` for all documents as one group. A
+/// tuple is stored as a document of its fields, in whose names a dot is an underscore: `addresses_city`.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -322,7 +322,8 @@ impl<'c, T: Document> Aggregate<'c, T> {
         self.stage(doc! { "$group": group })
     }
 
-    /// Lets the server write to disk what a stage can't hold in 100 MB of memory.
+    /// Lets the server write to disk what a stage can't hold in
+    /// [100 MB of memory](https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,5 +1,5 @@
-//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one
-//! command for each run of writes of one kind to one collection.
+//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else
+//! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
@@ -19,12 +19,12 @@ use std::future::IntoFuture;
 /// Writes that are carried out together, by `.await`. They are no transaction: use
 /// [`Tx::bulk`](crate::Tx::bulk) for one that is.
 ///
-/// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the bulk
-/// gives.
+/// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
+/// bulk gives.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the position of
-/// each write that the server refused, and what the others did.
+/// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
+/// position of each write that the server refused, and what the others did.
 ///
 /// # Example
 /// ```no_run
@@ -126,8 +126,8 @@ impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
     /// # Cost
-    /// One round trip on MongoDB 8.0 and later; before, one for each run of writes of one kind to one collection. The
-    /// first use of the handle asks the server what it is.
+    /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
+    /// one kind to one collection. The first use of the handle asks the server what it is.
     ///
     /// # Example
     /// ```no_run
@@ -199,8 +199,8 @@ impl Bulk {
 
     /// Changes the document with this id, or this document.
     ///
-    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One that is not
-    /// found, or held back by a bound, is counted in [`BulkDone::missed`].
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
+    /// that is not found, or held back by a bound, is counted in [`BulkDone::missed`].
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -261,8 +261,8 @@ impl Bulk {
 
     /// Stores this document in the place of the one with the same id.
     ///
-    /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted in
-    /// [`BulkDone::missed`].
+    /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
+    /// in [`BulkDone::missed`].
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
-/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a method
-/// gives is carried out by `.await`, or by its own last method; until then nothing is sent.
+/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
+/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -159,14 +159,15 @@ impl<T: Document> Collection<T> {
         Insert::new(self, document.into_document(crate::now()))
     }
 
-    /// Inserts many documents, in as few commands as the server's limits allow (100,000 writes and 48 MB each).
+    /// Inserts many documents, in as few commands as the [server's
+    /// limits](https://www.mongodb.com/docs/manual/reference/command/hello/) allow (100,000 writes and 48 MB each).
     ///
     /// Gives them as they are stored. In their order, the first that is refused ends it; with
     /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-    /// that the server refused.
+    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of
+    /// each that the server refused.
     ///
     /// # Cost
     /// One round trip for every 100,000 documents or 48 MB.

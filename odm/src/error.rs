@@ -16,8 +16,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that an operation of this crate can fail with.
 ///
-/// Its text names the collection, the field, the value and what to do; it may hold values of documents. Variants and fields may
-/// be added, so a `match` ends with a branch for the others.
+/// Its text names the collection, the field, the value and what to do; it may hold values of documents. Variants and
+/// fields may be added, so a `match` ends with a branch for the others.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -90,7 +90,8 @@ pub enum Error {
         max: u64,
     },
 
-    /// The document would be larger than the server stores.
+    /// The document would be larger than the server stores:
+    /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
     #[error(
         "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}",
         Bytes(.size), Largest(.largest)
@@ -290,8 +291,8 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation of `rule` by `value`. A large value is left out: an array, a document, binary data, code, or a string of more
-    /// than 200 bytes.
+    /// A violation of `rule` by `value`. A large value is left out: an array, a document, binary data, code, or a string
+    /// of more than 200 bytes.
     ///
     /// ```
     /// use odm::{Rule, Violation, bson::Bson};

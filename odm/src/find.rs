@@ -127,7 +127,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
         self
     }
 
-    /// So many documents in one batch from the server; its own choice is 101 at first, then 16 MB.
+    /// So many documents in one batch from the server; its own choice is
+    /// [101 at first, then 16 MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

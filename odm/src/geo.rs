@@ -130,9 +130,9 @@ pub struct Area(Document);
 const EARTH_RADIUS_METERS: f64 = 6_378_100.0;
 
 impl Area {
-    /// Everything within `meters` of `center`, on a sphere of 6,378,100 meters:
-    /// [MongoDB's radius](https://www.mongodb.com/docs/manual/core/indexes/index-types/geospatial/2d/calculate-distances/)
-    /// of the earth.
+    /// Everything within `meters` of `center`, on a sphere of 6,378,100 meters: [MongoDB's
+    /// radius](https://www.mongodb.com/docs/manual/core/indexes/index-types/geospatial/2d/calculate-distances/) of the
+    /// earth.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -146,8 +146,8 @@ impl Area {
         )
     }
 
-    /// The inside of a polygon of at least three corners; the last is joined to the first. MongoDB takes the smaller of the two
-    /// parts into which it divides the sphere.
+    /// The inside of a polygon of at least three corners; the last is joined to the first. MongoDB takes the smaller of
+    /// the two parts into which it divides the sphere.
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

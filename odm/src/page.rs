@@ -81,8 +81,8 @@ struct Position {
 /// A query for one page. Carried out by `.await`.
 ///
 /// # Errors
-/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, or one that
-/// is sorted by a path through an array; [`Error::Decode`] for the first document that does not fit.
+/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, or
+/// one that is sorted by a path through an array; [`Error::Decode`] for the first document that does not fit.
 ///
 /// # Cost
 /// One round trip, and one for every further batch: the server's first has 101 documents, if

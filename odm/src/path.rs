@@ -1,8 +1,8 @@
 //! Typed paths: the address of a stored field, as a type.
 //!
 //! `p.addresses.city` is a [`Path`] whose parameters say which document it belongs to, what type stands there and by
-//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name is
-//! joined by the compiler.
+//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
+//! is joined by the compiler.
 
 use crate::shape::{EnumShape, FieldMeta};
 use std::marker::PhantomData;

@@ -26,8 +26,9 @@ pub enum Topology {
     Sharded,
 }
 
-/// What the server said of itself in its reply to [`hello`](https://www.mongodb.com/docs/manual/reference/command/hello/):
-/// [`Odm::server`](crate::Odm::server) gives it. Displayed in words: `a replica set of wire version 25`.
+/// What the server said of itself in its reply to
+/// [`hello`](https://www.mongodb.com/docs/manual/reference/command/hello/): [`Odm::server`](crate::Odm::server) gives it.
+/// Displayed in words: `a replica set of wire version 25`.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

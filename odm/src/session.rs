@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// How long a transaction is tried again: the drivers' limit.
-/// Source: <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
+/// How long a transaction is tried again: the drivers' limit. Source:
+/// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
 /// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
@@ -104,12 +104,14 @@ impl Tx {
 }
 
 impl Odm {
-    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a majority's.
+    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a
+    /// majority's.
     ///
-    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is rolled
-    /// back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit of all
-    /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md). So
-    /// it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
+    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is
+    /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
+    /// of all
+    /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
+    /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a standalone server. What `work` returns.

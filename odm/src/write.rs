@@ -70,8 +70,8 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
 ///
 /// # Errors
-/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each that
-/// the server refused.
+/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
+/// that the server refused.
 ///
 /// # Cost
 /// One round trip for every 100,000 documents or 48 MB.

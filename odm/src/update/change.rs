@@ -13,10 +13,11 @@ use mongodb::bson::{Bson, Document, doc};
 /// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
 /// time stamp) and a path through the items of an array do not compile here.
 ///
-/// Several changes are one update, made at once or not at all. Two changes of one field by the same operator are refused with
-/// [`Error::Query`](crate::Error::Query) when the update is carried out, but for pushes (which append both) and `set` (of which
-/// the later holds). A value is checked against the bounds of its field before anything is sent
-/// ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything: the update has the cost.
+/// Several changes are one update, made at once or not at all. Where one field is changed twice by one operator, pushes
+/// and pulls are joined, the later `set` holds, and any other is refused with [`Error::Query`](crate::Error::Query) when
+/// the update is carried out. Two operators on one field are refused by the server. A value is checked against the bounds
+/// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
+/// the update has the cost.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
