@@ -125,6 +125,9 @@ impl What {
 impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
+    /// # Errors
+    /// [`Bulk`] says with what it fails.
+    ///
     /// # Cost
     /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
     /// one kind to one collection. The first use of the handle asks the server what it is.

@@ -150,6 +150,11 @@ pub struct DocumentMeta {
 }
 
 /// `#[document(validation(level = …, action = …))]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// assert_eq!(Person::META.validation, odm::Validation::STRICT);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validation {
     /// Which documents the server validates.
@@ -167,6 +172,12 @@ impl Validation {
 }
 
 /// MongoDB's `validationLevel`.
+///
+/// ```
+/// use odm::ValidationLevel;
+///
+/// assert!(ValidationLevel::Moderate < ValidationLevel::Strict);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing is validated.
@@ -179,6 +190,10 @@ pub enum Level {
 
 impl Level {
     /// As MongoDB writes it.
+    ///
+    /// ```
+    /// assert_eq!(odm::ValidationLevel::Moderate.as_str(), "moderate");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Level::Off => "off",
@@ -189,6 +204,12 @@ impl Level {
 }
 
 /// MongoDB's `validationAction`.
+///
+/// ```
+/// use odm::ValidationAction;
+///
+/// assert!(ValidationAction::Warn < ValidationAction::Error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// The write succeeds, and the server logs it.
@@ -199,6 +220,10 @@ pub enum Action {
 
 impl Action {
     /// As MongoDB writes it.
+    ///
+    /// ```
+    /// assert_eq!(odm::ValidationAction::Warn.as_str(), "warn");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Action::Warn => "warn",

@@ -13,6 +13,12 @@ use std::marker::PhantomData;
 /// [`stream`](Find::stream), [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or
 /// [`explain`](Find::explain). It comes from [`Collection::find`] and [`Collection::find_all`].
 ///
+/// # Errors
+/// Each of these gives [`Error::Encode`] where a value in the condition can't be stored as BSON, and [`Error::Driver`] for
+/// what the server or the network reports; those that read documents say what else.
+///
+/// # Example
+///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {

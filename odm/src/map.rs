@@ -1,8 +1,7 @@
 //! Turns what the driver and the server report into the terms of the application.
 //!
 //! The driver keeps a write error's code, message and `errInfo`. The values of a duplicate key stand beside them in the
-//! server's reply, which the driver keeps for updates and commands, not for inserts: there they are read from the
-//! message.
+//! server's reply, which the driver keeps for updates and commands, not for inserts: there they are read from the message.
 
 mod message;
 #[cfg(test)]

@@ -108,7 +108,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter.
+    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter, whatever others add meanwhile
+    /// ([`Error::Invalid`](crate::Error::Invalid)).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -466,7 +467,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Sets the entry of a map. A new entry of a full map is refused by the update's own filter.
+    /// Sets the entry of a map: `$set`. A new entry of a full map is refused by the update's own filter
+    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -499,7 +501,7 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Removes the entry of a map.
+    /// Removes the entry of a map: `$unset`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
