@@ -17,7 +17,21 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     Ok(raw)
 }
 
-/// One document to insert. Carried out by `.await`.
+/// One document to insert. Carried out by `.await`, which gives it as it is stored.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
+///
+/// # Cost
+/// One round trip.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// let kate = people.insert(new).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Insert<'c, T: Document> {
@@ -53,7 +67,22 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     }
 }
 
-/// Documents to insert. Carried out by `.await`.
+/// Documents to insert. Carried out by `.await`, which gives them as they are stored.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
+/// that the server refused.
+///
+/// # Cost
+/// One round trip for every 100,000 documents or 48 MB.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
+/// let stored = people.insert_many(new).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct InsertMany<'c, T: Document> {
@@ -72,6 +101,13 @@ impl<'c, T: Document> InsertMany<'c, T> {
     }
 
     /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
+    /// let stored = people.insert_many(new).unordered().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn unordered(mut self) -> Self {
         self.ordered = false;
         self
@@ -225,7 +261,22 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .await
 }
 
-/// What to delete. Carried out by `.await`.
+/// What to delete. Carried out by `.await`, which gives [`Deleted`].
+///
+/// # Errors
+/// [`Error::Conflict`] if somebody else changed the document, of a type with versions.
+///
+/// # Cost
+/// One round trip; one more where a document with a version was not found.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.delete_where(|p| p.age.lt(18)).await?;
+/// println!("{} deleted", done.deleted);
+/// # Ok(()) }
+/// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Delete<'c, T: Document> {
@@ -240,6 +291,15 @@ enum What<T> {
 }
 
 /// What a delete did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+/// if people.delete(id).await?.deleted == 0 {
+///     println!("there was none");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
