@@ -86,6 +86,8 @@ pub struct BulkDone {
 }
 
 struct Write {
+    /// The position among those given: what is left out before sending does not shift it.
+    at: usize,
     meta: &'static DocumentMeta,
     what: What,
 }
@@ -158,7 +160,11 @@ impl Bulk {
 
     fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
         match what {
-            Ok(what) => self.writes.push(Write { meta, what }),
+            Ok(what) => self.writes.push(Write {
+                at: self.writes.len(),
+                meta,
+                what,
+            }),
             Err(error) => self.error = self.error.or(Some(error)),
         }
         self
@@ -378,8 +384,8 @@ async fn together(
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
     let mut metas = Vec::with_capacity(writes.len());
-    for Write { meta, what } in writes {
-        metas.push(meta);
+    for Write { at, meta, what } in writes {
+        metas.push((at, meta));
         let namespace = mongodb::Namespace {
             db: database.clone(),
             coll: meta.collection.to_owned(),
@@ -467,7 +473,10 @@ async fn together(
                 return Err(error.into());
             };
             // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
-            if failure.write_errors.is_empty() {
+            // So does it where the whole transaction is to be run again: the label stands on it alone.
+            if failure.write_errors.is_empty()
+                || error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
+            {
                 return Err(error.into());
             }
             let done = match &failure.partial_result {
@@ -477,7 +486,10 @@ async fn together(
             let mut errors: Vec<(usize, Error)> = failure
                 .write_errors
                 .iter()
-                .filter_map(|(at, failure)| Some((*at, write_error(Context::of(metas.get(*at)?), failure))))
+                .filter_map(|(sent, failure)| {
+                    let (at, meta) = metas.get(*sent)?;
+                    Some((*at, write_error(Context::of(meta), failure)))
+                })
                 .collect();
             errors.sort_by_key(|(at, _)| *at);
             Err(Error::Bulk {
@@ -485,6 +497,39 @@ async fn together(
                 done: Box::new(done),
             })
         }
+    }
+}
+
+/// The greatest size of one command's statements. A command is a document too, so it has a document's limit and the 16 KB
+/// that the server leaves above it for the rest of the command; the larger limit of a message holds for the driver's own
+/// inserts, which it sends beside the command.
+const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+
+/// A write, as the server's command takes it.
+struct Statement {
+    at: usize,
+    meta: &'static DocumentMeta,
+    command: &'static str,
+    finds_one: bool,
+    many: bool,
+    raw: RawDocumentBuf,
+}
+
+impl Statement {
+    fn of(Write { at, meta, what }: Write) -> Result<Statement> {
+        Ok(Statement {
+            at,
+            meta,
+            command: what.command(),
+            finds_one: what.finds_one(),
+            many: matches!(&what, What::Update { many: true, .. }),
+            raw: statement(what)?,
+        })
+    }
+
+    /// With its type, and its position as a name, in an array.
+    fn size(&self) -> usize {
+        self.raw.as_bytes().len() + 8
     }
 }
 
@@ -498,47 +543,45 @@ async fn by_runs(
 ) -> Result<(BulkDone, u64)> {
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
+    let mut unsure = None;
     let mut round_trips = 0;
-    let mut writes = writes.into_iter().enumerate().peekable();
-    while let Some((first, write)) = writes.next() {
-        let (meta, command) = (write.meta, write.what.command());
-        let mut alone = u64::from(write.what.finds_one());
-        let mut many = matches!(&write.what, What::Update { many: true, .. });
+    // The driver adds the write concern to its own operations, not to a command. A transaction has one for all.
+    let concern = match (session, odm.database().write_concern()) {
+        (None, Some(concern)) => bson::serialize_to_raw_document_buf(concern).ok(),
+        _ => None,
+    };
+    let statements: Vec<Statement> = writes.into_iter().map(Statement::of).collect::<Result<_>>()?;
+    let mut rest = statements.as_slice();
+    while let Some(first) = rest.first() {
+        let (meta, command) = (first.meta, first.command);
         let mut bytes = 0;
-        let mut statements = bson::RawArrayBuf::new();
-        let mut count = 0usize;
-        let mut push = |what: What, bytes: &mut u64| -> Result<()> {
-            let statement = statement(what)?;
-            *bytes += statement.as_bytes().len() as u64 + 16;
-            statements.push(statement);
-            Ok(())
-        };
-        push(write.what, &mut bytes)?;
-        count += 1;
-        // The statements of one command: no more than the server takes in a batch and, with room to spare, in a message.
-        while let Some((_, next)) = writes.peek() {
-            if !std::ptr::eq(next.meta, meta)
-                || next.what.command() != command
-                || count >= server.max_write_batch()
-                || bytes + size(&next.what) > server.max_message_bytes() / 2
-            {
-                break;
-            }
-            let Some((_, next)) = writes.next() else { break };
-            alone += u64::from(next.what.finds_one());
-            many |= matches!(&next.what, What::Update { many: true, .. });
-            push(next.what, &mut bytes)?;
-            count += 1;
+        let length = rest
+            .iter()
+            .take(server.max_write_batch())
+            .take_while(|next| {
+                bytes += next.size();
+                std::ptr::eq(next.meta, meta) && next.command == command && bytes <= MOST_BYTES
+            })
+            .count()
+            .max(1);
+        let (sent, behind) = rest.split_at(length);
+        rest = behind;
+        let mut list = bson::RawArrayBuf::new();
+        for statement in sent {
+            list.push(statement.raw.clone());
         }
         let mut run = RawDocumentBuf::new();
         run.append(key(command)?, meta.collection);
         run.append(bson::cstr!("ordered"), ordered);
+        if let Some(concern) = &concern {
+            run.append(bson::cstr!("writeConcern"), concern.clone());
+        }
         let field = match command {
             "insert" => bson::cstr!("documents"),
             "update" => bson::cstr!("updates"),
             _ => bson::cstr!("deletes"),
         };
-        run.append(field, statements);
+        run.append(field, list);
         let action = odm.database().run_raw_command(run);
         let reply =
             crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
@@ -548,6 +591,25 @@ async fn by_runs(
             Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
             _ => 0,
         };
+        // The statements that were tried; of those that failed it can't be said that they were looked for in vain.
+        let mut tried: Vec<bool> = sent.iter().map(|statement| statement.finds_one).collect();
+        if let Ok(failed) = reply.get_array("writeErrors") {
+            for failure in failed.iter().filter_map(Bson::as_document) {
+                let index = match failure.get("index") {
+                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
+                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
+                    _ => 0,
+                };
+                if let Some(tried) = tried.get_mut(index) {
+                    *tried = false;
+                }
+                if ordered {
+                    tried.truncate(index);
+                }
+                let at = sent.get(index).map_or(first.at, |statement| statement.at);
+                errors.push((at, refused(failure, meta)));
+            }
+        }
         let n = number("n");
         match command {
             "insert" => done.inserted += n,
@@ -555,38 +617,32 @@ async fn by_runs(
                 done.matched += n;
                 done.modified += number("nModified");
                 // With an update of many among them the sum does not tell what the others found.
-                if !many {
+                if !sent.iter().any(|statement| statement.many) {
+                    let alone = tried.iter().filter(|alone| **alone).count() as u64;
                     done.missed += alone.saturating_sub(n);
                 }
             }
             _ => done.deleted += n,
         }
-        if let Ok(failed) = reply.get_array("writeErrors") {
-            for failure in failed.iter().filter_map(Bson::as_document) {
-                let at = match failure.get("index") {
-                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
-                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
-                    _ => 0,
-                };
-                // What failed was not looked for in vain.
-                if command == "update" {
-                    done.missed = done.missed.saturating_sub(1);
-                }
-                errors.push((first + at, refused(failure, meta)));
-            }
-            if ordered && !errors.is_empty() {
-                break;
-            }
+        // The writes were made, but not as safely as the write concern demands.
+        if let Ok(concern) = reply.get_document("writeConcernError") {
+            unsure = unsure.or_else(|| bson::deserialize_from_document(concern.clone()).ok());
+        }
+        if ordered && !errors.is_empty() {
+            break;
         }
     }
-    if errors.is_empty() {
-        Ok((done, round_trips))
-    } else {
-        Err(Error::Bulk {
+    if !errors.is_empty() {
+        return Err(Error::Bulk {
             errors,
             done: Box::new(done),
-        })
+        });
     }
+    if let Some(unsure) = unsure {
+        let failure = mongodb::error::WriteFailure::WriteConcernError(unsure);
+        return Err(mongodb::error::Error::from(mongodb::error::ErrorKind::Write(failure)).into());
+    }
+    Ok((done, round_trips))
 }
 
 /// A write error as the server's reply has it.
@@ -611,14 +667,6 @@ fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
         field: command.to_owned(),
         source: Box::new(source),
     })
-}
-
-fn size(what: &What) -> u64 {
-    match what {
-        What::Insert(raw) | What::Replace { document: raw, .. } => raw.as_bytes().len() as u64 + 64,
-        // Filters and updates are small beside the half of a message that is left free.
-        What::Update { .. } | What::Delete { .. } => 4096,
-    }
 }
 
 fn statement(what: What) -> Result<RawDocumentBuf> {

@@ -115,6 +115,10 @@ impl Context {
         let ErrorKind::InsertMany(many) = &*error.kind else {
             return self.driver(error);
         };
+        // The whole transaction is to be run again: the label stands on the driver's error alone.
+        if error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR) {
+            return Error::Driver(Box::new(error));
+        }
         let mut errors: Vec<(usize, Error)> = many
             .write_errors
             .iter()
