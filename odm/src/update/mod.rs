@@ -191,6 +191,16 @@ impl<R> Changes<R> {
         let Some(bounds) = field.map(|field| field.bounds) else {
             return;
         };
+        if let Number::Float(n) = by
+            && n.is_nan()
+            && let Some(rule) = bounds.max.map(Rule::Max).or(bounds.min.map(Rule::Min))
+        {
+            return self.fail(Error::Invalid {
+                collection: String::new(),
+                violations: vec![Violation::new(name, rule, Some(Bson::Double(n)))],
+                source: None,
+            });
+        }
         let bound = if by.is_positive() { bounds.max } else { bounds.min };
         if let Some(bound) = bound
             && by.value() != 0.0
@@ -249,6 +259,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
+                    numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
             }

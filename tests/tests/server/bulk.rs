@@ -195,11 +195,7 @@ fn the_way_of_older_servers_does_the_same() {
 fn positions_are_those_of_the_writes_that_were_given() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        let ada = odm
-            .collection::<Shop>()
-            .insert(shop("Ada", 1))
-            .await
-            .unwrap();
+        let ada = odm.collection::<Shop>().insert(shop("Ada", 1)).await.unwrap();
         for old in [false, true] {
             // The first two change nothing, so they are not sent.
             let bulk = odm
@@ -208,7 +204,11 @@ fn positions_are_those_of_the_writes_that_were_given() {
                 .update(&ada, |u| u)
                 .insert(shop(if old { "Old" } else { "New" }, 1))
                 .insert(shop("Ada", 1));
-            let bulk = if old { bulk.without_bulk_write_command() } else { bulk };
+            let bulk = if old {
+                bulk.without_bulk_write_command()
+            } else {
+                bulk
+            };
             let Err(Error::Bulk { errors, .. }) = bulk.await else {
                 panic!("a twin was inserted")
             };
@@ -233,7 +233,10 @@ fn what_was_not_tried_is_not_missed() {
         let Err(Error::Bulk { errors, done }) = bulk.await else {
             panic!("a twin was made")
         };
-        assert_eq!((errors.len(), errors[0].0, done.matched, done.missed), (1, 0, 0, 0));
+        assert_eq!(
+            (errors.len(), errors[0].0, done.matched, done.missed),
+            (1, 0, 0, 0)
+        );
     });
 }
 

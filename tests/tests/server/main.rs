@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod commands;
+mod edges;
 mod errors;
 mod input;
 mod models;
