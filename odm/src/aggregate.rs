@@ -176,7 +176,14 @@ macro_rules! group_keys {
                 for part in [$($name.expression()),*] {
                     // `$a.b` is stored as `a_b`: a name in a group's key has no dot.
                     let name = part.as_str().unwrap_or("null").trim_start_matches('$').replace('.', "_");
-                    key.insert(name, part);
+                    // `a.b` beside `a_b`: each keeps its part of the key.
+                    let mut free = name.clone();
+                    let mut n = 2;
+                    while key.contains_key(&free) {
+                        free = format!("{name}_{n}");
+                        n += 1;
+                    }
+                    key.insert(free, part);
                 }
                 Bson::Document(key)
             }
@@ -438,5 +445,33 @@ impl<'c, T: Document> Aggregate<'c, T> {
                 Ok(stream.boxed())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_key_takes_no_other_ones_place() {
+        struct Named(&'static str);
+        impl GroupKey<()> for Named {
+            fn expression(&self) -> Bson {
+                reference(self.0).into()
+            }
+        }
+        let key = (
+            Named("a.b"),
+            Named("a_b"),
+            (Named("x"), Named("y")),
+            (Named("z"), ()),
+        );
+        assert_eq!(
+            key.expression(),
+            Bson::Document(doc! {
+                "a_b": "$a.b", "a_b_2": "$a_b",
+                "null": { "x": "$x", "y": "$y" }, "null_2": { "z": "$z", "null": null },
+            })
+        );
     }
 }

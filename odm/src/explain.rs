@@ -146,6 +146,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
     /// # Ok(()) }
     /// ```
     pub async fn explain(mut self) -> Result<Explain> {
+        if self.options.limit == Some(0) {
+            // The server would take it for no limit; nothing is what is found, and nothing is asked.
+            return Ok(Explain::of(doc! {}));
+        }
         let filter = self.prepare()?;
         let mut find = doc! { "find": T::META.collection, "filter": filter };
         if let Some(sort) = self.options.sort {

@@ -512,6 +512,10 @@ pub struct Element<I>(PhantomData<fn() -> I>);
 
 /// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
 pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
+    if filter.is_empty() {
+        // "Every item": the server takes no condition that does not name the item.
+        return Ok(doc! { prefix: { "$exists": true } });
+    }
     let mut out = Document::new();
     for (key, value) in filter {
         match (key.as_str(), value) {

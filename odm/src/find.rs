@@ -204,7 +204,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// [`Error::Decode`] for the first document that does not fit.
     ///
     /// # Cost
-    /// One round trip, and one for every further batch.
+    /// One round trip for every 16 MB of documents, or for every [`batch_size`](Find::batch_size) if it is set.
     ///
     /// # Example
     /// ```no_run
@@ -449,6 +449,14 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
         if self.options.limit == Some(0) {
             return Ok(());
         }
+        // All of them are wanted, so the first batch need not end at the server's 101 documents: it holds what was asked
+        // for, up to 16 MB.
+        let wanted = self
+            .options
+            .limit
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(i32::MAX as u32);
+        self.options.batch_size.get_or_insert(wanted);
         let filter = self.prepare()?;
         let trace = self.collection.trace(operation);
         trace.values("filter", &filter);
@@ -627,8 +635,57 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> 
     }
 }
 
-/// At most so many ids in one `$in`: far below the 48 MB of a message even for ids of 400 bytes.
+/// At most so many ids in one `$in`.
 const IDS_IN_ONE_QUERY: usize = 100_000;
+
+/// At most so many bytes of ids in one `$in`: a query is a document, whose limit is 16 MiB.
+const BYTES_IN_ONE_QUERY: usize = 12 << 20;
+
+/// A value as a key: its bytes, which are the same for numbers that MongoDB takes as the same id in one type.
+fn key_of(id: &Bson) -> Vec<u8> {
+    fn plain(id: &Bson) -> Bson {
+        match id {
+            Bson::Double(n) if *n == 0.0 => Bson::Double(0.0),
+            Bson::Double(n) if n.is_nan() => Bson::Double(f64::NAN),
+            Bson::Decimal128(n) => Bson::Symbol(plain_decimal(&n.to_string())),
+            Bson::Document(fields) => fields
+                .iter()
+                .map(|(name, value)| (name.clone(), plain(value)))
+                .collect::<mongodb::bson::Document>()
+                .into(),
+            Bson::Array(items) => Bson::Array(items.iter().map(plain).collect()),
+            other => other.clone(),
+        }
+    }
+    mongodb::bson::serialize_to_vec(&doc! { "": plain(id) }).unwrap_or_default()
+}
+
+/// A decimal without the zeros that say how precisely it is meant: `1.50` and `15E-1` are one number.
+fn plain_decimal(text: &str) -> String {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text),
+    };
+    let (digits, exponent) = rest.split_once(['E', 'e']).unwrap_or((rest, "0"));
+    let Ok(exponent) = exponent.parse::<i64>() else {
+        return text.to_owned();
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+        return match rest {
+            "NaN" => rest.to_owned(), // with any sign
+            _ => text.to_owned(),
+        };
+    }
+    let all = format!("{whole}{fraction}");
+    let all = all.trim_start_matches('0');
+    let short = all.trim_end_matches('0');
+    if short.is_empty() {
+        return "0".to_owned();
+    }
+    let exponent = exponent - fraction.len() as i64 + (all.len() - short.len()) as i64;
+    format!("{sign}{short}E{exponent}")
+}
 
 /// The documents of these ids, in their order.
 pub(crate) async fn get_many<T: Document + Clone>(
@@ -636,25 +693,35 @@ pub(crate) async fn get_many<T: Document + Clone>(
     ids: Vec<Bson>,
 ) -> Result<Vec<T>> {
     use std::collections::HashMap;
-    // BSON values have no hash: their bytes stand for them.
-    let key = |id: &Bson| mongodb::bson::serialize_to_vec(&doc! { "": id }).unwrap_or_default();
     let mut wanted: HashMap<Vec<u8>, Vec<usize>> = HashMap::with_capacity(ids.len());
-    let mut unique = Vec::with_capacity(ids.len());
+    let mut chunks: Vec<Vec<Bson>> = Vec::new();
+    let mut bytes = 0;
     for (at, id) in ids.iter().enumerate() {
-        let places = wanted.entry(key(id)).or_default();
+        let key = key_of(id);
+        let size = key.len() + 8; // with its position as a name
+        let places = wanted.entry(key).or_default();
         if places.is_empty() {
-            unique.push(id.clone());
+            bytes += size;
+            match chunks.last_mut() {
+                Some(chunk) if chunk.len() < IDS_IN_ONE_QUERY && bytes <= BYTES_IN_ONE_QUERY => {
+                    chunk.push(id.clone());
+                }
+                _ => {
+                    bytes = size;
+                    chunks.push(vec![id.clone()]);
+                }
+            }
         }
         places.push(at);
     }
     let mut found: Vec<Option<T>> = Vec::new();
     found.resize_with(ids.len(), || None);
-    for chunk in unique.chunks(IDS_IN_ONE_QUERY) {
-        let find = Find::new(collection, Filter::raw(doc! { "_id": { "$in": chunk.to_vec() } }));
+    for chunk in chunks {
+        let find = Find::new(collection, Filter::raw(doc! { "_id": { "$in": chunk } }));
         find.each("get_many", |document| {
             let item: T = decode::decode(T::META.collection, document)?;
             // By the id as this library writes it: the shell may have stored the same number in another type.
-            let Some(places) = wanted.get(&key(&crate::operand::id(item.id())?)) else {
+            let Some(places) = wanted.get(&key_of(&crate::operand::id(item.id())?)) else {
                 return Ok(());
             };
             if let Some((last, others)) = places.split_last() {
@@ -668,4 +735,36 @@ pub(crate) async fn get_many<T: Document + Clone>(
         .await?;
     }
     Ok(found.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_are_equal_have_one_key() {
+        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+        for (a, b) in [
+            (Bson::Double(0.0), Bson::Double(-0.0)),
+            (Bson::Double(f64::NAN), Bson::Double(-f64::NAN)),
+            (decimal("1.50"), decimal("15E-1")),
+            (decimal("0"), decimal("-0.00")),
+            (decimal("100"), decimal("1E+2")),
+            (
+                doc! { "at": -0.0, "of": decimal("2.0") }.into(),
+                doc! { "at": 0.0, "of": decimal("2") }.into(),
+            ),
+        ] {
+            assert_eq!(key_of(&a), key_of(&b), "{a} {b}");
+        }
+        for (a, b) in [
+            (decimal("1"), decimal("-1")),
+            (decimal("1"), decimal("10")),
+            (decimal("Infinity"), decimal("-Infinity")),
+            (Bson::from("1"), Bson::Int32(1)),
+            (doc! { "a": 1, "b": 2 }.into(), doc! { "b": 2, "a": 1 }.into()),
+        ] {
+            assert_ne!(key_of(&a), key_of(&b), "{a} {b}");
+        }
+    }
 }

@@ -28,7 +28,8 @@ pub struct Updated {
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array): counted just before the update, of which only the bound itself is atomic.
+    /// array): counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
+    /// which MongoDB does not count.
     pub refused: u64,
 }
 
@@ -200,13 +201,32 @@ impl<T: Document> Prepared<'_, T> {
         }
     }
 
-    /// An upsert that lost a race, or that the guard made an insert of: the document is there already. Within a
-    /// transaction the error has ended it, so nothing more can be found out.
-    fn exists_already(&self, error: &Error) -> bool {
-        self.upsert
-            && self.collection.session().is_none()
-            && matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
+    /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
+    /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
+    /// a transaction the error has ended it, so nothing more can be found out.
+    fn may_exist(&self, error: &Error) -> bool {
+        use mongodb::error::ErrorKind;
+        let guarded = !self.built.guards.is_empty() || self.seen.is_some();
+        let refused = error
+            .driver_error()
+            .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
+        self.upsert && self.collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
+
+    /// What is behind such an error.
+    async fn behind(&self, error: Error, attempt: u64) -> Result<Verdict> {
+        match self.verdict().await? {
+            Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),
+            Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
+            Verdict::Again if attempt > 0 && !is_twin(&error) => Ok(Verdict::Refused(error)),
+            verdict => Ok(verdict),
+        }
+    }
+}
+
+/// Whether a document with this id is there already.
+fn is_twin(error: &Error) -> bool {
+    matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
@@ -217,6 +237,15 @@ fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
             .collect();
         filter.insert("$and", conditions);
     }
+}
+
+/// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.
+fn has_near(filter: &mongodb::bson::Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        Bson::Document(condition) => condition.contains_key("$near") || condition.contains_key("$nearSphere"),
+        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).any(has_near),
+        _ => false,
+    })
 }
 
 /// The value at a dotted name.
@@ -256,23 +285,27 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
                         }
                         let result = act!(collection.session(), action).map_err(Collection::<T>::error);
                         match result {
-                            Ok(result) if result.matched_count > 0 || result.upserted_id.is_some() => {
+                            Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
                                 trace.done(attempt * 2 + 1, result.modified_count);
                                 return Ok(Updated {
                                     matched: result.matched_count,
                                     modified: result.modified_count,
-                                    upserted: result.upserted_id,
+                                    upserted: result.upserted_id.clone(),
                                     refused: 0,
                                 });
                             }
-                            Err(error) if !prepared.exists_already(&error) => {
+                            Err(error) if !prepared.may_exist(&error) => {
                                 trace.done(attempt * 2 + 1, 0);
                                 return Err(error);
                             }
                             _ => {}
                         }
                         trace.done(attempt * 2 + 2, 0);
-                        match prepared.verdict().await? {
+                        let verdict = match result {
+                            Err(error) => prepared.behind(error, attempt).await?,
+                            Ok(_) => prepared.verdict().await?,
+                        };
+                        match verdict {
                             Verdict::Refused(error) => return Err(error),
                             Verdict::Nothing => {
                                 return Ok(Updated {
@@ -359,23 +392,27 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                         }
                         let result = act!(collection.session(), action).map_err(Collection::<T>::error);
                         match result {
-                            Ok(Some(document)) => {
+                            Ok(Some(ref document)) => {
                                 trace.done(attempt * 2 + 1, 1);
-                                return decode::decode(T::META.collection, &document).map(Some);
+                                return decode::decode(T::META.collection, document).map(Some);
                             }
                             // Nothing was there before, and now it is.
                             Ok(None) if prepared.upsert => {
                                 trace.done(attempt * 2 + 1, 1);
                                 return Ok(None);
                             }
-                            Err(error) if !prepared.exists_already(&error) => {
+                            Err(error) if !prepared.may_exist(&error) => {
                                 trace.done(attempt * 2 + 1, 0);
                                 return Err(error);
                             }
                             _ => {}
                         }
                         trace.done(attempt * 2 + 2, 0);
-                        match prepared.verdict().await? {
+                        let verdict = match result {
+                            Err(error) => prepared.behind(error, attempt).await?,
+                            Ok(_) => prepared.verdict().await?,
+                        };
+                        match verdict {
                             Verdict::Refused(error) => return Err(error),
                             Verdict::Nothing => return Find::by_id(collection, &prepared.id).one().await,
                             Verdict::Again => {}
@@ -483,7 +520,8 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         .filter(|guard| !matches!(guard, Guard::There { .. }))
                         .map(|guard| Bson::Document(guard.condition()))
                         .collect();
-                    if !bounds.is_empty() {
+                    // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+                    if !bounds.is_empty() && !has_near(&filter) {
                         let held = doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] };
                         let count = collection.raw().count_documents(held);
                         refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;

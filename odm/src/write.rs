@@ -174,7 +174,11 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
 pub(crate) fn target_filter<T: Document>(id: &Bson, seen: Option<i64>) -> bson::Document {
     let mut filter = doc! { "_id": id };
     if let (Some(seen), Some(name)) = (seen, version_field::<T>()) {
-        filter.insert(name, seen);
+        // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
+        match seen {
+            0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
+            seen => filter.insert(name, seen),
+        };
     }
     filter
 }

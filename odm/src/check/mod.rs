@@ -78,6 +78,41 @@ pub(crate) fn item(
     *violations = walk.violations;
 }
 
+/// Whether an item of the field's array may hold something behind a number: a map's key, a field of that name, an item of
+/// its own.
+pub(crate) fn has_numbered_items(field: &FieldMeta) -> bool {
+    if field.bounds.opaque {
+        return true;
+    }
+    let mut shape = (field.shape)();
+    let mut outer = true;
+    for _ in 0..MAX_WRAPPERS {
+        match shape {
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Bounded(meta) if meta.bounds.opaque => return true,
+            Shape::Bounded(meta) => shape = (meta.shape)(),
+            Shape::Array(items) if outer => (shape, outer) = (items(), false),
+            Shape::Struct(item) => {
+                let digits = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+                return item
+                    .fields
+                    .iter()
+                    .any(|field| field.flatten || digits(field.name));
+            }
+            Shape::Enum(item) => {
+                let unit =
+                    |variant: &crate::shape::VariantMeta| matches!(variant.body, crate::shape::Body::Unit);
+                return !item.variants.iter().all(unit);
+            }
+            Shape::Any | Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) | Shape::Map(_) => {
+                return true;
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// The rule that a key of the field's map breaks.
 pub(crate) fn key(field: &FieldMeta, key: &str) -> Option<Rule> {
     let mut shape = (field.shape)();

@@ -394,6 +394,10 @@ pub trait Change<R: Rooted>: Sized {
             );
             return self;
         }
+        // The server refuses a condition that no change uses.
+        if inner.is_empty() {
+            return self;
+        }
         let name = format!("e{}", changes.array_filters.len());
         let condition = condition(<Element<A::Item> as Rooted>::rooted()).into_document();
         match condition.map(|condition| below(&name, condition)) {
@@ -428,6 +432,9 @@ pub trait Change<R: Rooted>: Sized {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition".to_owned(),
             );
+            return self;
+        }
+        if inner.is_empty() {
             return self;
         }
         changes.below(&format!("{}.$[]", P::PATH), inner);

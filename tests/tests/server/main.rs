@@ -5,6 +5,7 @@ mod bounds;
 mod bulk;
 mod commands;
 mod derive;
+mod edges;
 mod errors;
 mod input;
 mod models;

@@ -380,6 +380,69 @@ fn updates_change_what_they_say() {
 }
 
 #[test]
+fn two_changes_of_one_field_are_refused_before_the_network() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 3)).await.unwrap();
+        t.commands.clear();
+        let owner = Owner {
+            name: "Bo".into(),
+            since: 1,
+        };
+        for error in [
+            shops
+                .update(&ada)
+                .set(|s| s.stars, 1)
+                .inc(|s| s.stars, 1)
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .push(|s| s.tags, "x")
+                .pull(|s| s.tags, "y")
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .set(|s| s.owner, owner)
+                .inc(|s| s.owner.since, 1)
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .set(|s| s.note, "a")
+                .set_on_insert(|s| s.note, "b")
+                .upsert()
+                .await
+                .unwrap_err(),
+        ] {
+            assert!(
+                matches!(
+                    error,
+                    Error::Query {
+                        collection: "shops",
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+        }
+        assert!(t.commands.take().is_empty());
+        // Of two values for one field the last counts; neighbours do not meet.
+        shops
+            .update(&ada)
+            .set(|s| s.stars, 1)
+            .set(|s| s.stars, 2)
+            .set(|s| s.note, "n")
+            .set(|s| s.name, "no")
+            .await
+            .unwrap();
+        assert_eq!(shops.get(ada.id).await.unwrap().unwrap().stars, 2);
+    });
+}
+
+#[test]
 fn updates_give_documents_and_insert_them() {
     with_db(async |t| {
         let odm = odm(&t).await;
