@@ -60,6 +60,10 @@ pub trait Array: 'static {
 }
 
 /// The items of an array can be pushed and pulled; the entries of a map are set by key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array, so it has no items to push, pull or change",
+    note = "the entries of a map are changed by `set_key` and `unset_key`, and any field as a whole by `set`"
+)]
 pub trait List: Array {}
 
 /// A number that `$inc`, `$mul`, `$min` and `$max` take.
@@ -67,6 +71,14 @@ pub trait List: Array {}
     message = "`{Self}` is not a number, so it has no range and can't be incremented or multiplied"
 )]
 pub trait Numeric: Value {}
+
+/// A field that a document can do without.
+#[diagnostic::on_unimplemented(
+    message = "a document without this field can't be read back: it is no `Option`",
+    note = "make the field an `Option<{Self}>`, or set it to another value"
+)]
+pub trait Removable {}
+impl<T> Removable for Option<T> {}
 
 /// A string type, which takes a pattern.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a string, so it can't be matched by a pattern")]

@@ -5,7 +5,7 @@ use crate::filter::{Element, Filter, below};
 use crate::operand::{Operand, encode};
 use crate::path::{Codec, Nested, Path, Plain, Single, Writable};
 use crate::update::guard::Guard;
-use crate::value::{Array, List, Numeric};
+use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
@@ -98,9 +98,9 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
-    fn unset<V, P: Single, C: Writable>(
+    fn unset<V: Removable, P: Single, C: Writable>(
         mut self,
-        field: impl FnOnce(R::Paths) -> Path<R, Option<V>, P, C>,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
         self.changes()
