@@ -120,9 +120,9 @@ async fn operations(options: &Options, report: &mut Report) -> Result<()> {
     }
     let uri = std::env::var("MONGODB_URI")
         .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI")?;
-    let db = Client::with_uri_str(uri)
-        .await?
-        .database(&format!("odm_bench_{}", ObjectId::new().to_hex()));
+    let client = Client::with_uri_str(uri).await?;
+    let name = format!("odm_bench_{}", ObjectId::new().to_hex());
+    let db = client.database(&name);
     let outcome = async {
         let bench = Bench::prepare(&db).await?;
         for name in scenarios::NAMES {
@@ -133,8 +133,13 @@ async fn operations(options: &Options, report: &mut Report) -> Result<()> {
         Ok(())
     }
     .await;
-    let dropped = db.drop().await;
-    outcome.and(dropped.map_err(Into::into))
+    for suffix in ["", scenarios::INSERT, scenarios::INSERT_MANY] {
+        let dropped = client.database(&format!("{name}{suffix}")).drop().await;
+        if outcome.is_ok() {
+            dropped?;
+        }
+    }
+    outcome
 }
 
 impl Measured {
