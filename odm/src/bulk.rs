@@ -1,5 +1,5 @@
-//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one
-//! command for each run of writes of one kind to one collection.
+//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else
+//! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
@@ -18,6 +18,27 @@ use std::future::IntoFuture;
 
 /// Writes that are carried out together, by `.await`. They are no transaction: use
 /// [`Tx::bulk`](crate::Tx::bulk) for one that is.
+///
+/// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
+/// bulk gives.
+///
+/// # Errors
+/// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
+/// position of each write that the server refused, and what the others did.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+/// let done = odm
+///     .bulk()
+///     .insert::<Person>(new)
+///     .update::<Account>(&7, |a| a.inc(|a| a.cents, 500))
+///     .delete_where::<Account>(|a| a.cents.eq(0))
+///     .await?;
+/// println!("{} inserted, {} changed, {} deleted", done.inserted, done.modified, done.deleted);
+/// # Ok(()) }
+/// ```
 #[must_use = "a bulk does nothing until it is awaited"]
 pub struct Bulk {
     odm: Odm,
@@ -38,6 +59,16 @@ impl std::fmt::Debug for Bulk {
 }
 
 /// What a bulk did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let done = odm.bulk().update::<Account>(&7, |a| a.inc(|a| a.cents, 500)).await?;
+/// if done.missed > 0 {
+///     println!("no such account");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkDone {
@@ -96,9 +127,20 @@ impl What {
 impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
+    /// # Errors
+    /// [`Bulk`] says with what it fails.
+    ///
     /// # Cost
-    /// One round trip on MongoDB 8.0 and later; before, one for each run of writes of one kind to one collection. The
-    /// first use of the handle asks the server what it is.
+    /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
+    /// one kind to one collection. The first use of the handle asks the server what it is.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// odm.bulk().insert::<Person>(new).delete::<Account>(&7).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn bulk(&self) -> Bulk {
         Bulk::new(self, None)
     }
@@ -129,6 +171,16 @@ impl Bulk {
     }
 
     /// Carries out those behind a refused one too, in any order.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// match odm.bulk().delete::<Account>(&7).insert::<Person>(new).unordered().await {
+    ///     Err(Error::Bulk { errors, done }) => println!("{} refused, {} deleted", errors.len(), done.deleted),
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn unordered(mut self) -> Bulk {
         self.ordered = false;
         self
@@ -142,18 +194,35 @@ impl Bulk {
     }
 
     /// Inserts a document.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// odm.bulk().insert::<Person>(new).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
         let document = document.into_document(crate::now());
         self.add(T::META, encode(&document).map(What::Insert))
     }
 
     /// Changes the document with this id, or this document.
+    ///
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
+    /// that is not found, or held back by a bound, is counted in [`BulkDone::missed`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
+    /// odm.bulk().update(&kate, |p| p.inc(|p| p.age, 1).push(|p| p.tags, "rust")).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update<T: Document>(
         self,
         target: impl Target<T>,
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
-        let what = operand::id(target.target_id()).and_then(|id| {
+        let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(false, crate::now())?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
@@ -173,7 +242,14 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Changes every document that fits the condition.
+    /// Changes every document that fits the condition, and in which no bound holds the change back.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.bulk().update_where::<Person>(|p| p.age.lt(18), |p| p.add_to_set(|p| p.tags, "minor")).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update_where<T: Document>(
         self,
         filter: impl FnOnce(T::Paths) -> Filter<T>,
@@ -193,6 +269,17 @@ impl Bulk {
     }
 
     /// Stores this document in the place of the one with the same id.
+    ///
+    /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
+    /// in [`BulkDone::missed`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, mut account: Account) -> odm::Result<()> {
+    /// account.cents = 0;
+    /// odm.bulk().replace(account).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn replace<T: Document>(self, mut document: T) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
@@ -209,8 +296,17 @@ impl Bulk {
     }
 
     /// Deletes the document with this id, or this document.
+    ///
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, id: ObjectId, account: Account) -> odm::Result<()> {
+    /// odm.bulk().delete::<Person>(id).delete(&account).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
-        let what = operand::id(target.target_id()).map(|id| What::Delete {
+        let what = target.target_id().map(|id| What::Delete {
             filter: target_filter::<T>(&id, target.seen_version()),
             many: false,
         });
@@ -218,6 +314,13 @@ impl Bulk {
     }
 
     /// Deletes every document that fits the condition.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.bulk().delete_where::<Account>(|a| a.cents.eq(0)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn delete_where<T: Document>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
         let what = filter(T::paths())
             .into_document()

@@ -254,14 +254,14 @@ impl crate::Insertable<Person> for NewPerson {
 }
 
 impl crate::Target<Person> for ObjectId {
-    fn target_id(&self) -> &ObjectId {
-        self
+    fn target_id(&self) -> odm::Result<odm::Bson> {
+        odm::id(self)
     }
 }
 
 impl crate::Target<Person> for &ObjectId {
-    fn target_id(&self) -> &ObjectId {
-        self
+    fn target_id(&self) -> odm::Result<odm::Bson> {
+        odm::id(self)
     }
 }
 

@@ -3,13 +3,21 @@
 use crate::collection::act;
 use crate::update::{Built, Change, Changes, Guard};
 use crate::write::{missed, peek, target_filter, version_field};
-use crate::{Collection, Document, Error, Filter, Result, decode, operand};
+use crate::{Collection, Document, Error, Filter, Result, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.update_where(|p| p.age.lt(18)).add_to_set(|p| p.tags, "minor").await?;
+/// println!("{} fitted, {} are changed, {} are full", done.matched, done.modified, done.refused);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Updated {
@@ -27,6 +35,22 @@ pub struct Updated {
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
 /// [`Updated`]. Without any change nothing is sent.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`];
+/// [`Error::Query`] where two changes of one field can't be one update.
+///
+/// # Cost
+/// One round trip; one more to find out why, where it was refused.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let done = people.update(&kate).set(|p| p.name, "Kate Monster").await?;
+/// assert_eq!(done.matched, 1);
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Update<'c, T: Document> {
@@ -47,10 +71,10 @@ impl<T: Document> Change<T> for Update<'_, T> {
 const ATTEMPTS: usize = 5;
 
 impl<'c, T: Document> Update<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
             collection,
-            id: operand::id(id),
+            id,
             seen,
             changes: Changes::new(),
             upsert: false,
@@ -60,12 +84,31 @@ impl<'c, T: Document> Update<'c, T> {
     /// Inserts a document with this id and these changes if there is none.
     ///
     /// The server's validator decides whether such a document is whole.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// let done = accounts.update(&7).set(|a| a.owner, owner).set(|a| a.cents, 0).upsert().await?;
+    /// if done.upserted.is_some() {
+    ///     println!("a new account");
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn upsert(mut self) -> Self {
         self.upsert = true;
         self
     }
 
     /// Gives the document as it is after the change.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// if let Some(kate) = people.update(&kate).inc(|p| p.age, 1).returning().await? {
+    ///     println!("{} is {} now", kate.name, kate.age);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn returning(self) -> Returning<'c, T> {
         Returning {
             update: self,
@@ -74,6 +117,13 @@ impl<'c, T: Document> Update<'c, T> {
     }
 
     /// Gives the document as it was before the change.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// let before = people.update(&kate).set(|p| p.nickname, "Katie").returning_before().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn returning_before(self) -> Returning<'c, T> {
         Returning {
             update: self,
@@ -274,7 +324,22 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
     }
 }
 
-/// An update that gives the document. Carried out by `.await`.
+/// An update that gives the document. Carried out by `.await`, which gives `None` only for
+/// [`returning_before`](Update::returning_before) of an upsert that inserted it.
+///
+/// # Errors
+/// Those of [`Update`], and [`Error::Decode`] where the stored document does not fit its struct: the update is made then.
+///
+/// # Cost
+/// As [`Update`]. Without any change the document is read all the same.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let older = people.update(&kate).inc(|p| p.age, 1).returning().await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Returning<'c, T: Document> {
@@ -371,6 +436,20 @@ impl<'c, T: Document> Find<'c, T> {
 
 /// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
 /// `.await`, which gives [`Updated`]. Without any change nothing is sent.
+///
+/// # Errors
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update.
+///
+/// # Cost
+/// One round trip, and one more before it where a change can be refused by a bound.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// people.update_where(|p| p.addresses.city.eq("Bonn")).add_to_set(|p| p.tags, "rhine").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct UpdateMany<'c, T: Document> {
@@ -397,6 +476,18 @@ impl<'c, T: Document> UpdateMany<'c, T> {
     }
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// accounts
+    ///     .update_where(|a| a.id.eq(7))
+    ///     .set_on_insert(|a| a.owner, owner)
+    ///     .set(|a| a.cents, 0)
+    ///     .upsert()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn upsert(mut self) -> Self {
         self.upsert = true;
         self

@@ -9,12 +9,21 @@ use serde::{Deserialize, Serialize};
 
 /// Where a page ends: an opaque text, safe in a URL, that a client may keep and send back. It holds the values by which
 /// the last document was sorted, so it is no secret to whom may read them; and it can only ever be compared with.
+///
+/// ```
+/// let token = odm::PageToken::from("c29tZSB0ZXh0");
+/// assert_eq!(token.to_string(), "c29tZSB0ZXh0");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PageToken(String);
 
 impl PageToken {
     /// As text.
+    ///
+    /// ```
+    /// assert_eq!(odm::PageToken::from("c29tZSB0ZXh0").as_str(), "c29tZSB0ZXh0");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -39,6 +48,19 @@ impl From<&str> for PageToken {
 }
 
 /// A page of a query.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find_all().page(50).await?;
+/// for person in &page.items {
+///     println!("{}", person.name);
+/// }
+/// if let Some(token) = page.next {
+///     println!("more behind {token}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<Out> {
     /// The documents.
@@ -57,6 +79,22 @@ struct Position {
 }
 
 /// A query for one page. Carried out by `.await`.
+///
+/// # Errors
+/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, or
+/// one that is sorted by a path through an array; [`Error::Decode`] for the first document that does not fit.
+///
+/// # Cost
+/// One round trip for every 16 MB of documents. An index that has the sort order, with `_id` at its end, finds the
+/// beginning of the page.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).page(50).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "a query does nothing until it is awaited"]
 pub struct Paged<'c, T, Out> {
     find: Find<'c, T, Out>,
@@ -77,6 +115,17 @@ impl<T: Document, Out> std::fmt::Debug for Paged<'_, T, Out> {
 impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, token: Option<String>) -> odm::Result<()> {
+    /// let mut query = people.find_all().sort(|p| p.age.desc()).page(50);
+    /// if let Some(token) = token {
+    ///     query = query.after(token);
+    /// }
+    /// let page = query.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn page(self, size: u32) -> Paged<'c, T, Out> {
         Paged {
             find: self,
@@ -88,6 +137,16 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static> Paged<'_, T, Out> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let first = people.find_all().page(50).await?;
+    /// if let Some(token) = first.next {
+    ///     let second = people.find_all().page(50).after(token).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn after(mut self, token: impl Into<PageToken>) -> Self {
         self.after = Some(token.into());
         self

@@ -12,6 +12,14 @@ use std::marker::PhantomData;
 /// A type that can be stored in a field as it is: every part of it is bounded by the type.
 ///
 /// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Value;
+///
+/// assert_eq!(<i32 as Value>::SIZE.fixed, Some(4)); // bytes
+/// assert!(<Address as Value>::DOCUMENT);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be stored in a field: odm does not know its shape",
     label = "no declared shape",
@@ -28,6 +36,14 @@ pub trait Value: 'static {
 }
 
 /// An array, set or map: stored in a field with `#[embed(max = N)]`, `N` being the greatest number of items.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Array;
+///
+/// assert!(!<Vec<String> as Array>::MAP);
+/// assert!(<BTreeMap<String, i32> as Array>::MAP);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array: `max` in `#[embed(max = N)]` bounds the items of an array, a set or a map",
     label = "not an array",

@@ -54,7 +54,17 @@ fn id(target: &Target) -> TokenStream {
     let fields = target.container.all_fields();
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let held = target.fields.iter().map(|field| {
+    // What is stored in the place of the type itself; a field of a document may be an array.
+    let alone: Vec<&crate::ast::Field> = match &target.container.data {
+        Data::Struct(Style::Newtype, fields) => fields.iter().collect(),
+        Data::Enum(variants) if target.container.serde.untagged => variants
+            .iter()
+            .filter(|v| v.style == Style::Newtype)
+            .flat_map(|v| &v.fields)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let held = alone.into_iter().map(|field| {
         let ty = field.ty;
         quote_spanned!(ty.span()=> #odm::check::id::<#ty>();)
     });

@@ -96,6 +96,13 @@ impl Odm {
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
+    #[tracing::instrument(
+        target = "odm",
+        level = "debug",
+        name = "operation",
+        skip_all,
+        fields(collection = "(all)", operation = "apply")
+    )]
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
         self.carry_out(plan, &mut applied).await?;
@@ -110,6 +117,13 @@ impl Odm {
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database
     /// still differs: somebody else keeps changing it.
+    #[tracing::instrument(
+        target = "odm",
+        level = "debug",
+        name = "operation",
+        skip_all,
+        fields(collection = "(all)", operation = "sync")
+    )]
     pub async fn sync(&self) -> Result<Applied> {
         let mut applied = Applied::default();
         let mut last = None;

@@ -93,6 +93,34 @@ fn insert_many_says_which_and_why() {
         let error = shops.insert_many([shop("x", 1), shop("y", 9)]).await.unwrap_err();
         assert!(matches!(error, Error::Invalid { .. }));
         assert!(t.commands.take().is_empty());
+        // Unordered, it holds up nobody: the errors are in the order of the documents, whoever found them.
+        shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
+        let mixed = [
+            shop("x", 9),
+            shop("a", 1),
+            shop("a", 1),
+            shop("y", 9),
+            shop("b", 1),
+        ];
+        let error = shops.insert_many(mixed).unordered().await.unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(
+            (*inserted, errors.iter().map(|e| e.0).collect::<Vec<_>>()),
+            (2, vec![0, 2, 3])
+        );
+        assert!(matches!(
+            [&errors[0].1, &errors[1].1, &errors[2].1],
+            [
+                Error::Invalid { .. },
+                Error::DuplicateKey { .. },
+                Error::Invalid { .. }
+            ]
+        ));
+        t.commands.clear();
+        assert!(shops.insert_many([shop("z", 9)]).unordered().await.is_err());
+        assert!(t.commands.take().is_empty());
         assert!(shops.insert_many(Vec::<NewShop>::new()).await.unwrap().is_empty());
     });
 }

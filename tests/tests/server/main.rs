@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod commands;
+mod derive;
 mod edges;
 mod errors;
 mod input;
@@ -12,6 +13,7 @@ mod north_star;
 mod operations;
 mod pages;
 mod roundtrip;
+mod schema;
 mod tracing;
 mod transactions;
 mod versions;

@@ -1,0 +1,155 @@
+//! What the library costs: each operation against the same one written by hand on the driver, with serde's structs.
+//!
+//! Both sides run in one process, on one server, one collection and equal documents. They take turns in short blocks,
+//! which side begins alternates, and the figure is the median over the pairs of blocks, so that what the machine does
+//! meanwhile meets both. `cargo xtask bench` runs it with a server.
+
+#[path = "ratio/compile.rs"]
+mod compile;
+#[path = "ratio/model.rs"]
+mod model;
+#[path = "ratio/pairs.rs"]
+mod pairs;
+#[path = "ratio/report.rs"]
+mod report;
+#[path = "ratio/scenarios.rs"]
+mod scenarios;
+
+use mongodb::Client;
+use mongodb::bson::oid::ObjectId;
+use report::{Measured, Report};
+use scenarios::Bench;
+use std::process::ExitCode;
+use std::time::Instant;
+
+type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+
+const HELP: &str = "\
+Compares the library with the same written by hand on the driver.
+
+  --quick        fewer rounds: a look, not a measurement
+  --rounds N     pairs of blocks a scenario
+  --only NAME    only the scenarios with NAME in their name
+  --check        fail where a target is missed
+";
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub struct Options {
+    quick: bool,
+    check: bool,
+    rounds: Option<usize>,
+    only: Option<String>,
+}
+
+impl Options {
+    fn read(args: impl Iterator<Item = String>) -> Result<Option<Options>> {
+        let mut options = Options::default();
+        let mut args = args;
+        while let Some(arg) = args.next() {
+            let mut value = |name: &str| args.next().ok_or(format!("`{name}` takes a value"));
+            match arg.as_str() {
+                "--quick" => options.quick = true,
+                "--check" => options.check = true,
+                "--rounds" => options.rounds = Some(value("--rounds")?.parse()?),
+                "--only" => options.only = Some(value("--only")?),
+                "--help" | "-h" => return Ok(None),
+                // What cargo passes to every benchmark.
+                "--bench" => {}
+                other => return Err(format!("`{other}` is not an option\n\n{HELP}").into()),
+            }
+        }
+        Ok(Some(options))
+    }
+
+    fn wants(&self, scenario: &str) -> bool {
+        self.only
+            .as_ref()
+            .is_none_or(|only| scenario.contains(only.as_str()))
+    }
+
+    /// How many pairs of blocks a scenario gets that is usually measured with `usual`.
+    fn rounds(&self, usual: usize) -> usize {
+        let rounds = if self.quick { usual / 8 } else { usual };
+        self.rounds.unwrap_or(rounds).max(6)
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = Options::read(std::env::args().skip(1)).and_then(|options| match options {
+        None => {
+            print!("{HELP}");
+            Ok(true)
+        }
+        Some(options) => run(&options),
+    });
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<bool> {
+    let started = Instant::now();
+    if cfg!(debug_assertions) {
+        eprintln!("warning: built without optimisation, so the ratios say nothing: use `cargo xtask bench`");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let mut report = Report::new();
+    runtime.block_on(operations(options, &mut report))?;
+    if options.wants(compile::NAME) {
+        for measured in compile::measure(options)? {
+            report.add(measured);
+        }
+    }
+    report.write()?;
+    report.summary(started.elapsed());
+    Ok(!options.check || report.meets_targets())
+}
+
+async fn operations(options: &Options, report: &mut Report) -> Result<()> {
+    if !scenarios::NAMES.iter().any(|name| options.wants(name)) {
+        return Ok(());
+    }
+    let uri = std::env::var("MONGODB_URI")
+        .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI")?;
+    let db = Client::with_uri_str(uri)
+        .await?
+        .database(&format!("odm_bench_{}", ObjectId::new().to_hex()));
+    let outcome = async {
+        let bench = Bench::prepare(&db).await?;
+        for name in scenarios::NAMES {
+            if options.wants(name) {
+                report.add(bench.measure(name, options).await?);
+            }
+        }
+        Ok(())
+    }
+    .await;
+    let dropped = db.drop().await;
+    outcome.and(dropped.map_err(Into::into))
+}
+
+impl Measured {
+    fn of(scenario: &str, baseline: &str, target: Option<f64>, pairs: &pairs::Pairs) -> Measured {
+        let interval = pairs.ratio();
+        Measured {
+            scenario: scenario.to_owned(),
+            baseline: baseline.to_owned(),
+            ratio: interval.median,
+            low: interval.low,
+            high: interval.high,
+            target,
+            ours: pairs.ours(),
+            theirs: pairs.theirs(),
+            pairs: pairs.len(),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Blocks of two sides that take turns, and what their times say.
+
+use std::time::Duration;
+
+/// The times of two sides, block by block.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+}
+
+/// A median with the interval that holds the true one with 95 % certainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Pairs {
+    /// Both times are of the same amount of work.
+    pub fn add(&mut self, ours: Duration, theirs: Duration) {
+        self.ours.push(ours.as_secs_f64());
+        self.theirs.push(theirs.as_secs_f64());
+    }
+
+    pub fn len(&self) -> usize {
+        self.ours.len()
+    }
+
+    /// Our time in relation to theirs.
+    pub fn ratio(&self) -> Interval {
+        let ratios = self
+            .ours
+            .iter()
+            .zip(&self.theirs)
+            .map(|(ours, theirs)| ours / theirs);
+        interval(ratios.collect())
+    }
+
+    /// Our median time of one unit of work, in seconds.
+    pub fn ours(&self) -> f64 {
+        interval(self.ours.clone()).median
+    }
+
+    /// Their median time.
+    pub fn theirs(&self) -> f64 {
+        interval(self.theirs.clone()).median
+    }
+}
+
+/// The median, and as its bounds the values whose ranks a fair coin's tosses leave with 95 %: no assumption on how the
+/// values are distributed.
+pub fn interval(mut values: Vec<f64>) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    if n == 0 {
+        return Interval {
+            median: f64::NAN,
+            low: f64::NAN,
+            high: f64::NAN,
+        };
+    }
+    let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
+    let below = lowest_rank(n);
+    Interval {
+        median,
+        low: values[below],
+        high: values[n - 1 - below],
+    }
+}
+
+/// The greatest `k` such that at most 2.5 % of all sequences of `n` tosses have `k` heads or fewer.
+fn lowest_rank(n: usize) -> usize {
+    // In logarithms, since 0.5 to the power of `n` underflows.
+    let mut log = -(n as f64) * std::f64::consts::LN_2;
+    let mut sum = 0.0;
+    for k in 0..n / 2 {
+        sum += log.exp();
+        if sum > 0.025 {
+            return k.saturating_sub(1);
+        }
+        log += ((n - k) as f64).ln() - ((k + 1) as f64).ln();
+    }
+    0
+}

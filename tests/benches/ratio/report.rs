@@ -1,0 +1,123 @@
+//! The table, and the file with the same figures.
+
+use crate::Result;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What came out of a scenario.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    pub scenario: String,
+    /// What it is compared with.
+    pub baseline: String,
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+    /// The greatest ratio that is good enough.
+    #[serde(skip)]
+    pub target: Option<f64>,
+    /// Median seconds of the two sides.
+    #[serde(skip)]
+    pub ours: f64,
+    #[serde(skip)]
+    pub theirs: f64,
+    #[serde(skip)]
+    pub pairs: usize,
+}
+
+impl Measured {
+    /// Judged as it is printed: to two digits.
+    fn meets_target(&self) -> bool {
+        self.target
+            .is_none_or(|target| (self.ratio * 100.0).round() / 100.0 <= target)
+    }
+}
+
+pub struct Report {
+    measured: Vec<Measured>,
+}
+
+/// The workspace's target directory.
+pub fn target_dir() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir),
+        _ => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")),
+    }
+}
+
+impl Report {
+    pub fn new() -> Report {
+        println!(
+            "\n{:<34} {:>10} {:>10} {:>7}  {:<15} {:>6} {:>7}",
+            "scenario", "odm", "baseline", "ratio", "95 % interval", "pairs", "target"
+        );
+        println!("{}", "─".repeat(98));
+        Report { measured: Vec::new() }
+    }
+
+    pub fn add(&mut self, measured: Measured) {
+        let target = match measured.target {
+            Some(target) if measured.meets_target() => format!("≤ {target:.2} ✓"),
+            Some(target) => format!("≤ {target:.2} ✗"),
+            None => String::new(),
+        };
+        println!(
+            "{:<34} {:>10} {:>10} {:>7.3}  {:<15} {:>6} {target:>9}",
+            measured.scenario,
+            time(measured.ours),
+            time(measured.theirs),
+            measured.ratio,
+            format!("{:.3} – {:.3}", measured.low, measured.high),
+            measured.pairs,
+        );
+        self.measured.push(measured);
+    }
+
+    pub fn meets_targets(&self) -> bool {
+        self.measured.iter().all(Measured::meets_target)
+    }
+
+    /// Writes `target/bench/results.json`.
+    pub fn write(&self) -> Result<()> {
+        let dir = target_dir().join("bench");
+        std::fs::create_dir_all(&dir)?;
+        std::fs::write(
+            dir.join("results.json"),
+            serde_json::to_string_pretty(&self.measured)? + "\n",
+        )?;
+        Ok(())
+    }
+
+    pub fn summary(&self, took: Duration) {
+        println!("{}", "─".repeat(98));
+        let names = |met: bool| {
+            let judged = self
+                .measured
+                .iter()
+                .filter(|m| m.target.is_some() && m.meets_target() == met);
+            judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (met, missed) = (names(true), names(false));
+        if !met.is_empty() {
+            println!("within the target: {met}");
+        }
+        if !missed.is_empty() {
+            println!("beyond the target: {missed}");
+        }
+        println!(
+            "figures in target/bench/results.json, after {:.0} s",
+            took.as_secs_f64()
+        );
+    }
+}
+
+fn time(seconds: f64) -> String {
+    if seconds < 1e-3 {
+        format!("{:.1} µs", seconds * 1e6)
+    } else if seconds < 1.0 {
+        format!("{:.2} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}
