@@ -283,13 +283,13 @@ impl<A: List> List for Option<A> {}
 #[diagnostic::do_not_recommend]
 impl<A: List> List for Box<A> {}
 
-/// A map's key: serde stores it as the name of a field, so it is a string or displays as one.
+/// A map's key: serde stores it as the name of a field, and of these BSON reads nothing but strings back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the key of a stored map: BSON's keys are strings",
     note = "use a `String`, or an array of structs with a field for the key"
 )]
 pub trait MapKey: 'static {}
-marker!(MapKey: String, Box<str>, char, i8, u8, i16, u16, i32, u32, i64, u64, bson::oid::ObjectId);
+marker!(MapKey: String, Box<str>);
 
 // What is refused in a plain field, each with its own message.
 macro_rules! refused {
@@ -329,4 +329,28 @@ unbounded! {
     BTreeSet<T>, [T: 'static];
     HashMap<K, V, S>, [K: 'static, V: 'static, S: 'static];
     BTreeMap<K, V>, [K: 'static, V: 'static];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::{Serialize, de::DeserializeOwned};
+
+    fn is_read_back<K: Serialize + DeserializeOwned + Ord + Clone>(key: K) -> bool {
+        let map = BTreeMap::from([(key, 1)]);
+        bson::serialize_to_raw_document_buf(&map)
+            .ok()
+            .and_then(|raw| bson::deserialize_from_slice::<BTreeMap<K, i32>>(raw.as_bytes()).ok())
+            .is_some_and(|read| read == map)
+    }
+
+    #[test]
+    fn only_strings_are_read_back_as_keys() {
+        assert!(is_read_back("a".to_owned()));
+        assert!(is_read_back::<Box<str>>("a".into()));
+        assert!(!is_read_back(7_i32));
+        assert!(!is_read_back(7_u64));
+        assert!(!is_read_back('a'));
+        assert!(!is_read_back(bson::oid::ObjectId::new()));
+    }
 }

@@ -170,17 +170,14 @@ impl Number {
                 let (bound, up) = (bound.value(), by.is_positive());
                 let by = by.value();
                 let kept = |n: f64| if up { n + by <= bound } else { n + by >= bound };
-                let (forth, back): (fn(f64) -> f64, fn(f64) -> f64) = match up {
-                    true => (f64::next_up, f64::next_down),
-                    false => (f64::next_down, f64::next_up),
-                };
+                let beside = |n: f64, forth: bool| if up == forth { n.next_up() } else { n.next_down() };
                 // The difference is rounded, and so is the sum: the last number lies beside it.
                 let mut last = bound - by;
                 for _ in 0..4 {
-                    if kept(forth(last)) {
-                        last = forth(last);
+                    if kept(beside(last, true)) {
+                        last = beside(last, true);
                     } else if !kept(last) {
-                        last = back(last);
+                        last = beside(last, false);
                     }
                 }
                 Some(Number::Float(last))
