@@ -132,8 +132,12 @@ impl<'c, T: Document> Update<'c, T> {
     }
 
     fn prepare(self) -> Result<Prepared<'c, T>> {
-        let built = self.changes.build(self.upsert, crate::now())?;
+        let mut built = self.changes.build(self.upsert, crate::now())?;
         let id = self.id?;
+        if built.update.is_empty() {
+            // An upsert without a change makes sure that the document is there; the server takes no empty update.
+            built.update = doc! { "$setOnInsert": { "_id": &id } };
+        }
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {

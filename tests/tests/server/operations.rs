@@ -476,6 +476,9 @@ fn updates_give_documents_and_insert_them() {
             .unwrap();
         assert_eq!((many.matched, many.modified), (1, 1));
 
+        // An upsert without a change makes sure that the document is there.
+        assert_eq!(shops.update(&ada).upsert().await.unwrap().matched, 1);
+
         // An upsert of a whole document.
         let id = odm::bson::oid::ObjectId::new();
         fn fill(u: odm::Update<'_, Shop>) -> odm::Update<'_, Shop> {
