@@ -303,7 +303,7 @@ pub mod __private {
     };
     pub use crate::size::{self, Message, Size};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Text, Value,
+        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Removable, Text, Value,
     };
     pub use mongodb::bson::{Bson, DateTime, RawDocumentBuf, oid::ObjectId};
     pub use serde;

@@ -64,7 +64,9 @@ pub fn new_order(n: usize, batch: i32) -> NewOrder {
         batch,
         total: 10.0 + (n % 1000) as f64,
         placed_at: DateTime::from_millis(1_700_000_000_000 + n as i64 * 1000),
-        note: (n % 2 == 0).then(|| "Please ring twice, the bell is broken.".to_owned()),
+        note: n
+            .is_multiple_of(2)
+            .then(|| "Please ring twice, the bell is broken.".to_owned()),
         lines: (n..n + 5).map(line).collect(),
     }
 }

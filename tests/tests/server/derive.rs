@@ -34,6 +34,7 @@ pub struct Address {
 
 #[derive(Projection, Deserialize)]
 #[projection(of = Person)]
+#[allow(dead_code)] // only its metadata is looked at
 pub struct PersonName {
     pub name: String,
     pub age: i32,

@@ -57,13 +57,13 @@ fn user_input_is_never_an_operator() {
             // Stored, it is read back as it was sent.
             shops
                 .update(&ada)
-                .set(|s| s.note, &Some(sent.clone()))
+                .set(|s| s.note, Some(sent.clone()))
                 .await
                 .unwrap();
             assert_eq!(shops.get(ada.id).await.unwrap().unwrap().note, Some(sent.clone()));
             assert_eq!(
                 shops
-                    .find(|s| s.note.eq(&Some(sent.clone())))
+                    .find(|s| s.note.eq(Some(sent.clone())))
                     .count()
                     .await
                     .unwrap(),

@@ -65,7 +65,8 @@ fn pages_together_are_the_query() {
             group: groups[n as usize % 4].clone(),
         });
         rows.insert_many(many).await.unwrap();
-        let orders: [fn(RowFields) -> Vec<odm::Order<Row>>; 6] = [
+        type Sort = fn(RowFields) -> Vec<odm::Order<Row>>;
+        let orders: [Sort; 6] = [
             |_| vec![],
             |r| vec![r.rank.asc()],
             |r| vec![r.rank.desc()],

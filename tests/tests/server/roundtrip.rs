@@ -112,6 +112,7 @@ struct Nested {
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped: Option<i32>,
     #[serde(skip)]
+    #[expect(dead_code, reason = "it is not stored")]
     never: i32,
 }
 
@@ -149,9 +150,9 @@ enum External {
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Internal {
-    UnitKind,
-    LeafKind(Leaf),
-    NamedKind { a: i32 },
+    Empty,
+    OneLeaf(Leaf),
+    Named { a: i32 },
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
@@ -518,9 +519,9 @@ fn nested() {
 fn enums() {
     let plain = prop_oneof![Just(Plain::Red), Just(Plain::Green), Just(Plain::Blue)];
     let internal = prop_oneof![
-        Just(Internal::UnitKind),
-        leaf().prop_map(Internal::LeafKind),
-        any::<i32>().prop_map(|a| Internal::NamedKind { a }),
+        Just(Internal::Empty),
+        leaf().prop_map(Internal::OneLeaf),
+        any::<i32>().prop_map(|a| Internal::Named { a }),
     ];
     let adjacent = prop_oneof![
         Just(Adjacent::Unit),
