@@ -1,4 +1,5 @@
 //! The models of the samples about films.
+#![allow(missing_docs)] // the models are read, not linked
 
 use mongodb::Database;
 use mongodb::bson::DateTime;

@@ -1,4 +1,5 @@
 //! The models of the samples about people.
+#![allow(missing_docs)] // the models are read, not linked
 
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;

@@ -1,10 +1,10 @@
 //! Derives of the [`odm`](https://docs.rs/odm) crate; use them through it.
-//!
-//! The way of a type through this crate: [`ast`] reads what was written, with the attributes of [`attr`]; [`check`] holds
-//! the rules across fields and attributes; [`expand`] writes the code, which is thin: it names constants and calls
-//! functions of `odm::__private`. Errors are collected in a [`ctxt::Ctxt`], so that one compilation shows all of them, and
-//! [`fallback`] stands in for the code of a type with errors, so that nothing else is reported.
 #![warn(missing_docs)]
+
+// The way of a type through this crate: `ast` reads what was written, with the attributes of `attr`; `check` holds
+// the rules across fields and attributes; `expand` writes the code, which is thin: it names constants and calls
+// functions of `odm::__private`. Errors are collected in a `ctxt::Ctxt`, so that one compilation shows all of them, and
+// `fallback` stands in for the code of a type with errors, so that nothing else is reported.
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -22,6 +22,57 @@ mod ty;
 mod tests;
 
 /// Makes a struct a document of a MongoDB collection.
+///
+/// It implements `odm::Document`, and makes the struct of its typed paths (`PersonFields` for a `Person`) and the struct
+/// that inserts one (`NewPerson`): the fields that the application supplies, which leaves out an `ObjectId` in `_id`, the
+/// time stamps and the version. The struct derives serde's `Serialize` and `Deserialize` too, whose attributes say how it
+/// is stored. One field is stored as `_id`: write `#[serde(rename = "_id")]`.
+///
+/// # Attributes of the struct
+///
+/// | `#[document(…)]` | meaning |
+/// | --- | --- |
+/// | `collection = "people"` | the collection's name; required |
+/// | `timestamps` | `created_at` is set at the insert and `updated_at` at every write, as far as the struct has them; fields of the type `DateTime` |
+/// | `timestamps(created = born, updated = changed)` | the same with other fields, or one of them |
+/// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
+/// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
+/// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
+/// | `new(derive(Clone, Debug))` | derives of the `New…` struct |
+/// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+///
+/// # Attributes of a field
+///
+/// | attribute | meaning |
+/// | --- | --- |
+/// | `#[embed]` | an embedded struct or enum |
+/// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
+/// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters |
+/// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
+/// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes; of an array, of each item |
+/// | `#[field(min = N, max = N)]` | the range of a number |
+/// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
+/// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[index]`, `#[index(…)]` | an index on the field. May be repeated |
+///
+/// # Indexes
+///
+/// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo` and `hashed`; ascending
+/// where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)` or
+/// `hashed(name)`; a field of an embedded struct is reached by a dot.
+///
+/// | option | meaning |
+/// | --- | --- |
+/// | `unique` | no two documents have the same values |
+/// | `sparse` | without the documents that lack the fields |
+/// | `name = "by_city"` | its name; MongoDB's default where nothing is said, such as `city_1` |
+/// | `expire_after = SECONDS` | documents are deleted so many seconds after the time in the field |
+/// | `partial = \|p\| p.active.eq(true)` | only the documents that fit this filter |
+/// | `collation(locale = "en", strength = 2, numeric_ordering)` | compares strings by the rules of a language. The strength is from 1 (base letters) to 5 (identical), 3 where nothing is said; 2 ignores case |
+///
+/// # Errors
+/// A declaration that can't be kept does not compile; the message says which one and what to write.
 #[proc_macro_derive(Document, attributes(document, field, embed, index))]
 pub fn document(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -29,6 +80,32 @@ pub fn document(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct or an enum a value that documents store inside them.
+///
+/// It implements `odm::Embed` and `odm::Value`, and for a struct makes the struct of its typed paths (`AddressFields` for
+/// an `Address`). Serde's attributes say how it is stored, with the tags of an enum among them.
+///
+/// # Attributes of the type
+///
+/// | `#[embed(…)]` | meaning |
+/// | --- | --- |
+/// | `id` | the type may stand in `_id`: a struct around one value, or an enum whose variants carry nothing |
+/// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+///
+/// # Attributes of a field
+///
+/// | attribute | meaning |
+/// | --- | --- |
+/// | `#[embed]` | an embedded struct or enum |
+/// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
+/// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters |
+/// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
+/// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes; of an array, of each item |
+/// | `#[field(min = N, max = N)]` | the range of a number |
+/// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
+/// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+///
+/// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.
 #[proc_macro_derive(Embed, attributes(embed, field, index))]
 pub fn embed(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -36,6 +113,17 @@ pub fn embed(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a part of a document's fields, which a query returns instead of the whole document.
+///
+/// It implements `odm::Projection`, which `Find::select` takes: only these fields cross the network. Each field has the
+/// name and the type of one of the document's, and the same `#[serde(rename)]` and `#[serde(with)]`; another does not
+/// compile. The struct derives serde's `Deserialize` too. Without a field for it, `_id` is left out.
+///
+/// # Attributes of the struct
+///
+/// | `#[projection(…)]` | meaning |
+/// | --- | --- |
+/// | `of = Movie` | the document; required |
+/// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 #[proc_macro_derive(Projection, attributes(projection))]
 pub fn projection(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

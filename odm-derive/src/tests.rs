@@ -1,1 +1,299 @@
-//! Unit tests.
+//! From what was written to the error, or to a fact of the expansion.
+
+use proc_macro2::TokenStream;
+use syn::{DeriveInput, parse_quote};
+
+/// Without white space, in which token printers differ.
+fn code(tokens: TokenStream) -> String {
+    tokens.to_string().split_whitespace().collect()
+}
+
+fn document(input: DeriveInput) -> String {
+    code(crate::expand::document::derive(&input))
+}
+
+fn embed(input: DeriveInput) -> String {
+    code(crate::expand::embed::derive(&input))
+}
+
+fn has(code: &str, part: &str) -> bool {
+    code.contains(&part.split_whitespace().collect::<String>())
+}
+
+#[track_caller]
+fn refused(code: &str, message: &str) {
+    assert!(has(code, "compile_error!"), "accepted: {code}");
+    assert!(has(code, message), "not said: {message}\n{code}");
+}
+
+#[test]
+fn an_object_id_is_made_by_the_library() {
+    let code = document(parse_quote! {
+        #[document(collection = "things")]
+        pub struct Thing { #[serde(rename = "_id")] pub id: ObjectId, pub name: String }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    assert!(has(&code, "pub struct NewThing { pub name: String, }"), "{code}");
+    assert!(has(&code, "managed: ::odm::__private::Managed::Id"), "{code}");
+}
+
+#[test]
+fn another_id_is_supplied() {
+    let code = document(parse_quote! {
+        #[document(collection = "things", crate = "renamed::odm")]
+        struct Thing { _id: i32 }
+    });
+    assert!(has(&code, "struct NewThing { _id: i32, }"), "{code}");
+    assert!(has(&code, "impl renamed::odm::Document for Thing"), "{code}");
+}
+
+#[test]
+fn all_errors_are_reported_at_once() {
+    let code = document(parse_quote! {
+        struct Thing { id: ObjectId, tags: Vec<String>, #[field(min = 3, max = 2)] age: i32 }
+    });
+    for message in [
+        "does not name its collection",
+        "is stored as `_id`",
+        "without a declared bound",
+        "`min` is greater",
+    ] {
+        refused(&code, message);
+    }
+}
+
+#[test]
+fn bounds_are_written_down() {
+    let code = embed(parse_quote! {
+        struct Part {
+            #[field(min = -5, max = 1.5)] number: f64,
+            #[embed(max = 3, key_len = 4)] #[field(max_len = 7)] map: HashMap<String, String>,
+        }
+    });
+    for part in [
+        "Number::Int(-5i64)",
+        "Number::Float(1.5f64)",
+        "Some(3u64)",
+        "key_len",
+        "Some(7u64)",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+}
+
+#[test]
+fn attributes_say_what_to_write() {
+    for (field, message) in [
+        (
+            parse_quote!(#[embed(max = -1)] a: Vec<i32>),
+            "`max` takes a whole number",
+        ),
+        (
+            parse_quote!(#[embed(max)] a: Vec<i32>),
+            "`max` takes a whole number",
+        ),
+        (
+            parse_quote!(#[embed(max = 1, max = 2)] a: Vec<i32>),
+            "is given twice",
+        ),
+        (
+            parse_quote!(#[embed(min = 1)] a: Vec<i32>),
+            "is not an option of `#[embed(…)]`",
+        ),
+        (
+            parse_quote!(#[embed(max = 3, large = 7)] a: Vec<i32>),
+            "`large` takes a string",
+        ),
+        (parse_quote!(#[field(min = "a")] a: i32), "`min` takes a number"),
+        (parse_quote!(#[field(max = 9223372036854775808)] a: i64), "64-bit"),
+        (
+            parse_quote!(#[field(length = 7)] a: String),
+            "is not an option of `#[field(…)]`",
+        ),
+        (parse_quote!(#[index] a: i32), "declare the index on the document"),
+        (parse_quote!(#[serde(borrow)] a: i32), "owns its values"),
+        (
+            parse_quote!(#[serde(getter = "x")] a: i32),
+            "odm does not know what",
+        ),
+        (
+            parse_quote!(#[serde(rename = 7)] a: i32),
+            "expected string literal",
+        ),
+        (parse_quote!(a: Option<Arc<[u8]>>), "has no declared bound"),
+        (parse_quote!(a: serde_json::Value), "can hold anything"),
+        (
+            parse_quote!(#[embed(depth = 0)] a: Option<Box<Part>>),
+            "from 1 to 100",
+        ),
+    ] {
+        let field: Field = field;
+        let field = field.0;
+        let code = embed(parse_quote!(struct Part { #field }));
+        refused(&code.to_lowercase(), &message.to_lowercase());
+    }
+}
+
+struct Field(syn::Field);
+impl syn::parse::Parse for Field {
+    fn parse(input: syn::parse::ParseStream) -> syn::Result<Field> {
+        syn::Field::parse_named(input).map(Field)
+    }
+}
+
+#[test]
+fn indexes_say_what_to_write() {
+    for (index, message) in [
+        (parse_quote!(index), "An index names its fields"),
+        (parse_quote!(index()), "An index names its fields"),
+        (parse_quote!(index(fields())), "An index names its fields"),
+        (parse_quote!(index(fields(a, a))), "has each field once"),
+        (parse_quote!(index(fields("-a"))), "without quotes: `a`"),
+        (
+            parse_quote!(index(fields(text(a, weight = 0)))),
+            "from 1 to 99999",
+        ),
+        (parse_quote!(index(fields(words(a)))), "is not a kind of index"),
+        (parse_quote!(index(fields(a), partial = 1)), "takes a closure"),
+        (
+            parse_quote!(index(fields(a), collation(strength = 2))),
+            "names its language",
+        ),
+        (
+            parse_quote!(index(fields(a), expire_after = 3000000000)),
+            "68 years",
+        ),
+        (
+            parse_quote!(index(fields(hashed(a), hashed(b)))),
+            "at most one hashed",
+        ),
+        (parse_quote!(index(fields(a), name = "")), "is not empty"),
+        (parse_quote!(version = 1), "in parentheses"),
+        (parse_quote!(timestamps(at = a)), "is not an option"),
+        (parse_quote!(validation(level = "strict")), "without quotes"),
+        (parse_quote!(new(Clone)), "takes derives"),
+    ] {
+        let option: TokenStream = index;
+        let code = document(parse_quote! {
+            #[document(collection = "things", #option)]
+            struct Thing { #[serde(rename = "_id")] id: ObjectId, a: i32, b: i32 }
+        });
+        refused(&code, message);
+    }
+}
+
+#[test]
+fn odd_input_is_refused_or_accepted_without_a_panic() {
+    let inputs: Vec<DeriveInput> = vec![
+        parse_quote!(
+            struct A;
+        ),
+        parse_quote!(
+            struct A();
+        ),
+        parse_quote!(
+            struct A {}
+        ),
+        parse_quote!(
+            enum A {}
+        ),
+        parse_quote!(union A { a: i32 }),
+        parse_quote!(
+            struct A(#[serde(skip)] i32);
+        ),
+        parse_quote!(
+            enum A {
+                B(#[serde(skip)] i32),
+            }
+        ),
+        parse_quote!(
+            #[serde(transparent)]
+            struct A {}
+        ),
+        parse_quote!(
+            struct r#type {
+                r#fn: i32,
+            }
+        ),
+        parse_quote!(
+            struct A {
+                a: fn(i32) -> [(); 3],
+            }
+        ),
+        parse_quote!(
+            struct A {
+                a: <Vec<i32> as IntoIterator>::Item,
+            }
+        ),
+        parse_quote!(
+            struct A {
+                a: impl Sized,
+                b: _,
+                c: !,
+                d: dyn Send,
+                e: &'static str,
+            }
+        ),
+        parse_quote!(
+            struct A<'a, T: 'a, const N: usize = 3>
+            where
+                T: Copy,
+            {
+                a: &'a [T; N],
+            }
+        ),
+        parse_quote!(
+            #[document]
+            #[embed]
+            #[projection]
+            struct A {
+                #[embed()]
+                a: Vec,
+                #[index()]
+                b: Option,
+                #[field()]
+                c: (),
+            }
+        ),
+        parse_quote!(
+            #[document = "x"]
+            #[embed = 1]
+            #[serde = ""]
+            #[projection = A]
+            struct A {
+                #[index = 1]
+                #[serde(rename_all)]
+                a: i32,
+            }
+        ),
+        parse_quote!(
+            #[projection(of = A)]
+            struct A(
+                Vec<A>,
+                #[index]
+                #[serde(flatten)]
+                B,
+            );
+        ),
+    ];
+    for input in &inputs {
+        let _ = document(input.clone());
+        let _ = embed(input.clone());
+        let _ = code(crate::expand::projection::derive(input));
+    }
+}
+
+#[test]
+fn types_are_written_as_people_do() {
+    for text in [
+        "Vec<Address>",
+        "HashMap<String, Option<i32>>",
+        "[u8; 3]",
+        "std::sync::Arc<dyn Any + Send>",
+        "&'a str",
+        "(i32, String)",
+    ] {
+        let ty: syn::Type = syn::parse_str(text).expect("a type");
+        assert_eq!(crate::ty::text(&ty), text);
+    }
+}

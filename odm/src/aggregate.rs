@@ -9,6 +9,29 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
 /// A pipeline, until one of its last methods carries it out.
+///
+/// The typed stages name the fields of the document. Behind a stage that makes documents of another shape, such as
+/// `group`, use [`stage`](Aggregate::stage).
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// #[derive(Deserialize)]
+/// struct Ages {
+///     #[serde(rename = "_id")]
+///     city: String,
+///     mean: f64,
+/// }
+/// let ages: Vec<Ages> = people
+///     .aggregate()
+///     .filter(|p| p.age.gte(18))
+///     .unwind(|p| p.addresses)
+///     .group(|p| p.addresses.city, |g| g.avg("mean", |p| p.age))
+///     .stage(doc! { "$sort": { "mean": -1 } })
+///     .all()
+///     .await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
 pub struct Aggregate<'c, T> {
     collection: &'c Collection<T>,
@@ -26,6 +49,17 @@ impl<T: Document> std::fmt::Debug for Aggregate<'_, T> {
 }
 
 /// What is computed of each group.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let totals: Option<odm::bson::Document> = people
+///     .aggregate()
+///     .group(|_| (), |g| g.count("people").avg("age", |p| p.age).max("oldest", |p| p.age))
+///     .one()
+///     .await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Group<T> {
     fields: bson::Document,
@@ -50,6 +84,14 @@ fn reference(name: &str) -> String {
 
 impl<T: Document> Group<T> {
     /// How many documents, in a field of this name of the result.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let totals: Option<odm::bson::Document> =
+    ///     people.aggregate().group(|_| (), |g| g.count("people")).one().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn count(mut self, field: &str) -> Self {
         self.fields.insert(field, doc! { "$sum": 1 });
         self
@@ -57,6 +99,14 @@ impl<T: Document> Group<T> {
 
     accumulators! {
         /// The sum of a field, in a field of this name of the result.
+        ///
+        /// ```no_run
+        /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+        /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+        /// let totals: Option<odm::bson::Document> =
+        ///     accounts.aggregate().group(|_| (), |g| g.sum("cents", |a| a.cents)).one().await?;
+        /// # Ok(()) }
+        /// ```
         sum => "$sum";
         /// The mean of a field.
         avg => "$avg";
@@ -73,7 +123,31 @@ impl<T: Document> Group<T> {
     }
 }
 
-/// What a pipeline groups by.
+/// What a pipeline groups by: a path, several in a tuple (from two to four), or `()` for all documents as one group. A
+/// tuple is stored as a document of its fields, in whose names a dot is an underscore: `addresses_city`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// #[derive(Deserialize)]
+/// struct Key {
+///     name: String,
+///     addresses_city: Option<String>,
+/// }
+/// #[derive(Deserialize)]
+/// struct Row {
+///     #[serde(rename = "_id")]
+///     key: Key,
+///     people: i32,
+/// }
+/// let rows: Vec<Row> = people
+///     .aggregate()
+///     .unwind(|p| p.addresses)
+///     .group(|p| (p.name, p.addresses.city), |g| g.count("people"))
+///     .all()
+///     .await?;
+/// # Ok(()) }
+/// ```
 pub trait GroupKey<T> {
     /// The expression of `_id`.
     fn expression(&self) -> Bson;
@@ -102,7 +176,14 @@ macro_rules! group_keys {
                 for part in [$($name.expression()),*] {
                     // `$a.b` is stored as `a_b`: a name in a group's key has no dot.
                     let name = part.as_str().unwrap_or("null").trim_start_matches('$').replace('.', "_");
-                    key.insert(name, part);
+                    // `a.b` beside `a_b`: each keeps its part of the key.
+                    let mut free = name.clone();
+                    let mut n = 2;
+                    while key.contains_key(&free) {
+                        free = format!("{name}_{n}");
+                        n += 1;
+                    }
+                    key.insert(free, part);
                 }
                 Bson::Document(key)
             }
@@ -123,6 +204,13 @@ impl<'c, T: Document> Aggregate<'c, T> {
 
     /// Adds a stage in MongoDB's own words. A user's input belongs into it behind `$literal` only: a string that starts
     /// with `$` is a field's name otherwise.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let sample: Vec<Person> = people.aggregate().stage(doc! { "$sample": { "size": 10 } }).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn stage(mut self, stage: bson::Document) -> Self {
         if let Ok(stages) = &mut self.stages {
             stages.push(stage);
@@ -131,6 +219,13 @@ impl<'c, T: Document> Aggregate<'c, T> {
     }
 
     /// Only documents that fit: `$match`. At the start it is served by indexes.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let adults: Vec<Person> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
         match filter(T::paths()).into_document() {
             Ok(filter) => self.stage(doc! { "$match": filter }),
@@ -142,6 +237,13 @@ impl<'c, T: Document> Aggregate<'c, T> {
     }
 
     /// In this order: `$sort`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let oldest: Option<Person> = people.aggregate().sort(|p| (p.age.desc(), p.name.asc())).one().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn sort<S: IntoSort<T>>(self, order: impl FnOnce(T::Paths) -> S) -> Self {
         let sort: bson::Document = order(T::paths())
             .into_sort()
@@ -157,16 +259,38 @@ impl<'c, T: Document> Aggregate<'c, T> {
     }
 
     /// Without the first `n`: `$skip`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let others: Vec<Person> = people.aggregate().sort(|p| p.age.desc()).skip(3).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn skip(self, n: u64) -> Self {
         self.stage(doc! { "$skip": i64::try_from(n).unwrap_or(i64::MAX) })
     }
 
     /// At most `n`: `$limit`. MongoDB refuses 0.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let three: Vec<Person> = people.aggregate().sort(|p| p.age.desc()).limit(3).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn limit(self, n: u64) -> Self {
         self.stage(doc! { "$limit": i64::try_from(n).unwrap_or(i64::MAX) })
     }
 
-    /// One document for each item of an array: `$unwind`.
+    /// One document for each item of an array: `$unwind`. A document whose array is empty or missing gives none.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let tags: Vec<odm::bson::Document> =
+    ///     people.aggregate().unwind(|p| p.tags).group(|p| p.tags, |g| g.count("people")).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn unwind<V: crate::Array, P: Step, C>(
         self,
         array: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
@@ -177,6 +301,18 @@ impl<'c, T: Document> Aggregate<'c, T> {
 
     /// One document for each value of a field (or of several, in a tuple; or `()` for all documents at once): `$group`.
     /// The result has the key in `_id`, and the fields that the second closure names.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let by_city: Vec<odm::bson::Document> = people
+    ///     .aggregate()
+    ///     .unwind(|p| p.addresses)
+    ///     .group(|p| p.addresses.city, |g| g.count("people").avg("age", |p| p.age))
+    ///     .all()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn group<K: GroupKey<T>>(
         self,
         key: impl FnOnce(T::Paths) -> K,
@@ -193,7 +329,15 @@ impl<'c, T: Document> Aggregate<'c, T> {
         self.stage(doc! { "$group": group })
     }
 
-    /// Lets the server write to disk what a stage can't hold in 100 MB of memory.
+    /// Lets the server write to disk what a stage can't hold in
+    /// [100 MB of memory](https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let sorted: Vec<Person> = people.aggregate().sort(|p| p.name.asc()).allow_disk_use().all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn allow_disk_use(mut self) -> Self {
         self.disk = true;
         self
@@ -206,22 +350,57 @@ impl<'c, T: Document> Aggregate<'c, T> {
     ///
     /// # Cost
     /// One round trip, and one for every further batch.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let names: Vec<Named> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn all<Out: DeserializeOwned + Send + 'static>(self) -> Result<Vec<Out>> {
         self.stream().await?.try_collect().await
     }
 
-    /// The first result, if there is one.
+    /// The first result, if there is one. Adds `$limit` to the pipeline, so it can't end with `$out` or `$merge`.
+    ///
+    /// # Errors
+    /// [`Error::Decode`](crate::Error::Decode) if it does not fit `Out`.
     ///
     /// # Cost
     /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let oldest: Option<Named> = people.aggregate().sort(|p| p.age.desc()).one().await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn one<Out: DeserializeOwned + Send + 'static>(self) -> Result<Option<Out>> {
         self.limit(1).stream().await?.try_next().await
     }
 
     /// One after the other, with one batch in memory.
     ///
+    /// # Errors
+    /// Those of the server and the network; [`Error::Decode`](crate::Error::Decode) as the item of one that does not fit.
+    ///
     /// # Cost
     /// One round trip before the first, and one for every further batch.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use futures::TryStreamExt;
+    ///
+    /// let mut stream = people.aggregate().filter(|p| p.age.gte(18)).stream::<Person>().await?;
+    /// while let Some(person) = stream.try_next().await? {
+    ///     println!("{}", person.name);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn stream<Out: DeserializeOwned + Send + 'static>(
         self,
     ) -> Result<BoxStream<'static, Result<Out>>> {
@@ -266,5 +445,33 @@ impl<'c, T: Document> Aggregate<'c, T> {
                 Ok(stream.boxed())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_key_takes_no_other_ones_place() {
+        struct Named(&'static str);
+        impl GroupKey<()> for Named {
+            fn expression(&self) -> Bson {
+                reference(self.0).into()
+            }
+        }
+        let key = (
+            Named("a.b"),
+            Named("a_b"),
+            (Named("x"), Named("y")),
+            (Named("z"), ()),
+        );
+        assert_eq!(
+            key.expression(),
+            Bson::Document(doc! {
+                "a_b": "$a.b", "a_b_2": "$a_b",
+                "null": { "x": "$x", "y": "$y" }, "null_2": { "z": "$z", "null": null },
+            })
+        );
     }
 }

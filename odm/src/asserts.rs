@@ -52,17 +52,27 @@ impl<T: Dated> Dated for Vec<T> {}
 pub trait SameTypeAs<T> {}
 impl<T> SameTypeAs<T> for T {}
 
-/// The stored name of a projection's field.
-pub fn projected<A: SameTypeAs<T>, R, T, P: Step, C>(path: Path<R, T, P, C>) -> &'static str
-where
-    C: PlainlyStored,
-{
-    path.name()
+/// A document's field, as a projection names it.
+pub struct Projected<T, C>(&'static str, std::marker::PhantomData<fn() -> (T, C)>);
+
+/// The document's field.
+pub fn projected<R, T, P: Step, C>(path: Path<R, T, P, C>) -> Projected<T, C> {
+    Projected(path.name(), std::marker::PhantomData)
 }
 
-/// The stored name of a projection's field that has its own `#[serde(with)]`.
-pub fn projected_with<A: SameTypeAs<T>, R, T, P: Step, C>(path: Path<R, T, P, C>) -> &'static str {
-    path.name()
+impl<T, C> Projected<T, C> {
+    /// Its stored name, where the projection's field has the type `A`.
+    pub fn as_type<A: SameTypeAs<T>>(self) -> &'static str
+    where
+        C: PlainlyStored,
+    {
+        self.0
+    }
+
+    /// The same where that field has a `#[serde(with)]` of its own.
+    pub fn with_codec<A: SameTypeAs<T>>(self) -> &'static str {
+        self.0
+    }
 }
 
 /// A field that is read as its type's own `Deserialize` says.

@@ -1,5 +1,5 @@
-//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one
-//! command for each run of writes of one kind to one collection.
+//! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else
+//! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
@@ -18,6 +18,27 @@ use std::future::IntoFuture;
 
 /// Writes that are carried out together, by `.await`. They are no transaction: use
 /// [`Tx::bulk`](crate::Tx::bulk) for one that is.
+///
+/// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
+/// bulk gives.
+///
+/// # Errors
+/// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
+/// position of each write that the server refused, and what the others did.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+/// let done = odm
+///     .bulk()
+///     .insert::<Person>(new)
+///     .update::<Account>(&7, |a| a.inc(|a| a.cents, 500))
+///     .delete_where::<Account>(|a| a.cents.eq(0))
+///     .await?;
+/// println!("{} inserted, {} changed, {} deleted", done.inserted, done.modified, done.deleted);
+/// # Ok(()) }
+/// ```
 #[must_use = "a bulk does nothing until it is awaited"]
 pub struct Bulk {
     odm: Odm,
@@ -38,6 +59,16 @@ impl std::fmt::Debug for Bulk {
 }
 
 /// What a bulk did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let done = odm.bulk().update::<Account>(&7, |a| a.inc(|a| a.cents, 500)).await?;
+/// if done.missed > 0 {
+///     println!("no such account");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkDone {
@@ -55,6 +86,8 @@ pub struct BulkDone {
 }
 
 struct Write {
+    /// The position among those given: what is left out before sending does not shift it.
+    at: usize,
     meta: &'static DocumentMeta,
     what: What,
 }
@@ -94,9 +127,20 @@ impl What {
 impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
+    /// # Errors
+    /// [`Bulk`] says with what it fails.
+    ///
     /// # Cost
-    /// One round trip on MongoDB 8.0 and later; before, one for each run of writes of one kind to one collection. The
-    /// first use of the handle asks the server what it is.
+    /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
+    /// one kind to one collection. The first use of the handle asks the server what it is.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// odm.bulk().insert::<Person>(new).delete::<Account>(&7).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn bulk(&self) -> Bulk {
         Bulk::new(self, None)
     }
@@ -116,13 +160,27 @@ impl Bulk {
 
     fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
         match what {
-            Ok(what) => self.writes.push(Write { meta, what }),
+            Ok(what) => self.writes.push(Write {
+                at: self.writes.len(),
+                meta,
+                what,
+            }),
             Err(error) => self.error = self.error.or(Some(error)),
         }
         self
     }
 
     /// Carries out those behind a refused one too, in any order.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// match odm.bulk().delete::<Account>(&7).insert::<Person>(new).unordered().await {
+    ///     Err(Error::Bulk { errors, done }) => println!("{} refused, {} deleted", errors.len(), done.deleted),
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn unordered(mut self) -> Bulk {
         self.ordered = false;
         self
@@ -136,18 +194,35 @@ impl Bulk {
     }
 
     /// Inserts a document.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, new: NewPerson) -> odm::Result<()> {
+    /// odm.bulk().insert::<Person>(new).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
         let document = document.into_document(crate::now());
         self.add(T::META, encode(&document).map(What::Insert))
     }
 
     /// Changes the document with this id, or this document.
+    ///
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
+    /// that is not found, or held back by a bound, is counted in [`BulkDone::missed`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
+    /// odm.bulk().update(&kate, |p| p.inc(|p| p.age, 1).push(|p| p.tags, "rust")).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update<T: Document>(
         self,
         target: impl Target<T>,
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
-        let what = operand::id(target.target_id()).and_then(|id| {
+        let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(false, crate::now())?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
@@ -167,7 +242,14 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Changes every document that fits the condition.
+    /// Changes every document that fits the condition, and in which no bound holds the change back.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.bulk().update_where::<Person>(|p| p.age.lt(18), |p| p.add_to_set(|p| p.tags, "minor")).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update_where<T: Document>(
         self,
         filter: impl FnOnce(T::Paths) -> Filter<T>,
@@ -187,6 +269,17 @@ impl Bulk {
     }
 
     /// Stores this document in the place of the one with the same id.
+    ///
+    /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
+    /// in [`BulkDone::missed`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, mut account: Account) -> odm::Result<()> {
+    /// account.cents = 0;
+    /// odm.bulk().replace(account).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn replace<T: Document>(self, mut document: T) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
@@ -203,8 +296,17 @@ impl Bulk {
     }
 
     /// Deletes the document with this id, or this document.
+    ///
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, id: ObjectId, account: Account) -> odm::Result<()> {
+    /// odm.bulk().delete::<Person>(id).delete(&account).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
-        let what = operand::id(target.target_id()).map(|id| What::Delete {
+        let what = target.target_id().map(|id| What::Delete {
             filter: target_filter::<T>(&id, target.seen_version()),
             many: false,
         });
@@ -212,6 +314,13 @@ impl Bulk {
     }
 
     /// Deletes every document that fits the condition.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.bulk().delete_where::<Account>(|a| a.cents.eq(0)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn delete_where<T: Document>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
         let what = filter(T::paths())
             .into_document()
@@ -275,8 +384,8 @@ async fn together(
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
     let mut metas = Vec::with_capacity(writes.len());
-    for Write { meta, what } in writes {
-        metas.push(meta);
+    for Write { at, meta, what } in writes {
+        metas.push((at, meta));
         let namespace = mongodb::Namespace {
             db: database.clone(),
             coll: meta.collection.to_owned(),
@@ -364,7 +473,10 @@ async fn together(
                 return Err(error.into());
             };
             // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
-            if failure.write_errors.is_empty() {
+            // So does it where the whole transaction is to be run again: the label stands on it alone.
+            if failure.write_errors.is_empty()
+                || error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
+            {
                 return Err(error.into());
             }
             let done = match &failure.partial_result {
@@ -374,7 +486,10 @@ async fn together(
             let mut errors: Vec<(usize, Error)> = failure
                 .write_errors
                 .iter()
-                .filter_map(|(at, failure)| Some((*at, write_error(Context::of(metas.get(*at)?), failure))))
+                .filter_map(|(sent, failure)| {
+                    let (at, meta) = metas.get(*sent)?;
+                    Some((*at, write_error(Context::of(meta), failure)))
+                })
                 .collect();
             errors.sort_by_key(|(at, _)| *at);
             Err(Error::Bulk {
@@ -382,6 +497,39 @@ async fn together(
                 done: Box::new(done),
             })
         }
+    }
+}
+
+/// The greatest size of one command's statements. A command is a document too, so it has a document's limit and the 16 KB
+/// that the server leaves above it for the rest of the command; the larger limit of a message holds for the driver's own
+/// inserts, which it sends beside the command.
+const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+
+/// A write, as the server's command takes it.
+struct Statement {
+    at: usize,
+    meta: &'static DocumentMeta,
+    command: &'static str,
+    finds_one: bool,
+    many: bool,
+    raw: RawDocumentBuf,
+}
+
+impl Statement {
+    fn of(Write { at, meta, what }: Write) -> Result<Statement> {
+        Ok(Statement {
+            at,
+            meta,
+            command: what.command(),
+            finds_one: what.finds_one(),
+            many: matches!(&what, What::Update { many: true, .. }),
+            raw: statement(what)?,
+        })
+    }
+
+    /// With its type, and its position as a name, in an array.
+    fn size(&self) -> usize {
+        self.raw.as_bytes().len() + 8
     }
 }
 
@@ -395,47 +543,45 @@ async fn by_runs(
 ) -> Result<(BulkDone, u64)> {
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
+    let mut unsure = None;
     let mut round_trips = 0;
-    let mut writes = writes.into_iter().enumerate().peekable();
-    while let Some((first, write)) = writes.next() {
-        let (meta, command) = (write.meta, write.what.command());
-        let mut alone = u64::from(write.what.finds_one());
-        let mut many = matches!(&write.what, What::Update { many: true, .. });
+    // The driver adds the write concern to its own operations, not to a command. A transaction has one for all.
+    let concern = match (session, odm.database().write_concern()) {
+        (None, Some(concern)) => bson::serialize_to_raw_document_buf(concern).ok(),
+        _ => None,
+    };
+    let statements: Vec<Statement> = writes.into_iter().map(Statement::of).collect::<Result<_>>()?;
+    let mut rest = statements.as_slice();
+    while let Some(first) = rest.first() {
+        let (meta, command) = (first.meta, first.command);
         let mut bytes = 0;
-        let mut statements = bson::RawArrayBuf::new();
-        let mut count = 0usize;
-        let mut push = |what: What, bytes: &mut u64| -> Result<()> {
-            let statement = statement(what)?;
-            *bytes += statement.as_bytes().len() as u64 + 16;
-            statements.push(statement);
-            Ok(())
-        };
-        push(write.what, &mut bytes)?;
-        count += 1;
-        // The statements of one command: no more than the server takes in a batch and, with room to spare, in a message.
-        while let Some((_, next)) = writes.peek() {
-            if !std::ptr::eq(next.meta, meta)
-                || next.what.command() != command
-                || count >= server.max_write_batch()
-                || bytes + size(&next.what) > server.max_message_bytes() / 2
-            {
-                break;
-            }
-            let Some((_, next)) = writes.next() else { break };
-            alone += u64::from(next.what.finds_one());
-            many |= matches!(&next.what, What::Update { many: true, .. });
-            push(next.what, &mut bytes)?;
-            count += 1;
+        let length = rest
+            .iter()
+            .take(server.max_write_batch())
+            .take_while(|next| {
+                bytes += next.size();
+                std::ptr::eq(next.meta, meta) && next.command == command && bytes <= MOST_BYTES
+            })
+            .count()
+            .max(1);
+        let (sent, behind) = rest.split_at(length);
+        rest = behind;
+        let mut list = bson::RawArrayBuf::new();
+        for statement in sent {
+            list.push(statement.raw.clone());
         }
         let mut run = RawDocumentBuf::new();
         run.append(key(command)?, meta.collection);
         run.append(bson::cstr!("ordered"), ordered);
+        if let Some(concern) = &concern {
+            run.append(bson::cstr!("writeConcern"), concern.clone());
+        }
         let field = match command {
             "insert" => bson::cstr!("documents"),
             "update" => bson::cstr!("updates"),
             _ => bson::cstr!("deletes"),
         };
-        run.append(field, statements);
+        run.append(field, list);
         let action = odm.database().run_raw_command(run);
         let reply =
             crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
@@ -445,6 +591,25 @@ async fn by_runs(
             Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
             _ => 0,
         };
+        // The statements that were tried; of those that failed it can't be said that they were looked for in vain.
+        let mut tried: Vec<bool> = sent.iter().map(|statement| statement.finds_one).collect();
+        if let Ok(failed) = reply.get_array("writeErrors") {
+            for failure in failed.iter().filter_map(Bson::as_document) {
+                let index = match failure.get("index") {
+                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
+                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
+                    _ => 0,
+                };
+                if let Some(tried) = tried.get_mut(index) {
+                    *tried = false;
+                }
+                if ordered {
+                    tried.truncate(index);
+                }
+                let at = sent.get(index).map_or(first.at, |statement| statement.at);
+                errors.push((at, refused(failure, meta)));
+            }
+        }
         let n = number("n");
         match command {
             "insert" => done.inserted += n,
@@ -452,38 +617,32 @@ async fn by_runs(
                 done.matched += n;
                 done.modified += number("nModified");
                 // With an update of many among them the sum does not tell what the others found.
-                if !many {
+                if !sent.iter().any(|statement| statement.many) {
+                    let alone = tried.iter().filter(|alone| **alone).count() as u64;
                     done.missed += alone.saturating_sub(n);
                 }
             }
             _ => done.deleted += n,
         }
-        if let Ok(failed) = reply.get_array("writeErrors") {
-            for failure in failed.iter().filter_map(Bson::as_document) {
-                let at = match failure.get("index") {
-                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
-                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
-                    _ => 0,
-                };
-                // What failed was not looked for in vain.
-                if command == "update" {
-                    done.missed = done.missed.saturating_sub(1);
-                }
-                errors.push((first + at, refused(failure, meta)));
-            }
-            if ordered && !errors.is_empty() {
-                break;
-            }
+        // The writes were made, but not as safely as the write concern demands.
+        if let Ok(concern) = reply.get_document("writeConcernError") {
+            unsure = unsure.or_else(|| bson::deserialize_from_document(concern.clone()).ok());
+        }
+        if ordered && !errors.is_empty() {
+            break;
         }
     }
-    if errors.is_empty() {
-        Ok((done, round_trips))
-    } else {
-        Err(Error::Bulk {
+    if !errors.is_empty() {
+        return Err(Error::Bulk {
             errors,
             done: Box::new(done),
-        })
+        });
     }
+    if let Some(unsure) = unsure {
+        let failure = mongodb::error::WriteFailure::WriteConcernError(unsure);
+        return Err(mongodb::error::Error::from(mongodb::error::ErrorKind::Write(failure)).into());
+    }
+    Ok((done, round_trips))
 }
 
 /// A write error as the server's reply has it.
@@ -508,14 +667,6 @@ fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
         field: command.to_owned(),
         source: Box::new(source),
     })
-}
-
-fn size(what: &What) -> u64 {
-    match what {
-        What::Insert(raw) | What::Replace { document: raw, .. } => raw.as_bytes().len() as u64 + 64,
-        // Filters and updates are small beside the half of a message that is left free.
-        What::Update { .. } | What::Delete { .. } => 4096,
-    }
 }
 
 fn statement(what: What) -> Result<RawDocumentBuf> {

@@ -191,7 +191,7 @@ const _: () = {
 // The bound that never holds, with the message of rule two where a Person is embedded.
 impl<'a> odm::Value for Person
 where
-    odm::Declared<'a, Person>: odm::EmbedInsteadOfDocument,
+    odm::Declared<'a>: odm::EmbedInsteadOfDocument<Person>,
 {
     const SIZE: odm::Size = odm::Size::UNBOUNDED;
     fn shape() -> odm::Shape {
@@ -254,14 +254,14 @@ impl crate::Insertable<Person> for NewPerson {
 }
 
 impl crate::Target<Person> for ObjectId {
-    fn target_id(&self) -> &ObjectId {
-        self
+    fn target_id(&self) -> odm::Result<odm::Bson> {
+        odm::id(self)
     }
 }
 
 impl crate::Target<Person> for &ObjectId {
-    fn target_id(&self) -> &ObjectId {
-        self
+    fn target_id(&self) -> odm::Result<odm::Bson> {
+        odm::id(self)
     }
 }
 

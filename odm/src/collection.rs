@@ -4,12 +4,24 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Result, Target,
-    Update, UpdateMany, decode, operand,
+    Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
+///
+/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
+/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let people = odm.collection::<Person>();
+/// let adults = people.find(|p| p.age.gte(18)).count().await?;
+/// println!("{adults} of {}", people.find_all().count().await?);
+/// # Ok(()) }
+/// ```
 pub struct Collection<T> {
     odm: Odm,
     raw: mongodb::Collection<RawDocumentBuf>,
@@ -49,7 +61,14 @@ macro_rules! act {
 pub(crate) use act;
 
 impl Odm {
-    /// The collection of `T`.
+    /// The collection of `T`. Nothing is sent.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let people = odm.collection::<Person>();
+    /// # Ok(()) }
+    /// ```
     pub fn collection<T: Document>(&self) -> Collection<T> {
         Collection::new(self, None)
     }
@@ -66,11 +85,26 @@ impl<T: Document> Collection<T> {
     }
 
     /// The driver's collection, for what this one lacks. What is written through it is not checked by this library.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let raw = people.driver::<odm::bson::Document>();
+    /// let cities = raw.distinct("addresses.city", doc! {}).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn driver<D: Send + Sync>(&self) -> mongodb::Collection<D> {
         self.raw.clone_with_type()
     }
 
     /// The handle that the collection came from.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let accounts = people.odm().collection::<Account>();
+    /// # Ok(()) }
+    /// ```
     pub fn odm(&self) -> &Odm {
         &self.odm
     }
@@ -101,11 +135,32 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let kate = people
+    ///     .insert(NewPerson {
+    ///         email: "kate@example.com".into(),
+    ///         name: "Kate".into(),
+    ///         age: 30,
+    ///         nickname: None,
+    ///         tags: vec!["rust".into()],
+    ///         addresses: vec![],
+    ///         settings: BTreeMap::new(),
+    ///         place: Some(Point::new(-74.0, 40.7)),
+    ///     })
+    ///     .await?;
+    /// assert_eq!(people.get(kate.id).await?, Some(kate));
+    /// # Ok(()) }
+    /// ```
     pub fn insert(&self, document: impl Insertable<T>) -> Insert<'_, T> {
         Insert::new(self, document.into_document(crate::now()))
     }
 
-    /// Inserts many documents, in as few commands as the server's limits allow (100,000 writes and 48 MB each).
+    /// Inserts many documents, in as few commands as the [server's
+    /// limits](https://www.mongodb.com/docs/manual/reference/command/hello/) allow (100,000 writes and 48 MB each).
     ///
     /// Gives them as they are stored. In their order, the first that is refused ends it; with
     /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
@@ -116,6 +171,23 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip for every 100,000 documents or 48 MB.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
+    /// match people.insert_many(new).unordered().await {
+    ///     Ok(stored) => println!("{} stored", stored.len()),
+    ///     Err(Error::InsertMany { inserted, errors, .. }) => {
+    ///         println!("{inserted} stored");
+    ///         for (position, error) in errors {
+    ///             println!("number {position}: {error}");
+    ///         }
+    ///     }
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<'_, T> {
         let now = crate::now();
         InsertMany::new(
@@ -134,8 +206,19 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// match people.get(id).await? {
+    ///     Some(person) => println!("{}", person.name),
+    ///     None => println!("nobody"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn get(&self, id: impl Target<T>) -> Result<Option<T>> {
-        let id = operand::id(id.target_id())?;
+        let id = id.target_id()?;
         let trace = self.trace("get");
         trace
             .run(async {
@@ -153,16 +236,25 @@ impl<T: Document> Collection<T> {
     /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id
     /// without a document gives none.
     ///
+    /// # Errors
+    /// [`Error::Decode`] for the first that does not fit the struct.
+    ///
     /// # Cost
-    /// One query, whatever the number of ids (one for each 100,000 of them).
+    /// One query, whatever the number of ids (one for each 100,000 of them): one round trip, and one for every further
+    /// batch of the server's.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, accounts: Vec<Account>) -> odm::Result<()> {
+    /// let owners = people.get_many(accounts.iter().map(|a| a.owner)).await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> Result<Vec<T>>
     where
         T: Clone,
     {
-        let ids: Vec<Bson> = ids
-            .into_iter()
-            .map(|id| operand::id(id.target_id()))
-            .collect::<Result<_>>()?;
+        let ids: Vec<Bson> = ids.into_iter().map(|id| id.target_id()).collect::<Result<_>>()?;
         crate::find::get_many(self, ids).await
     }
 
@@ -170,11 +262,30 @@ impl<T: Document> Collection<T> {
     ///
     /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. The query is carried out
     /// by [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and their like.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let young = people
+    ///     .find(|p| p.addresses.city.eq("New York") & p.age.lt(30))
+    ///     .sort(|p| p.name.asc())
+    ///     .limit(20)
+    ///     .all()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<'_, T> {
         Find::new(self, filter(T::paths()))
     }
 
     /// All documents.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let everybody = people.find_all().sort(|p| p.name.asc()).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn find_all(&self) -> Find<'_, T> {
         Find::new(self, Filter::all())
     }
@@ -190,16 +301,46 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people
+    ///     .update(&kate)
+    ///     .set(|p| p.name, "Kate Monster")
+    ///     .inc(|p| p.age, 1)
+    ///     .push(|p| p.tags, "admin")
+    ///     .await?;
+    /// people.update(kate.id).unset(|p| p.nickname).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update(&self, target: impl Target<T>) -> Update<'_, T> {
         Update::new(self, target.target_id(), target.seen_version())
     }
 
     /// Changes every document that fits the condition.
     ///
+    /// # Errors
+    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`]. A document in which a bound holds the
+    /// change back is no error: it is counted in [`Updated::refused`].
+    ///
     /// # Cost
     /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]).
     ///
     /// [`Updated::refused`]: crate::Updated::refused
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let done = people
+    ///     .update_where(|p| p.tags.contains("trial"))
+    ///     .push(|p| p.tags, "expired")
+    ///     .await?;
+    /// println!("{} changed, {} had no room for another tag", done.modified, done.refused);
+    /// # Ok(()) }
+    /// ```
     pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<'_, T> {
         UpdateMany::new(self, filter(T::paths()))
     }
@@ -213,6 +354,15 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, mut account: Account) -> odm::Result<()> {
+    /// account.cents += 100;
+    /// let account = accounts.replace(account).await?; // its version is one greater now
+    /// # Ok(()) }
+    /// ```
     pub async fn replace(&self, document: T) -> Result<T> {
         crate::write::replace(self, document).await
     }
@@ -225,6 +375,15 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more where a document with a version was not found.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// let gone = people.delete(id).await?;
+    /// assert_eq!(gone.deleted, 1);
+    /// # Ok(()) }
+    /// ```
     pub fn delete(&self, target: impl Target<T>) -> Delete<'_, T> {
         Delete::one(self, target.target_id(), target.seen_version())
     }
@@ -233,11 +392,39 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let done = people.delete_where(|p| p.tags.contains("expired")).await?;
+    /// println!("{} deleted", done.deleted);
+    /// # Ok(()) }
+    /// ```
     pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<'_, T> {
         Delete::many(self, filter(T::paths()))
     }
 
-    /// A pipeline over the collection: typed stages first, then any.
+    /// A pipeline over the collection: typed stages first, then any. Carried out by [`all`](Aggregate::all),
+    /// [`one`](Aggregate::one) or [`stream`](Aggregate::stream).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// #[derive(Deserialize)]
+    /// struct City {
+    ///     #[serde(rename = "_id")]
+    ///     name: String,
+    ///     people: i32,
+    /// }
+    /// let cities: Vec<City> = people
+    ///     .aggregate()
+    ///     .unwind(|p| p.addresses)
+    ///     .group(|p| p.addresses.city, |g| g.count("people"))
+    ///     .all()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn aggregate(&self) -> Aggregate<'_, T> {
         Aggregate::new(self)
     }

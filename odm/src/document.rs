@@ -1,10 +1,17 @@
 //! What the derives say about a type: its collection, id, fields, indexes and options.
 
 use crate::{path::Fielded, shape::Shape, value::IdValue};
-use mongodb::bson::{DateTime, RawDocumentBuf};
+use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// A struct that is stored as a document of a collection. Derived: `#[derive(Document)]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// assert_eq!(Person::META.collection, "people");
+/// assert_eq!(Person::paths().addresses.city.name(), "addresses.city");
+/// assert_eq!(Person::MAX_BSON_SIZE, None); // `name` has no `max_len`
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a document: it has no collection",
     note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
@@ -47,9 +54,20 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
 }
 
 /// A struct or enum that is stored inside a document. Derived: `#[derive(Embed)]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn is_embedded<T: odm::Embed>() {}
+/// is_embedded::<Address>();
+/// ```
 pub trait Embed: crate::value::Value {}
 
 /// A type that a query may return instead of the whole document. Derived: `#[derive(Projection)]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// assert_eq!(<Named as Projection<Person>>::fields(), ["_id", "name"]);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{T}`",
     note = "derive it: `#[derive(Projection, Deserialize)] #[projection(of = {T})]`"
@@ -60,6 +78,16 @@ pub trait Projection<T>: DeserializeOwned + Send {
 }
 
 /// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example() -> odm::Result<()> {
+/// /// Takes a `NewPerson` or a whole `Person`.
+/// async fn store(people: &Collection<Person>, person: impl odm::Insertable<Person>) -> odm::Result<ObjectId> {
+///     Ok(people.insert(person).await?.id)
+/// }
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` can't be inserted into a collection of `{T}`",
     note = "insert the struct of its own fields, `New{T}`, or a whole `{T}`"
@@ -76,13 +104,24 @@ impl<T: Document> Insertable<T> for T {
 }
 
 /// What names one document of `T`: its id, or the document as it was read (which brings its version).
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// people.update(kate.id).set(|p| p.age, 31).await?;
+/// people.update(&kate).set(|p| p.age, 31).await?;
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` does not name a document of `{T}`",
     note = "give its id, or a reference to the document"
 )]
 pub trait Target<T: Document> {
-    /// The id.
-    fn target_id(&self) -> &T::Id;
+    /// The id, as it is stored.
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode) where it can't be stored as BSON.
+    fn target_id(&self) -> crate::Result<Bson>;
     /// The version that the caller has seen, if `T` has versions and the caller gave a document.
     fn seen_version(&self) -> Option<i64> {
         None
@@ -90,8 +129,8 @@ pub trait Target<T: Document> {
 }
 
 impl<T: Document> Target<T> for &T {
-    fn target_id(&self) -> &T::Id {
-        self.id()
+    fn target_id(&self) -> crate::Result<Bson> {
+        crate::operand::id(self.id())
     }
     fn seen_version(&self) -> Option<i64> {
         self.version()
@@ -114,6 +153,11 @@ pub struct DocumentMeta {
 }
 
 /// `#[document(validation(level = …, action = …))]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// assert_eq!(Person::META.validation, odm::Validation::STRICT);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validation {
     /// Which documents the server validates.
@@ -131,6 +175,12 @@ impl Validation {
 }
 
 /// MongoDB's `validationLevel`.
+///
+/// ```
+/// use odm::ValidationLevel;
+///
+/// assert!(ValidationLevel::Moderate < ValidationLevel::Strict);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing is validated.
@@ -143,6 +193,10 @@ pub enum Level {
 
 impl Level {
     /// As MongoDB writes it.
+    ///
+    /// ```
+    /// assert_eq!(odm::ValidationLevel::Moderate.as_str(), "moderate");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Level::Off => "off",
@@ -153,6 +207,12 @@ impl Level {
 }
 
 /// MongoDB's `validationAction`.
+///
+/// ```
+/// use odm::ValidationAction;
+///
+/// assert!(ValidationAction::Warn < ValidationAction::Error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// The write succeeds, and the server logs it.
@@ -163,6 +223,10 @@ pub enum Action {
 
 impl Action {
     /// As MongoDB writes it.
+    ///
+    /// ```
+    /// assert_eq!(odm::ValidationAction::Warn.as_str(), "warn");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Action::Warn => "warn",

@@ -4,9 +4,36 @@ use mongodb::bson::{Bson, Document};
 use std::fmt;
 
 /// The result of an operation.
+///
+/// ```
+/// fn page_size(asked: u32) -> odm::Result<u32> {
+///     Ok(asked.clamp(1, 100))
+/// }
+/// assert_eq!(page_size(1_000)?, 100);
+/// # Ok::<(), odm::Error>(())
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that an operation of this crate can fail with.
+///
+/// Its text names the collection, the field, the value and what to do; it may hold values of documents. Variants and
+/// fields may be added, so a `match` ends with a branch for the others.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// match people.insert(new).await {
+///     Ok(person) => println!("{} is stored", person.id),
+///     Err(Error::DuplicateKey { fields, .. }) if fields == ["email"] => println!("this address is taken"),
+///     Err(Error::Invalid { violations, .. }) => {
+///         for violation in &violations {
+///             println!("{}: {}", violation.path, violation.rule); // age: must be at most 150
+///         }
+///     }
+///     Err(other) => return Err(other),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -63,7 +90,8 @@ pub enum Error {
         max: u64,
     },
 
-    /// The document would be larger than the server stores.
+    /// The document would be larger than the server stores:
+    /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
     #[error(
         "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}",
         Bytes(.size), Largest(.largest)
@@ -200,18 +228,32 @@ pub enum Error {
     },
 
     /// Anything else that the driver or the server reported.
-    #[error("{0}")]
+    #[error("{}", .0.kind)]
     Driver(#[source] Box<mongodb::error::Error>),
 }
 
 impl Error {
     /// Whether repeating the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
+    /// [`Odm::transaction`](crate::Odm::transaction) does so by itself.
+    ///
+    /// ```
+    /// let error = odm::Error::Models { problems: vec![] };
+    /// assert!(!error.is_transient_transaction_error());
+    /// ```
     pub fn is_transient_transaction_error(&self) -> bool {
         self.driver_error()
             .is_some_and(|e| e.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR))
     }
 
     /// The driver's error behind this one, if there is one.
+    ///
+    /// ```
+    /// fn is_broken_connection(error: &odm::Error) -> bool {
+    ///     use odm::mongodb::error::ErrorKind;
+    ///     error.driver_error().is_some_and(|e| matches!(*e.kind, ErrorKind::Io(_)))
+    /// }
+    /// assert!(!is_broken_connection(&odm::Error::Models { problems: vec![] }));
+    /// ```
     pub fn driver_error(&self) -> Option<&mongodb::error::Error> {
         match self {
             Error::Driver(e) => Some(e),
@@ -230,6 +272,13 @@ impl From<mongodb::error::Error> for Error {
 }
 
 /// A broken rule.
+///
+/// ```
+/// use odm::{Number, Rule, Violation, bson::Bson};
+///
+/// let violation = Violation::new("age", Rule::Max(Number::Int(150)), Some(Bson::Int32(200)));
+/// assert_eq!(violation.to_string(), "`age` must be at most 150 (it is 200)");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Violation {
@@ -242,7 +291,15 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation of `rule` by `value`. A large value is left out.
+    /// A violation of `rule` by `value`. A large value is left out: an array, a document, binary data, code, or a string
+    /// of more than 200 bytes.
+    ///
+    /// ```
+    /// use odm::{Rule, Violation, bson::Bson};
+    ///
+    /// let long = Violation::new("name", Rule::MaxLength(100), Some(Bson::String("x".repeat(300))));
+    /// assert_eq!(long.value, None);
+    /// ```
     pub fn new(path: impl Into<String>, rule: Rule, value: Option<Bson>) -> Violation {
         let shown = |v: &Bson| match v {
             Bson::String(s) => s.len() <= 200,
@@ -258,6 +315,13 @@ impl Violation {
 }
 
 /// The rules that a declared field can break.
+///
+/// ```
+/// use odm::Rule;
+///
+/// assert_eq!(Rule::MaxItems(10).to_string(), "may hold at most 10 items");
+/// assert_eq!(Rule::Required.to_string(), "is missing");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rule {

@@ -5,7 +5,17 @@ use crate::{Collection, Document, Find, Result};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
 
-/// What the server did for a query: `explain` with `executionStats`.
+/// What the server did for a query: `explain` with `executionStats`. [`Find::explain`] gives it.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let explain = people.find(|p| p.email.eq("kate@example.com")).explain().await?;
+/// assert_eq!(explain.indexes, ["email_1"]);
+/// assert!(!explain.is_collection_scan());
+/// assert!(explain.documents_examined <= 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explain {
@@ -26,11 +36,27 @@ pub struct Explain {
 
 impl Explain {
     /// Whether the whole collection was read.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let explain = people.find(|p| p.nickname.eq("Katie")).explain().await?;
+    /// assert!(explain.is_collection_scan()); // no index on `nickname`
+    /// # Ok(()) }
+    /// ```
     pub fn is_collection_scan(&self) -> bool {
         self.stages.iter().any(|stage| stage == "COLLSCAN")
     }
 
     /// Whether documents were sorted in memory, since no index has the order.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let explain = people.find_all().sort(|p| p.age.desc()).explain().await?;
+    /// assert!(explain.sorts_in_memory()); // no index on `age`
+    /// # Ok(()) }
+    /// ```
     pub fn sorts_in_memory(&self) -> bool {
         self.stages.iter().any(|stage| stage == "SORT")
     }
@@ -110,7 +136,20 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
     ///
     /// # Cost
     /// One round trip, and on the server the cost of the query.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let explain = people.find(|p| p.email.starts_with("kate")).explain().await?;
+    /// println!("{} index entries, {} documents", explain.keys_examined, explain.documents_examined);
+    /// # Ok(()) }
+    /// ```
     pub async fn explain(mut self) -> Result<Explain> {
+        if self.options.limit == Some(0) {
+            // The server would take it for no limit; nothing is what is found, and nothing is asked.
+            return Ok(Explain::of(doc! {}));
+        }
         let filter = self.prepare()?;
         let mut find = doc! { "find": T::META.collection, "filter": filter };
         if let Some(sort) = self.options.sort {

@@ -12,6 +12,20 @@ use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
 
 /// A condition on documents of type `R`. Combined with `&`, `|` and `!`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let p = Person::paths();
+/// let filter = (p.age.gte(18) & p.age.lt(65)) | !p.tags.contains("rust");
+/// assert_eq!(
+///     filter.into_document()?,
+///     doc! { "$or": [
+///         { "$and": [{ "age": { "$gte": 18 } }, { "age": { "$lt": 65 } }] },
+///         { "$nor": [{ "tags": { "$eq": "rust" } }] },
+///     ] },
+/// );
+/// # Ok::<(), odm::Error>(())
+/// ```
 #[must_use = "a filter does nothing until a query takes it"]
 pub struct Filter<R> {
     doc: Result<Document, Box<Error>>,
@@ -29,12 +43,29 @@ impl<R> std::fmt::Debug for Filter<R> {
 
 impl<R> Filter<R> {
     /// Every document.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(Filter::<Person>::all().into_document()?, doc! {});
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn all() -> Filter<R> {
         Filter::raw(Document::new())
     }
 
     /// A filter in MongoDB's own words, for what the typed ones lack. Its operators are carried out, so nothing that a
     /// user supplied belongs in it but as a value behind an operator.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let filter = Filter::<Person>::raw(doc! { "age": { "$mod": [10, 0] } });
+    /// let p = Person::paths();
+    /// assert_eq!(
+    ///     (filter & p.name.eq("Kate")).into_document()?,
+    ///     doc! { "age": { "$mod": [10, 0] }, "name": { "$eq": "Kate" } },
+    /// );
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn raw(doc: Document) -> Filter<R> {
         Filter {
             doc: Ok(doc),
@@ -43,6 +74,19 @@ impl<R> Filter<R> {
     }
 
     /// All of these hold; none given, every document.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let words = ["rust", "mongodb"];
+    /// let filter = Filter::and(words.map(|word| p.name.regex(word)));
+    /// assert_eq!(
+    ///     filter.into_document()?,
+    ///     doc! { "$and": [{ "name": { "$regex": "rust" } }, { "name": { "$regex": "mongodb" } }] },
+    /// );
+    /// assert_eq!(Filter::<Person>::and([]).into_document()?, doc! {});
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn and(filters: impl IntoIterator<Item = Filter<R>>) -> Filter<R> {
         filters
             .into_iter()
@@ -51,6 +95,18 @@ impl<R> Filter<R> {
     }
 
     /// One of these holds at least; none given, no document.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = Filter::or([p.name.eq("Kate"), p.nickname.eq("Kate")]);
+    /// assert_eq!(
+    ///     filter.into_document()?,
+    ///     doc! { "$or": [{ "name": { "$eq": "Kate" } }, { "nickname": { "$eq": "Kate" } }] },
+    /// );
+    /// assert_eq!(Filter::<Person>::or([]).into_document()?, doc! { "$nor": [{}] });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn or(filters: impl IntoIterator<Item = Filter<R>>) -> Filter<R> {
         filters
             .into_iter()
@@ -62,6 +118,14 @@ impl<R> Filter<R> {
     ///
     /// # Errors
     /// [`Error::Encode`] where a value can't be stored as BSON.
+    ///
+    /// # Example
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.addresses.city.eq("Bonn").into_document()?, doc! { "addresses.city": { "$eq": "Bonn" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn into_document(self) -> Result<Document> {
         self.doc.map_err(|error| *error)
     }
@@ -129,8 +193,8 @@ impl<R> Not for Filter<R> {
 
 /// The filter of a partial index, as generated code gives it.
 #[doc(hidden)]
-pub fn partial_filter<T: crate::Document>(
-    filter: impl FnOnce(T::Paths) -> Filter<T>,
+pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
     let document = filter(T::paths()).into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
@@ -143,6 +207,13 @@ pub fn partial_filter<T: crate::Document>(
 ///
 /// The words follow [MongoDB's search syntax](https://www.mongodb.com/docs/manual/reference/operator/query/text/): a word
 /// with `-` before it must not be there, and words in double quotes must stand together.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let found = people.find(|p| odm::text("coffee -decaf") & p.age.gte(18)).all().await?;
+/// # Ok(()) }
+/// ```
 pub fn text<R>(search: impl Into<String>) -> Filter<R> {
     Filter::raw(doc! { "$text": { "$search": search.into() } })
 }
@@ -159,6 +230,15 @@ macro_rules! comparisons {
 impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     comparisons! {
         /// The field has this value. An `Option` that is `None` is found where the field is `null` or missing.
+        ///
+        /// ```
+        /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+        /// let p = Person::paths();
+        /// assert_eq!(p.name.eq("Kate").into_document()?, doc! { "name": { "$eq": "Kate" } });
+        /// assert_eq!(p.nickname.eq(None).into_document()?, doc! { "nickname": { "$eq": null } });
+        /// assert_eq!(p.age.gte(18).into_document()?, doc! { "age": { "$gte": 18 } });
+        /// # Ok::<(), odm::Error>(())
+        /// ```
         eq => "$eq";
         /// The field has another value, or none.
         ne => "$ne";
@@ -173,21 +253,49 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     }
 
     /// The field has one of these values.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.name.in_(["Kate", "Ann"]).into_document()?, doc! { "name": { "$in": ["Kate", "Ann"] } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
         Filter::on(P::PATH, "$in", list::<T, C, V>(P::PATH, values))
     }
 
     /// The field has none of these values.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.age.not_in([17, 18]).into_document()?, doc! { "age": { "$nin": [17, 18] } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
         Filter::on(P::PATH, "$nin", list::<T, C, V>(P::PATH, values))
     }
 
     /// The field is there (`true`), be it `null`, or is missing (`false`).
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.nickname.exists(true).into_document()?, doc! { "nickname": { "$exists": true } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn exists(self, there: bool) -> Filter<R> {
         Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(there)))
     }
 
     /// Ascending by this field.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let first = people.find_all().sort(|p| p.name.asc()).one().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn asc(self) -> Order<R> {
         Order {
             name: P::PATH,
@@ -198,6 +306,13 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     }
 
     /// Descending by this field.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let oldest = people.find_all().sort(|p| p.age.desc()).one().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn desc(self) -> Order<R> {
         Order {
             name: P::PATH,
@@ -211,6 +326,17 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
 impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// The field matches a pattern. A string is taken literally, wherever it stands in the field; a regular expression
     /// is written with [`Pattern::regex`].
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.name.regex("A.").into_document()?, doc! { "name": { "$regex": r"A\." } });
+    /// assert_eq!(
+    ///     p.name.regex(Pattern::regex("^k").ignore_case()).into_document()?,
+    ///     doc! { "name": { "$regex": "^k", "$options": "i" } },
+    /// );
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
         let Pattern { source, options } = pattern.into();
         let mut condition = doc! { "$regex": source };
@@ -221,6 +347,13 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     }
 
     /// The field begins with this text. An index on the field serves it.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.name.starts_with("Ka").into_document()?, doc! { "name": { "$regex": "^Ka" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn starts_with(self, text: &str) -> Filter<R> {
         self.regex(Pattern::regex(format!("^{}", escape(text))))
     }
@@ -236,6 +369,13 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
 
 impl<R, A: List, P: Step> Path<R, A, P> {
     /// The array holds this item.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.tags.contains("rust").into_document()?, doc! { "tags": { "$eq": "rust" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn contains(self, item: impl Operand<A::Item>) -> Filter<R>
     where
         A::Item: serde::Serialize,
@@ -244,6 +384,13 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     }
 
     /// The array holds all of these items.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.tags.all(["a", "b"]).into_document()?, doc! { "tags": { "$all": ["a", "b"] } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn all<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
         A::Item: serde::Serialize,
@@ -252,6 +399,13 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     }
 
     /// The array holds one of these items at least.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.tags.contains_any(["a", "b"]).into_document()?, doc! { "tags": { "$in": ["a", "b"] } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn contains_any<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
         A::Item: serde::Serialize,
@@ -260,11 +414,29 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     }
 
     /// The array has exactly so many items.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.tags.size(3).into_document()?, doc! { "tags": { "$size": 3_i64 } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn size(self, items: u32) -> Filter<R> {
         Filter::on(P::PATH, "$size", Ok(Bson::Int64(items.into())))
     }
 
-    /// One and the same item of the array fits the whole condition: `$elemMatch`.
+    /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
+    /// array, joined by `&`, may be met by two items.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(
+    ///     p.addresses.elem(|a| a.city.eq("Bonn") & a.street.eq("Am Hof")).into_document()?,
+    ///     doc! { "addresses": { "$elemMatch": { "city": { "$eq": "Bonn" }, "street": { "$eq": "Am Hof" } } } },
+    /// );
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn elem<'a, F>(self, condition: F) -> Filter<R>
     where
         A::Item: Nested,
@@ -281,6 +453,13 @@ impl<R, A: List, P: Step> Path<R, A, P> {
 impl<R, P: Step> Path<R, Point, P> {
     /// The field's place is at most `meters` away from `center`; the nearest come first. Needs a `2dsphere` index, and
     /// can't be counted (MongoDB refuses `$near` in an aggregation): count with [`within`](Path::within).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let around = people.find(|p| p.place.near(Point::new(13.4, 52.52), 5_000.0)).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn near(self, center: Point, meters: f64) -> Filter<R> {
         let center = crate::operand::id(&center);
         Filter::on(
@@ -291,6 +470,14 @@ impl<R, P: Step> Path<R, Point, P> {
     }
 
     /// The field's place lies in the area.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let around = Area::circle(Point::new(13.4, 52.52), 5_000.0);
+    /// let how_many = people.find(|p| p.place.within(around)).count().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn within(self, area: Area) -> Filter<R> {
         Filter::on(P::PATH, "$geoWithin", Ok(Bson::Document(area.into_document())))
     }
@@ -309,10 +496,26 @@ impl<R, P: Step> Path<R, Option<Point>, P> {
 }
 
 /// An item of an array, as the root of the paths in a condition or change of items.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// use odm::Element;
+///
+/// fn in_bonn(p: <Element<Address> as odm::Rooted>::Paths) -> Filter<Element<Address>> {
+///     p.city.eq("Bonn")
+/// }
+/// let found = people.find(|p| p.addresses.elem(in_bonn)).all().await?;
+/// # Ok(()) }
+/// ```
 pub struct Element<I>(PhantomData<fn() -> I>);
 
 /// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
 pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
+    if filter.is_empty() {
+        // "Every item": the server takes no condition that does not name the item.
+        return Ok(doc! { prefix: { "$exists": true } });
+    }
     let mut out = Document::new();
     for (key, value) in filter {
         match (key.as_str(), value) {
@@ -340,6 +543,13 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
 }
 
 /// What a string is matched against.
+///
+/// ```
+/// use odm::Pattern;
+///
+/// assert_eq!(Pattern::from("a.b"), Pattern::literal("a.b"));
+/// assert_ne!(Pattern::from("a.b"), Pattern::regex("a.b"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     source: String,
@@ -348,6 +558,14 @@ pub struct Pattern {
 
 impl Pattern {
     /// This text, taken literally.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::literal("(x)").ignore_case());
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": r"\(x\)", "$options": "i" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn literal(text: &str) -> Pattern {
         Pattern {
             source: escape(text),
@@ -358,6 +576,14 @@ impl Pattern {
     /// A regular expression in
     /// [MongoDB's dialect](https://www.mongodb.com/docs/manual/reference/operator/query/regex/) (PCRE). An expression of
     /// a user's can take very long: give one only to those whom you trust.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::regex("^(Kate|Ann)$"));
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "^(Kate|Ann)$" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn regex(source: impl Into<String>) -> Pattern {
         Pattern {
             source: source.into(),
@@ -366,6 +592,14 @@ impl Pattern {
     }
 
     /// Capital and small letters are the same.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::literal("kate").ignore_case());
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "kate", "$options": "i" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn ignore_case(mut self) -> Pattern {
         self.options = "i";
         self
@@ -410,7 +644,19 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// A field and a direction.
+/// A field and a direction: [`Path::asc`] and [`Path::desc`] give one.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn by(column: &str) -> odm::Order<Person> {
+///     let p = Person::paths();
+///     match column {
+///         "age" => p.age.desc(),
+///         _ => p.name.asc(),
+///     }
+/// }
+/// # by("age");
+/// ```
 pub struct Order<R> {
     pub(crate) name: &'static str,
     pub(crate) descending: bool,
@@ -419,6 +665,15 @@ pub struct Order<R> {
 }
 
 /// What `sort` takes: an [`Order`], or several in a tuple, an array or a `Vec`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// people.find_all().sort(|p| p.name.asc()).all().await?;
+/// people.find_all().sort(|p| (p.age.desc(), p.name.asc())).all().await?;
+/// people.find_all().sort(|p| vec![p.age.desc(), p.name.asc()]).all().await?;
+/// # Ok(()) }
+/// ```
 pub trait IntoSort<R> {
     /// In their order.
     fn into_sort(self) -> Vec<Order<R>>;

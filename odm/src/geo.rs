@@ -25,6 +25,14 @@ enum Kind {
 
 impl Point {
     /// The place at `longitude` (-180 to 180, east is positive) and `latitude` (-90 to 90, north is positive).
+    ///
+    /// ```
+    /// let berlin = odm::geo::Point::new(13.4, 52.52);
+    /// assert_eq!(
+    ///     odm::bson::serialize_to_document(&berlin).expect("a document"),
+    ///     odm::bson::doc! { "type": "Point", "coordinates": [13.4, 52.52] },
+    /// );
+    /// ```
     pub const fn new(longitude: f64, latitude: f64) -> Point {
         Point {
             kind: Kind::Point,
@@ -33,11 +41,19 @@ impl Point {
     }
 
     /// Degrees east.
+    ///
+    /// ```
+    /// assert_eq!(odm::geo::Point::new(13.4, 52.52).longitude(), 13.4);
+    /// ```
     pub const fn longitude(&self) -> f64 {
         self.coordinates[0]
     }
 
     /// Degrees north.
+    ///
+    /// ```
+    /// assert_eq!(odm::geo::Point::new(13.4, 52.52).latitude(), 52.52);
+    /// ```
     pub const fn latitude(&self) -> f64 {
         self.coordinates[1]
     }
@@ -94,7 +110,18 @@ impl Value for Point {
 
 const POINT_FIELDS: &[FieldMeta] = POINT.fields;
 
-/// A part of the earth's surface.
+/// A part of the earth's surface: what [`Path::within`](crate::Path::within) takes.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let p = Person::paths();
+/// let around = Area::circle(Point::new(13.4, 52.52), 6_378.1);
+/// assert_eq!(
+///     p.place.within(around).into_document()?,
+///     doc! { "place": { "$geoWithin": { "$centerSphere": [[13.4, 52.52], 6_378.1 / 6_378_100.0] } } },
+/// );
+/// # Ok::<(), odm::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Area(Document);
 
@@ -103,14 +130,38 @@ pub struct Area(Document);
 const EARTH_RADIUS_METERS: f64 = 6_378_100.0;
 
 impl Area {
-    /// Everything within `meters` of `center`.
+    /// Everything within `meters` of `center`, on a sphere of 6,378,100 meters: [MongoDB's
+    /// radius](https://www.mongodb.com/docs/manual/core/indexes/index-types/geospatial/2d/calculate-distances/) of the
+    /// earth.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let near_by = people.find(|p| p.place.within(Area::circle(Point::new(13.4, 52.52), 5_000.0))).all().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn circle(center: Point, meters: f64) -> Area {
         Area(
             doc! { "$centerSphere": [[center.longitude(), center.latitude()], meters / EARTH_RADIUS_METERS] },
         )
     }
 
-    /// The inside of a polygon; the last corner is joined to the first.
+    /// The inside of a polygon of at least three corners; the last is joined to the first. MongoDB takes the smaller of
+    /// the two parts into which it divides the sphere.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let corners = [Point::new(13.0, 52.3), Point::new(13.8, 52.3), Point::new(13.4, 52.7)];
+    /// let p = Person::paths();
+    /// assert_eq!(
+    ///     p.place.within(Area::polygon(corners)).into_document()?,
+    ///     doc! { "place": { "$geoWithin": { "$geometry": {
+    ///         "type": "Polygon",
+    ///         "coordinates": [[[13.0, 52.3], [13.8, 52.3], [13.4, 52.7], [13.0, 52.3]]],
+    ///     } } } },
+    /// );
+    /// # Ok::<(), odm::Error>(())
+    /// ```
     pub fn polygon(corners: impl IntoIterator<Item = Point>) -> Area {
         let mut ring: Vec<Point> = corners.into_iter().collect();
         if let (Some(first), Some(last)) = (ring.first().copied(), ring.last().copied())

@@ -1,4 +1,107 @@
 //! Schema design for MongoDB documents, checked by the compiler and kept true by the runtime.
+//!
+//! A struct declares what a document holds: its fields, their bounds, its indexes. From that declaration come the typed
+//! paths of queries and updates, the checks before a write, the server's validator and the indexes. What the declaration
+//! rules out does not compile (an array without a bound, a field that does not exist, a value of another type), or is
+//! refused with an error that names the field, the value and the rule. It builds on the official driver, [`mongodb`].
+//!
+//! # A small program
+//!
+//! ```no_run
+//! use odm::prelude::*;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+//! #[document(collection = "people")]
+//! struct Person {
+//!     #[serde(rename = "_id")]
+//!     id: ObjectId,
+//!     #[index(unique)]
+//!     email: String,
+//!     #[field(min = 0, max = 150)]
+//!     age: i32,
+//!     #[embed(max = 5)]
+//!     addresses: Vec<Address>,
+//! }
+//!
+//! #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+//! struct Address {
+//!     street: String,
+//!     city: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> odm::Result<()> {
+//!     let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
+//!     let odm = Odm::new(client.database("app"), models![Person])?;
+//!     odm.sync().await?; // the collection, its validator and its indexes
+//!     let people = odm.collection::<Person>();
+//!
+//!     let kate = people
+//!         .insert(NewPerson { email: "kate@example.com".into(), age: 30, addresses: vec![] })
+//!         .await?;
+//!
+//!     let home = Address { street: "Avenue Q 123".into(), city: "New York".into() };
+//!     match people.update(&kate).inc(|p| p.age, 1).push(|p| p.addresses, home).await {
+//!         Ok(_) => {}
+//!         Err(odm::Error::ArrayFull { max, .. }) => println!("there are {max} addresses already"),
+//!         Err(other) => return Err(other),
+//!     }
+//!
+//!     let found = people
+//!         .find(|p| p.addresses.city.eq("New York") & p.age.gte(18))
+//!         .sort(|p| p.email.asc())
+//!         .all()
+//!         .await?;
+//!     println!("{found:?}");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Where things are
+//!
+//! | to | see |
+//! | --- | --- |
+//! | declare documents | the derives [`Document`](derive@Document), [`Embed`](derive@Embed) and [`Projection`](derive@Projection) |
+//! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
+//! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
+//! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
+//! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that don't fit |
+//! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
+//! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
+//! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
+//! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
+//! | see what a query costs | [`Find::explain`], [`Explain`] |
+//! | know the server | [`Odm::server`], [`Server`] |
+//! | do what is lacking here | [`Filter::raw`], [`Change::raw`], [`Aggregate::stage`], [`Collection::driver`], [`mongodb`] |
+//!
+//! # What an operation costs
+//!
+//! The unit is the round trip to the server; each method says under "Cost" how many it takes. A query takes one for every
+//! batch of its results. A document that is refused before the network takes none.
+//!
+//! Every operation is a span of [`tracing`](https://docs.rs/tracing) with the target `odm` and the level `DEBUG`: its
+//! collection, operation, round trips, documents, and its time in microseconds (`elapsed_us`). Filters and updates, which
+//! hold values, are events of the target `odm::values` at the level `TRACE` only.
+//!
+//! # Supported servers
+//!
+//! MongoDB 4.4 and later: replica sets, sharded clusters and standalone servers.
+//!
+//! | what | needs | otherwise |
+//! | --- | --- | --- |
+//! | [`Odm::transaction`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
+//! | [`Odm::bulk`] in one request | MongoDB 8.0 | a request for each run of writes of one kind to one collection |
+//! | a validator's refusal that names field, rule and value | MongoDB 5.0 | [`Error::Driver`] with code 121; what is checked before the network is named on every version |
+//!
+//! # The models of the examples
+//!
+//! The examples of this documentation use these documents:
+//!
+//! ```
+#![doc = include_str!("../doc/model.rs")]
+//! ```
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
@@ -47,7 +150,112 @@ pub use find::{Find, Lossy, LossyFind};
 pub use modify::{Returning, Update, UpdateMany, Updated};
 pub use mongodb;
 pub use mongodb::bson;
-pub use odm_derive::{Document, Embed, Projection};
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(
+///     collection = "articles",
+///     timestamps,
+///     version,
+///     index(fields(author, -created_at), name = "by_author"),
+///     validation(level = strict, action = error),
+///     new(derive(Clone, Debug))
+/// )]
+/// pub struct Article {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[index(unique)]
+///     #[field(max_len = 80)]
+///     pub slug: String,
+///     pub author: ObjectId,
+///     #[index(text(weight = 5))]
+///     #[field(min_len = 1, max_len = 200)]
+///     pub title: String,
+///     #[field(min = 0, max = 5)]
+///     pub stars: f64,
+///     #[embed(max = 10)]
+///     #[field(max_len = 30)]
+///     pub tags: Vec<String>,
+///     #[index(expire_after = 86_400)]
+///     pub expires: Option<DateTime>,
+///     #[field(opaque)]
+///     pub layout: Option<odm::bson::Document>,
+///     pub created_at: DateTime,
+///     pub updated_at: DateTime,
+///     pub version: i64,
+/// }
+///
+/// // What the application supplies: without the id, the time stamps and the version.
+/// let new = NewArticle {
+///     slug: "hello".into(),
+///     author: ObjectId::new(),
+///     title: "Hello".into(),
+///     stars: 0.0,
+///     tags: vec![],
+///     expires: None,
+///     layout: None,
+/// };
+/// let article = Article::from_new(new.clone(), DateTime::now());
+/// assert_eq!((article.version, article.slug), (1, new.slug));
+/// ```
+pub use odm_derive::Document;
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// pub struct Address {
+///     #[field(max_len = 100)]
+///     pub street: String,
+///     #[field(max_len = 100)]
+///     pub city: String,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[serde(tag = "by", rename_all = "lowercase")]
+/// pub enum Payment {
+///     Cash,
+///     Transfer { iban: String },
+/// }
+///
+/// /// A comment with answers, which have answers: at most three levels of them.
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// pub struct Comment {
+///     pub text: String,
+///     #[embed(max = 5, depth = 3)]
+///     pub answers: Vec<Comment>,
+/// }
+///
+/// /// May stand in `_id`.
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[embed(id)]
+/// pub struct Isbn(#[field(max_len = 13)] String);
+/// ```
+pub use odm_derive::Embed;
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "movies")]
+/// pub struct Movie {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     pub title: String,
+///     pub plot: String,
+/// }
+///
+/// #[derive(Projection, Deserialize)]
+/// #[projection(of = Movie)]
+/// pub struct Title {
+///     pub title: String,
+/// }
+///
+/// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
+/// ```
+pub use odm_derive::Projection;
 pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
@@ -65,6 +273,12 @@ pub(crate) fn now() -> bson::DateTime {
 }
 
 /// What a program imports: `use odm::prelude::*;`.
+///
+/// ```
+/// use odm::prelude::*;
+///
+/// let id = ObjectId::new();
+/// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::{Change, Document, Embed, Filter, Odm, Pattern, Projection, models};
@@ -79,6 +293,7 @@ pub mod __private {
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
+    pub use crate::operand::id;
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
@@ -90,7 +305,7 @@ pub mod __private {
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Text, Value,
     };
-    pub use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{Bson, DateTime, RawDocumentBuf, oid::ObjectId};
     pub use serde;
 }
 

@@ -58,12 +58,6 @@ impl<'a> From<&'a IndexedWriteError> for Refusal<'a> {
     }
 }
 
-/// An error of an operation on a collection, without its document's constants.
-pub(crate) fn driver(error: mongodb::error::Error, collection: &'static str) -> Error {
-    let meta = None;
-    Context { collection, meta }.driver(error)
-}
-
 /// One refused write of a batch. The error of the whole batch is not repeated in it: its source holds this write's only.
 pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>) -> Error {
     let refusal = refusal.into();
@@ -121,6 +115,10 @@ impl Context {
         let ErrorKind::InsertMany(many) = &*error.kind else {
             return self.driver(error);
         };
+        // The whole transaction is to be run again: the label stands on the driver's error alone.
+        if error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR) {
+            return Error::Driver(Box::new(error));
+        }
         let mut errors: Vec<(usize, Error)> = many
             .write_errors
             .iter()

@@ -3,13 +3,21 @@
 use crate::collection::act;
 use crate::update::{Built, Change, Changes, Guard};
 use crate::write::{missed, peek, target_filter, version_field};
-use crate::{Collection, Document, Error, Filter, Result, decode, operand};
+use crate::{Collection, Document, Error, Filter, Result, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.update_where(|p| p.age.lt(18)).add_to_set(|p| p.tags, "minor").await?;
+/// println!("{} fitted, {} are changed, {} are full", done.matched, done.modified, done.refused);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Updated {
@@ -20,12 +28,29 @@ pub struct Updated {
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array): counted just before the update, of which only the bound itself is atomic.
+    /// array): counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
+    /// which MongoDB does not count.
     pub refused: u64,
 }
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
 /// [`Updated`]. Without any change nothing is sent.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`];
+/// [`Error::Query`] where two changes of one field can't be one update.
+///
+/// # Cost
+/// One round trip; one more to find out why, where it was refused.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let done = people.update(&kate).set(|p| p.name, "Kate Monster").await?;
+/// assert_eq!(done.matched, 1);
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Update<'c, T: Document> {
@@ -46,10 +71,10 @@ impl<T: Document> Change<T> for Update<'_, T> {
 const ATTEMPTS: usize = 5;
 
 impl<'c, T: Document> Update<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
             collection,
-            id: operand::id(id),
+            id,
             seen,
             changes: Changes::new(),
             upsert: false,
@@ -59,12 +84,31 @@ impl<'c, T: Document> Update<'c, T> {
     /// Inserts a document with this id and these changes if there is none.
     ///
     /// The server's validator decides whether such a document is whole.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// let done = accounts.update(&7).set(|a| a.owner, owner).set(|a| a.cents, 0).upsert().await?;
+    /// if done.upserted.is_some() {
+    ///     println!("a new account");
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn upsert(mut self) -> Self {
         self.upsert = true;
         self
     }
 
     /// Gives the document as it is after the change.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// if let Some(kate) = people.update(&kate).inc(|p| p.age, 1).returning().await? {
+    ///     println!("{} is {} now", kate.name, kate.age);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn returning(self) -> Returning<'c, T> {
         Returning {
             update: self,
@@ -73,6 +117,13 @@ impl<'c, T: Document> Update<'c, T> {
     }
 
     /// Gives the document as it was before the change.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// let before = people.update(&kate).set(|p| p.nickname, "Katie").returning_before().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn returning_before(self) -> Returning<'c, T> {
         Returning {
             update: self,
@@ -150,13 +201,32 @@ impl<T: Document> Prepared<'_, T> {
         }
     }
 
-    /// An upsert that lost a race, or that the guard made an insert of: the document is there already. Within a
-    /// transaction the error has ended it, so nothing more can be found out.
-    fn exists_already(&self, error: &Error) -> bool {
-        self.upsert
-            && self.collection.session().is_none()
-            && matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
+    /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
+    /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
+    /// a transaction the error has ended it, so nothing more can be found out.
+    fn may_exist(&self, error: &Error) -> bool {
+        use mongodb::error::ErrorKind;
+        let guarded = !self.built.guards.is_empty() || self.seen.is_some();
+        let refused = error
+            .driver_error()
+            .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
+        self.upsert && self.collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
+
+    /// What is behind such an error.
+    async fn behind(&self, error: Error, attempt: u64) -> Result<Verdict> {
+        match self.verdict().await? {
+            Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),
+            Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
+            Verdict::Again if attempt > 0 && !is_twin(&error) => Ok(Verdict::Refused(error)),
+            verdict => Ok(verdict),
+        }
+    }
+}
+
+/// Whether a document with this id is there already.
+fn is_twin(error: &Error) -> bool {
+    matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
@@ -167,6 +237,15 @@ fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
             .collect();
         filter.insert("$and", conditions);
     }
+}
+
+/// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.
+fn has_near(filter: &mongodb::bson::Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        Bson::Document(condition) => condition.contains_key("$near") || condition.contains_key("$nearSphere"),
+        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).any(has_near),
+        _ => false,
+    })
 }
 
 /// The value at a dotted name.
@@ -206,23 +285,27 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
                         }
                         let result = act!(collection.session(), action).map_err(Collection::<T>::error);
                         match result {
-                            Ok(result) if result.matched_count > 0 || result.upserted_id.is_some() => {
+                            Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
                                 trace.done(attempt * 2 + 1, result.modified_count);
                                 return Ok(Updated {
                                     matched: result.matched_count,
                                     modified: result.modified_count,
-                                    upserted: result.upserted_id,
+                                    upserted: result.upserted_id.clone(),
                                     refused: 0,
                                 });
                             }
-                            Err(error) if !prepared.exists_already(&error) => {
+                            Err(error) if !prepared.may_exist(&error) => {
                                 trace.done(attempt * 2 + 1, 0);
                                 return Err(error);
                             }
                             _ => {}
                         }
                         trace.done(attempt * 2 + 2, 0);
-                        match prepared.verdict().await? {
+                        let verdict = match result {
+                            Err(error) => prepared.behind(error, attempt).await?,
+                            Ok(_) => prepared.verdict().await?,
+                        };
+                        match verdict {
                             Verdict::Refused(error) => return Err(error),
                             Verdict::Nothing => {
                                 return Ok(Updated {
@@ -241,7 +324,22 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
     }
 }
 
-/// An update that gives the document. Carried out by `.await`.
+/// An update that gives the document. Carried out by `.await`, which gives `None` only for
+/// [`returning_before`](Update::returning_before) of an upsert that inserted it.
+///
+/// # Errors
+/// Those of [`Update`], and [`Error::Decode`] where the stored document does not fit its struct: the update is made then.
+///
+/// # Cost
+/// As [`Update`]. Without any change the document is read all the same.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let older = people.update(&kate).inc(|p| p.age, 1).returning().await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Returning<'c, T: Document> {
@@ -294,23 +392,27 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                         }
                         let result = act!(collection.session(), action).map_err(Collection::<T>::error);
                         match result {
-                            Ok(Some(document)) => {
+                            Ok(Some(ref document)) => {
                                 trace.done(attempt * 2 + 1, 1);
-                                return decode::decode(T::META.collection, &document).map(Some);
+                                return decode::decode(T::META.collection, document).map(Some);
                             }
                             // Nothing was there before, and now it is.
                             Ok(None) if prepared.upsert => {
                                 trace.done(attempt * 2 + 1, 1);
                                 return Ok(None);
                             }
-                            Err(error) if !prepared.exists_already(&error) => {
+                            Err(error) if !prepared.may_exist(&error) => {
                                 trace.done(attempt * 2 + 1, 0);
                                 return Err(error);
                             }
                             _ => {}
                         }
                         trace.done(attempt * 2 + 2, 0);
-                        match prepared.verdict().await? {
+                        let verdict = match result {
+                            Err(error) => prepared.behind(error, attempt).await?,
+                            Ok(_) => prepared.verdict().await?,
+                        };
+                        match verdict {
                             Verdict::Refused(error) => return Err(error),
                             Verdict::Nothing => return Find::by_id(collection, &prepared.id).one().await,
                             Verdict::Again => {}
@@ -334,6 +436,20 @@ impl<'c, T: Document> Find<'c, T> {
 
 /// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
 /// `.await`, which gives [`Updated`]. Without any change nothing is sent.
+///
+/// # Errors
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update.
+///
+/// # Cost
+/// One round trip, and one more before it where a change can be refused by a bound.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// people.update_where(|p| p.addresses.city.eq("Bonn")).add_to_set(|p| p.tags, "rhine").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct UpdateMany<'c, T: Document> {
@@ -360,6 +476,18 @@ impl<'c, T: Document> UpdateMany<'c, T> {
     }
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// accounts
+    ///     .update_where(|a| a.id.eq(7))
+    ///     .set_on_insert(|a| a.owner, owner)
+    ///     .set(|a| a.cents, 0)
+    ///     .upsert()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn upsert(mut self) -> Self {
         self.upsert = true;
         self
@@ -392,7 +520,8 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         .filter(|guard| !matches!(guard, Guard::There { .. }))
                         .map(|guard| Bson::Document(guard.condition()))
                         .collect();
-                    if !bounds.is_empty() {
+                    // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+                    if !bounds.is_empty() && !has_near(&filter) {
                         let held = doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] };
                         let count = collection.raw().count_documents(held);
                         refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;

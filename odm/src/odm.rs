@@ -6,6 +6,18 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 /// A database and the documents that are stored in it. Cheap to clone.
+///
+/// [`collection`](Odm::collection) gives the typed collections, [`sync`](Odm::sync) makes the schema in the database,
+/// [`bulk`](Odm::bulk) writes to several collections, and [`transaction`](Odm::transaction) does so as one.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example() -> odm::Result<()> {
+/// let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
+/// let odm = Odm::new(client.database("app"), models![Person, Account])?;
+/// odm.sync().await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
@@ -18,6 +30,12 @@ struct Inner {
 }
 
 /// A document type, as `models![]` hands it to [`Odm::new`].
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let models = [odm::Model::of::<Person>(), odm::Model::of::<Account>()];
+/// assert_eq!(models.len(), models![Person, Account].len());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
     pub(crate) meta: &'static DocumentMeta,
@@ -25,12 +43,23 @@ pub struct Model {
 
 impl Model {
     /// The model of a document type.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let model = odm::Model::of::<Person>();
+    /// ```
     pub const fn of<T: Document>() -> Model {
         Model { meta: T::META }
     }
 }
 
 /// The list of document types that a database holds: `models![Person, Movie]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let models = models![Person, Account];
+/// assert_eq!(models.len(), 2);
+/// ```
 #[macro_export]
 macro_rules! models {
     ($($document:ty),* $(,)?) => {
@@ -52,6 +81,14 @@ impl Odm {
     ///
     /// # Errors
     /// [`Error::Models`] where two documents share a collection.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(client: odm::mongodb::Client) -> odm::Result<()> {
+    /// let odm = Odm::new(client.database("app"), models![Person, Account])?;
+    /// # Ok(()) }
+    /// ```
     pub fn new(db: Database, models: impl IntoIterator<Item = Model>) -> Result<Odm> {
         let models: Vec<Model> = models.into_iter().collect();
         let mut problems = Vec::new();
@@ -80,6 +117,13 @@ impl Odm {
     }
 
     /// The driver's database.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let names = odm.database().list_collection_names().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn database(&self) -> &Database {
         &self.inner.db
     }
@@ -89,7 +133,22 @@ impl Odm {
         &self.inner.models
     }
 
-    /// What the deployment is and can do: asked once (one round trip), then remembered.
+    /// What the deployment is and can do: asked once, then remembered by this handle and its clones.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] where the server can't be reached; then the next call asks again.
+    ///
+    /// # Cost
+    /// One round trip the first time (two before MongoDB 4.4.2), then none.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let server = odm.server().await?;
+    /// println!("{server}"); // a replica set of wire version 25
+    /// # Ok(()) }
+    /// ```
     pub async fn server(&self) -> Result<&Server> {
         self.inner
             .server

@@ -7,6 +7,16 @@ use std::marker::PhantomData;
 
 /// A value for a field of type `T`: a `T`, a reference to one, a `&str` for a `String`, and each of these for an
 /// `Option<T>`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let (name, nickname) = ("Kate".to_owned(), Some("Katie".to_owned()));
+/// people.find(|p| p.name.eq(&name) & p.nickname.eq(&nickname)).all().await?;
+/// people.find(|p| p.name.eq("Kate") & p.nickname.eq("Katie")).all().await?;
+/// people.find(|p| p.nickname.eq(None)).all().await?;
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` is not a value for a field of type `{T}`",
     label = "the field stores a `{T}`"
@@ -65,7 +75,7 @@ pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Resu
 }
 
 /// The BSON of an id.
-pub(crate) fn id<T: Serialize>(id: &T) -> Result<Bson> {
+pub fn id<T: Serialize + ?Sized>(id: &T) -> Result<Bson> {
     bson::serialize_to_bson(id).map_err(|source| Error::Encode {
         field: "_id".to_owned(),
         source: Box::new(source),

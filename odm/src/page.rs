@@ -9,12 +9,21 @@ use serde::{Deserialize, Serialize};
 
 /// Where a page ends: an opaque text, safe in a URL, that a client may keep and send back. It holds the values by which
 /// the last document was sorted, so it is no secret to whom may read them; and it can only ever be compared with.
+///
+/// ```
+/// let token = odm::PageToken::from("c29tZSB0ZXh0");
+/// assert_eq!(token.to_string(), "c29tZSB0ZXh0");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PageToken(String);
 
 impl PageToken {
     /// As text.
+    ///
+    /// ```
+    /// assert_eq!(odm::PageToken::from("c29tZSB0ZXh0").as_str(), "c29tZSB0ZXh0");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -39,6 +48,19 @@ impl From<&str> for PageToken {
 }
 
 /// A page of a query.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find_all().page(50).await?;
+/// for person in &page.items {
+///     println!("{}", person.name);
+/// }
+/// if let Some(token) = page.next {
+///     println!("more behind {token}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<Out> {
     /// The documents.
@@ -48,7 +70,7 @@ pub struct Page<Out> {
 }
 
 /// What a token holds.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Position {
     /// The order that it belongs to, such as `year:-1,_id:1`.
     s: String,
@@ -57,6 +79,22 @@ struct Position {
 }
 
 /// A query for one page. Carried out by `.await`.
+///
+/// # Errors
+/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, or
+/// one that is sorted by a path through an array; [`Error::Decode`] for the first document that does not fit.
+///
+/// # Cost
+/// One round trip for every 16 MB of documents. An index that has the sort order, with `_id` at its end, finds the
+/// beginning of the page.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).page(50).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "a query does nothing until it is awaited"]
 pub struct Paged<'c, T, Out> {
     find: Find<'c, T, Out>,
@@ -77,6 +115,17 @@ impl<T: Document, Out> std::fmt::Debug for Paged<'_, T, Out> {
 impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, token: Option<String>) -> odm::Result<()> {
+    /// let mut query = people.find_all().sort(|p| p.age.desc()).page(50);
+    /// if let Some(token) = token {
+    ///     query = query.after(token);
+    /// }
+    /// let page = query.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn page(self, size: u32) -> Paged<'c, T, Out> {
         Paged {
             find: self,
@@ -88,6 +137,16 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static> Paged<'_, T, Out> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let first = people.find_all().page(50).await?;
+    /// if let Some(token) = first.next {
+    ///     let second = people.find_all().page(50).after(token).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn after(mut self, token: impl Into<PageToken>) -> Self {
         self.after = Some(token.into());
         self
@@ -202,22 +261,52 @@ fn write(position: Position) -> Result<PageToken, bson::error::Error> {
 }
 
 fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
-    let bytes = URL_SAFE_NO_PAD
-        .decode(token.as_str())
-        .map_err(|_| "is not one that this library made")?;
-    let position: Position =
-        bson::deserialize_from_slice(&bytes).map_err(|_| "is not one that this library made")?;
-    if position.s != order || position.v.len() != order.split(',').count() {
+    let foreign = "is not one that this library made";
+    let bytes = URL_SAFE_NO_PAD.decode(token.as_str()).map_err(|_| foreign)?;
+    let token = RawDocument::from_bytes(&bytes).map_err(|_| foreign)?;
+    // Reading goes as deep as the values are nested; a document that MongoDB stores is nested no deeper than this.
+    if !is_shallow(token, MOST_LEVELS) {
+        return Err(foreign);
+    }
+    let sorted = token.get_str("s").map_err(|_| foreign)?;
+    let values: Vec<Bson> = token
+        .get_array("v")
+        .map_err(|_| foreign)?
+        .into_iter()
+        .map(|value| value.and_then(Bson::try_from))
+        .collect::<Result<_, _>>()
+        .map_err(|_| foreign)?;
+    if sorted != order || values.len() != order.split(',').count() {
         return Err("belongs to a query with another order");
     }
-    if position
-        .v
+    if values
         .iter()
         .any(|v| matches!(v, Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined))
     {
         return Err("holds a value that no document is sorted by");
     }
-    Ok(position.v)
+    Ok(values)
+}
+
+/// MongoDB's 100 levels, the token's own document and its array.
+const MOST_LEVELS: u32 = 102;
+
+fn is_shallow(document: &RawDocument, levels: u32) -> bool {
+    levels > 0
+        && document.iter_elements().all(|element| {
+            // What can't be read here can't be read later either.
+            let Ok(Ok(value)) = element.map(|element| element.value()) else {
+                return false;
+            };
+            match value {
+                bson::RawBsonRef::Document(inner) => is_shallow(inner, levels - 1),
+                bson::RawBsonRef::Array(inner) => {
+                    RawDocument::from_bytes(inner.as_bytes()).is_ok_and(|inner| is_shallow(inner, levels - 1))
+                }
+                bson::RawBsonRef::JavaScriptCodeWithScope(code) => is_shallow(code.scope, levels - 1),
+                _ => true,
+            }
+        })
 }
 
 /// The value at a dotted name; `null` where it is missing, as it sorts. `None` where an array is.
@@ -301,6 +390,40 @@ mod tests {
         ] {
             assert!(read(&wrong.into(), "a:1,_id:1").is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_deeply_nested_token_is_refused() {
+        let nested = |levels: usize| {
+            // From the inside: the length, a type, an empty name, the inner document and the end.
+            let mut inner = vec![5, 0, 0, 0, 0];
+            for _ in 0..levels {
+                let mut outer = ((inner.len() + 7) as i32).to_le_bytes().to_vec();
+                outer.extend([3, 0]);
+                outer.append(&mut inner);
+                outer.push(0);
+                inner = outer;
+            }
+            let mut list = ((inner.len() + 8) as i32).to_le_bytes().to_vec();
+            list.extend(b"\x030\0");
+            list.append(&mut inner);
+            list.push(0);
+            let mut token = bson::RawDocumentBuf::new();
+            token.append(bson::cstr!("s"), "_id:1");
+            // The same for the token: a string, an array and the end.
+            let mut token = token.into_bytes();
+            token.pop();
+            token.extend(b"\x04v\0");
+            token.append(&mut list);
+            token.push(0);
+            let length = (token.len() as i32).to_le_bytes();
+            token[..4].copy_from_slice(&length);
+            PageToken(URL_SAFE_NO_PAD.encode(token))
+        };
+        let values = read(&nested(99), "_id:1").unwrap();
+        let filter = behind(&[("_id", false)], &values);
+        assert!(bson::RawDocumentBuf::try_from(&filter).is_ok());
+        assert!(read(&nested(20_000), "_id:1").is_err());
     }
 
     #[test]

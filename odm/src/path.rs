@@ -1,8 +1,8 @@
 //! Typed paths: the address of a stored field, as a type.
 //!
 //! `p.addresses.city` is a [`Path`] whose parameters say which document it belongs to, what type stands there and by
-//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name is
-//! joined by the compiler.
+//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
+//! is joined by the compiler.
 
 use crate::shape::{EnumShape, FieldMeta};
 use std::marker::PhantomData;
@@ -117,6 +117,15 @@ impl Joined {
 ///
 /// Paths come from a document's generated struct of fields, which every closure of a query or an update receives:
 /// `people.find(|p| p.addresses.city.eq("New York"))`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let p = Person::paths();
+/// assert_eq!(p.addresses.city.name(), "addresses.city");
+/// assert_eq!(format!("{:?}", p.id), "_id");
+/// # Ok::<(), odm::Error>(())
+/// ```
+#[allow(clippy::type_complexity)]
 pub struct Path<R, T: ?Sized, P, C = Plain>(PhantomData<fn() -> (R, Box<T>, P, C)>);
 
 impl<R, T: ?Sized, P, C> Path<R, T, P, C> {
@@ -127,6 +136,11 @@ impl<R, T: ?Sized, P, C> Path<R, T, P, C> {
 
 impl<R, T: ?Sized, P: Step, C> Path<R, T, P, C> {
     /// The dotted name, as MongoDB writes it.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(Person::paths().place.name(), "place");
+    /// ```
     pub const fn name(&self) -> &'static str {
         P::PATH
     }

@@ -5,6 +5,16 @@ use mongodb::Database;
 use mongodb::bson::{Document, doc};
 
 /// The kind of a deployment.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// match odm.server().await?.topology() {
+///     odm::Topology::Standalone => println!("no transactions"),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Topology {
@@ -16,7 +26,17 @@ pub enum Topology {
     Sharded,
 }
 
-/// What the server said of itself in its reply to `hello`.
+/// What the server said of itself in its reply to
+/// [`hello`](https://www.mongodb.com/docs/manual/reference/command/hello/): [`Odm::server`](crate::Odm::server) gives it.
+/// Displayed in words: `a replica set of wire version 25`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let server = odm.server().await?;
+/// println!("{server}: transactions {}, bulkWrite {}", server.has_transactions(), server.has_bulk_write());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Server {
     topology: Topology,
@@ -62,31 +82,75 @@ impl Server {
     }
 
     /// The kind of the deployment.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// assert_eq!(odm.server().await?.topology(), odm::Topology::ReplicaSet);
+    /// # Ok(()) }
+    /// ```
     pub fn topology(&self) -> Topology {
         self.topology
     }
 
     /// Whether several writes can be one transaction.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// if !odm.server().await?.has_transactions() {
+    ///     println!("start the server as a replica set");
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn has_transactions(&self) -> bool {
         self.sessions && self.topology != Topology::Standalone
     }
 
     /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let one_round_trip = odm.server().await?.has_bulk_write();
+    /// # Ok(()) }
+    /// ```
     pub fn has_bulk_write(&self) -> bool {
         self.max_wire_version >= 25
     }
 
     /// The greatest size of one message in bytes.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// println!("{} bytes", odm.server().await?.max_message_bytes()); // 48000000 bytes
+    /// # Ok(()) }
+    /// ```
     pub fn max_message_bytes(&self) -> u64 {
         self.max_message_bytes
     }
 
     /// The greatest number of writes in one command.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// println!("{} writes", odm.server().await?.max_write_batch()); // 100000 writes
+    /// # Ok(()) }
+    /// ```
     pub fn max_write_batch(&self) -> usize {
         self.max_write_batch
     }
 
     /// The version of the wire protocol: 9 is MongoDB 4.4, 25 is 8.0.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// assert!(odm.server().await?.max_wire_version() >= 9);
+    /// # Ok(()) }
+    /// ```
     pub fn max_wire_version(&self) -> i32 {
         self.max_wire_version
     }

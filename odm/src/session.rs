@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// How long a transaction is tried again: the drivers' limit.
-/// Source: <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
+/// How long a transaction is tried again: the drivers' limit. Source:
+/// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
 /// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
@@ -22,7 +22,22 @@ impl Shared {
     }
 }
 
-/// An open transaction. Collections that come from it read and write within it.
+/// An open transaction. Collections that come from it read and write within it; those of the [`Odm`] do not.
+///
+/// Cheap to clone. The operations of one transaction take turns, also where they are awaited together.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// odm.transaction(async |tx| {
+///     let accounts = tx.collection::<Account>();
+///     accounts.update(&1).inc(|a| a.cents, -500).await?;
+///     accounts.update(&2).inc(|a| a.cents, 500).await?;
+///     Ok(())
+/// })
+/// .await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Tx {
     odm: Odm,
@@ -39,34 +54,84 @@ impl std::fmt::Debug for Tx {
 
 impl Tx {
     /// The collection of `T`, within the transaction.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, id: ObjectId) -> odm::Result<()> {
+    /// let person = odm.transaction(async |tx| tx.collection::<Person>().get(id).await).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn collection<T: Document>(&self) -> Collection<T> {
         Collection::new(&self.odm, Some(self.session.clone()))
     }
 
     /// Several writes to several collections, within the transaction.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.transaction(async |tx| {
+    ///     tx.bulk()
+    ///         .update::<Account>(&1, |a| a.inc(|a| a.cents, -500))
+    ///         .update::<Account>(&2, |a| a.inc(|a| a.cents, 500))
+    ///         .await
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
     pub fn bulk(&self) -> crate::Bulk {
         crate::Bulk::new(&self.odm, Some(self.session.clone()))
     }
 
     /// Lends the driver's session, for an operation of the driver's own within the transaction. Nothing else of the
     /// transaction runs meanwhile.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.transaction(async |tx| {
+    ///     let people = tx.collection::<Person>().driver::<Person>();
+    ///     let mut session = tx.session().await;
+    ///     people.update_one(doc! {}, doc! { "$currentDate": { "seen": true } }).session(&mut *session).await?;
+    ///     Ok(())
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn session(&self) -> MutexGuard<'_, ClientSession> {
         self.session.lock().await
     }
 }
 
 impl Odm {
-    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a majority's.
+    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a
+    /// majority's.
     ///
-    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is rolled
-    /// back and run again, and a commit of unknown outcome is sent again, for two minutes altogether as all drivers do. So
-    /// it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
+    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is
+    /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
+    /// of all
+    /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
+    /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a standalone server. What `work` returns.
     ///
     /// # Cost
     /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.transaction(async |tx| {
+    ///     let accounts = tx.collection::<Account>();
+    ///     accounts.update(&1).inc(|a| a.cents, -500).await?;
+    ///     accounts.update(&2).inc(|a| a.cents, 500).await?;
+    ///     Ok(())
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn transaction<R, F, Fut>(&self, work: F) -> Result<R>
     where
         F: Fn(Tx) -> Fut,

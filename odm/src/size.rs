@@ -245,7 +245,7 @@ impl Message {
             rest %= power;
             power /= 10;
             digits -= 1;
-            if digits > 0 && digits % 3 == 0 {
+            if digits > 0 && digits.is_multiple_of(3) {
                 self.bytes[self.len] = b',';
                 self.len += 1;
             }

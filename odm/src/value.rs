@@ -12,6 +12,14 @@ use std::marker::PhantomData;
 /// A type that can be stored in a field as it is: every part of it is bounded by the type.
 ///
 /// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Value;
+///
+/// assert_eq!(<i32 as Value>::SIZE.fixed, Some(4)); // bytes
+/// assert!(<Address as Value>::DOCUMENT);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be stored in a field: odm does not know its shape",
     label = "no declared shape",
@@ -28,6 +36,14 @@ pub trait Value: 'static {
 }
 
 /// An array, set or map: stored in a field with `#[embed(max = N)]`, `N` being the greatest number of items.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Array;
+///
+/// assert!(!<Vec<String> as Array>::MAP);
+/// assert!(<BTreeMap<String, i32> as Array>::MAP);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array: `max` in `#[embed(max = N)]` bounds the items of an array, a set or a map",
     label = "not an array",
@@ -44,13 +60,25 @@ pub trait Array: 'static {
 }
 
 /// The items of an array can be pushed and pulled; the entries of a map are set by key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array, so it has no items to push, pull or change",
+    note = "the entries of a map are changed by `set_key` and `unset_key`, and any field as a whole by `set`"
+)]
 pub trait List: Array {}
 
 /// A number that `$inc`, `$mul`, `$min` and `$max` take.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a number, so it can't be incremented or multiplied"
+    message = "`{Self}` is not a number, so it has no range and can't be incremented or multiplied"
 )]
 pub trait Numeric: Value {}
+
+/// A field that a document can do without.
+#[diagnostic::on_unimplemented(
+    message = "a document without this field can't be read back: it is no `Option`",
+    note = "make the field an `Option<{Self}>`, or set it to another value"
+)]
+pub trait Removable {}
+impl<T> Removable for Option<T> {}
 
 /// A string type, which takes a pattern.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a string, so it can't be matched by a pattern")]
@@ -59,44 +87,48 @@ pub trait Text: Value {}
 /// A type that can stand in `_id`: MongoDB takes anything but an array, a regular expression and `undefined`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be stored as `_id`",
+    note = "a type of yours that is stored as one value says so: `#[embed(id)]` above `struct Isbn(String);`",
     note = "MongoDB takes any value but an array or a regular expression; an `Option` is refused too, since two documents without an id would be the same"
 )]
 pub trait IdValue: Value {}
 
 /// The bound that an array must declare. Nothing implements it for an array in a plain field: that is the error.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no declared bound, so its document can grow until it can't be written any more",
+    message = "`{T}` has no declared bound, so its document can grow until it can't be written any more",
     label = "an array, set or map without a bound",
     note = "few items: `#[embed(max = 20)]`",
     note = "many items, or items that stand alone: documents of their own that name their parent, or an array of references to them (rules two and three)",
     note = "a value that odm should not look into: `#[field(opaque)]`",
     note = "an array inside an array, a tuple or a generic type: wrap the inner one in a struct of its own, `#[derive(Embed)] struct Row(#[embed(max = 5)] Vec<f64>);`"
 )]
-pub trait BoundDeclared {}
+pub trait BoundDeclared<T: ?Sized> {}
 
 /// The declaration that a type without any shape needs.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` can hold anything, of any size, so nothing about its field can be checked",
+    message = "`{T}` can hold anything, of any size, so nothing about its field can be checked",
     label = "a value without a shape",
     note = "declare its fields in a struct with `#[derive(Embed)]`",
     note = "or say that odm should not look into it: `#[field(opaque)]`"
 )]
-pub trait OpaqueDeclared {}
+pub trait OpaqueDeclared<T: ?Sized> {}
 
 /// What would make a document embeddable: nothing does (rule two, it stands alone).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
+    message = "`{T}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
     label = "a `Document`, used as an embedded value",
     note = "store its id: a field of the type of its `_id`",
     note = "or, if it never stands alone, derive `Embed` for it instead of `Document`"
 )]
-pub trait EmbedInsteadOfDocument {}
+pub trait EmbedInsteadOfDocument<T: ?Sized> {}
 
 /// Makes a bound that never holds acceptable in an `impl`, so that its message is shown where the type is used: a bound
-/// that names a lifetime is not checked at the `impl` itself.
+/// that names a lifetime is not checked at the `impl` itself. The type that the message is about is a parameter of the
+/// bound's trait, since the compiler would prefer the message of `Value` for a bound on the type itself.
 #[doc(hidden)]
-pub struct Declared<'a, T: ?Sized>(PhantomData<(&'a (), fn() -> Box<T>)>);
+pub struct Declared<'a>(PhantomData<&'a ()>);
 
+// `do_not_recommend` keeps the leaves out of lists of implementations. It is not on types around others: there it would
+// hide the message of what stands inside.
 macro_rules! leaf {
     ($($ty:ty => $size:expr, $shape:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -145,12 +177,9 @@ marker!(Text: String, Box<str>, char);
 marker!(IdValue: bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String, Box<str>,
     bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary);
 
-#[diagnostic::do_not_recommend]
 impl<T: Numeric> Numeric for Option<T> {}
-#[diagnostic::do_not_recommend]
 impl<T: Text> Text for Option<T> {}
 
-#[diagnostic::do_not_recommend]
 impl<T: Value> Value for Option<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
@@ -159,7 +188,6 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<T: Value> Value for Box<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
@@ -168,7 +196,6 @@ impl<T: Value> Value for Box<T> {
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<T: Value> Value for std::sync::Arc<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
@@ -187,7 +214,6 @@ impl<T: 'static> Value for PhantomData<T> {
 
 macro_rules! fixed_arrays {
     ($($n:literal)*) => {$(
-        #[diagnostic::do_not_recommend]
         impl<T: Value> Value for [T; $n] {
             const SIZE: Size = Size {
                 fixed: crate::size::array(T::SIZE.fixed, $n),
@@ -205,7 +231,6 @@ fixed_arrays!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 2
 
 macro_rules! tuples {
     ($(($($t:ident)*))*) => {$(
-        #[diagnostic::do_not_recommend]
         impl<$($t: Value),*> Value for ($($t,)*) {
             // A document's length and end, and for each item a type byte, an index of at most two digits, and a zero.
             const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
@@ -220,7 +245,6 @@ tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D 
 
 macro_rules! arrays {
     ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $shape:expr;)*) => {$(
-        #[diagnostic::do_not_recommend]
         impl<$($p)*> Array for $ty {
             type Item = $item;
             const MAP: bool = $map;
@@ -259,19 +283,18 @@ impl<A: List> List for Option<A> {}
 #[diagnostic::do_not_recommend]
 impl<A: List> List for Box<A> {}
 
-/// A map's key: serde stores it as the name of a field, so it is a string or displays as one.
+/// A map's key: serde stores it as the name of a field, and of these BSON reads nothing but strings back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the key of a stored map: BSON's keys are strings",
     note = "use a `String`, or an array of structs with a field for the key"
 )]
 pub trait MapKey: 'static {}
-marker!(MapKey: String, Box<str>, char, i8, u8, i16, u16, i32, u32, i64, u64, bson::oid::ObjectId);
+marker!(MapKey: String, Box<str>);
 
 // What is refused in a plain field, each with its own message.
 macro_rules! refused {
     ($($ty:ty, [$($p:tt)*], $reason:ident;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<'a, $($p)*> Value for $ty where Declared<'a, $ty>: $reason {
+        impl<'a, $($p)*> Value for $ty where Declared<'a>: $reason<$ty> {
             const SIZE: Size = Size::UNBOUNDED;
             fn shape() -> Shape {
                 Shape::Any
@@ -289,8 +312,7 @@ refused! {
 
 macro_rules! unbounded {
     ($($ty:ty, [$($p:tt)*];)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($p)*> Value for $ty where $ty: BoundDeclared {
+        impl<'a, $($p)*> Value for $ty where Declared<'a>: BoundDeclared<$ty> {
             const SIZE: Size = Size::UNBOUNDED;
             fn shape() -> Shape {
                 Shape::Any
@@ -307,4 +329,28 @@ unbounded! {
     BTreeSet<T>, [T: 'static];
     HashMap<K, V, S>, [K: 'static, V: 'static, S: 'static];
     BTreeMap<K, V>, [K: 'static, V: 'static];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::{Serialize, de::DeserializeOwned};
+
+    fn is_read_back<K: Serialize + DeserializeOwned + Ord + Clone>(key: K) -> bool {
+        let map = BTreeMap::from([(key, 1)]);
+        bson::serialize_to_raw_document_buf(&map)
+            .ok()
+            .and_then(|raw| bson::deserialize_from_slice::<BTreeMap<K, i32>>(raw.as_bytes()).ok())
+            .is_some_and(|read| read == map)
+    }
+
+    #[test]
+    fn only_strings_are_read_back_as_keys() {
+        assert!(is_read_back("a".to_owned()));
+        assert!(is_read_back::<Box<str>>("a".into()));
+        assert!(!is_read_back(7_i32));
+        assert!(!is_read_back(7_u64));
+        assert!(!is_read_back('a'));
+        assert!(!is_read_back(bson::oid::ObjectId::new()));
+    }
 }

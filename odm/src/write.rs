@@ -17,7 +17,21 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     Ok(raw)
 }
 
-/// One document to insert. Carried out by `.await`.
+/// One document to insert. Carried out by `.await`, which gives it as it is stored.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
+///
+/// # Cost
+/// One round trip.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// let kate = people.insert(new).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Insert<'c, T: Document> {
@@ -53,7 +67,22 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     }
 }
 
-/// Documents to insert. Carried out by `.await`.
+/// Documents to insert. Carried out by `.await`, which gives them as they are stored.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
+/// that the server refused.
+///
+/// # Cost
+/// One round trip for every 100,000 documents or 48 MB.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
+/// let stored = people.insert_many(new).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct InsertMany<'c, T: Document> {
@@ -72,6 +101,13 @@ impl<'c, T: Document> InsertMany<'c, T> {
     }
 
     /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
+    /// let stored = people.insert_many(new).unordered().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn unordered(mut self) -> Self {
         self.ordered = false;
         self
@@ -138,7 +174,11 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
 pub(crate) fn target_filter<T: Document>(id: &Bson, seen: Option<i64>) -> bson::Document {
     let mut filter = doc! { "_id": id };
     if let (Some(seen), Some(name)) = (seen, version_field::<T>()) {
-        filter.insert(name, seen);
+        // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
+        match seen {
+            0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
+            seen => filter.insert(name, seen),
+        };
     }
     filter
 }
@@ -225,7 +265,22 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .await
 }
 
-/// What to delete. Carried out by `.await`.
+/// What to delete. Carried out by `.await`, which gives [`Deleted`].
+///
+/// # Errors
+/// [`Error::Conflict`] if somebody else changed the document, of a type with versions.
+///
+/// # Cost
+/// One round trip; one more where a document with a version was not found.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.delete_where(|p| p.age.lt(18)).await?;
+/// println!("{} deleted", done.deleted);
+/// # Ok(()) }
+/// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Delete<'c, T: Document> {
@@ -240,6 +295,15 @@ enum What<T> {
 }
 
 /// What a delete did.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+/// if people.delete(id).await?.deleted == 0 {
+///     println!("there was none");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
@@ -248,10 +312,10 @@ pub struct Deleted {
 }
 
 impl<'c, T: Document> Delete<'c, T> {
-    pub(crate) fn one(collection: &'c Collection<T>, id: &T::Id, seen: Option<i64>) -> Self {
+    pub(crate) fn one(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
             collection,
-            what: What::One(operand::id(id), seen),
+            what: What::One(id, seen),
         }
     }
 

@@ -16,6 +16,7 @@ fn messages() {
         "ids",
         "indexes",
         "opaque",
+        "paths",
         "projection",
         "recursion",
         "serde",

@@ -17,6 +17,11 @@ pub struct Embed {
 }
 
 impl Embed {
+    /// It says more than that something is embedded.
+    pub fn has_options(&self) -> bool {
+        self.max.is_some() || self.large.is_some() || self.key_len.is_some() || self.depth.is_some()
+    }
+
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Embed {
         let mut embed = Embed {
             present: super::find(attrs, "embed").map(|attr| attr.span()),

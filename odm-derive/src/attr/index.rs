@@ -123,6 +123,9 @@ impl Index {
         let span = meta.path.span();
         let mut index = Index::new(span, Vec::new());
         let mut fields = None;
+        if !has_content(meta) {
+            return Err(syn::Error::new(span, NAMES_FIELDS));
+        }
         meta.parse_nested_meta(|meta| {
             if meta.path.is_ident("fields") {
                 let content;
@@ -135,11 +138,7 @@ impl Index {
         })?;
         index.keys = fields.unwrap_or_default();
         if index.keys.is_empty() {
-            return Err(syn::Error::new(
-                span,
-                "An index names its fields. Write `index(fields(name, -created_at, address.city))`; a minus sorts from the \
-                 greatest to the least",
-            ));
+            return Err(syn::Error::new(span, NAMES_FIELDS));
         }
         Ok(index)
     }
@@ -173,6 +172,19 @@ impl Index {
             )),
         }
     }
+}
+
+const NAMES_FIELDS: &str = "An index names its fields. Write `index(fields(name, -created_at, address.city))`; a minus sorts from \
+                            the greatest to the least";
+
+/// Whether parentheses follow that are not empty.
+fn has_content(meta: &ParseNestedMeta) -> bool {
+    fn content(input: ParseStream) -> syn::Result<bool> {
+        let content;
+        parenthesized!(content in input);
+        Ok(!content.is_empty())
+    }
+    content(&meta.input.fork()).unwrap_or(false)
 }
 
 /// `text(weight = 5)` on a field.

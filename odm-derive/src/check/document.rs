@@ -118,9 +118,7 @@ pub fn id_is_there(cx: &Ctxt, container: &Container, roles: &Roles) {
         None
     };
     if let Some((what, instead)) = what {
-        error(
-            cx,
-            type_span(field),
+        cx.error(field.ty,
             format!(
                 "`{}` {what}. Write {instead}; an `ObjectId` needs no value in advance, since it is made at the insert",
                 label(container, field)
@@ -180,9 +178,8 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
         } else {
             wanted
         };
-        error(
-            cx,
-            type_span(field),
+        cx.error(
+            field.ty,
             format!(
                 "`{}` is the field of {role}, which the library writes as a `{full}`. Write `{}: {wanted}`",
                 label(container, field),

@@ -1,6 +1,6 @@
 //! The rules of one field, of a document or an embedded type.
 
-use super::{error, is_declared, item_text, label, type_span};
+use super::{error, is_declared, item_text, label};
 use crate::ast::{Container, Field};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
@@ -121,9 +121,7 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(span) = field.serde.flatten else { return };
     if let Some(many) = ty::many(field.ty) {
         let name = many.name();
-        error(
-            cx,
-            type_span(field),
+        cx.error(field.ty,
             format!(
                 "`{}` is flattened, and a `{name}` has any number of fields with any names, which neither a path nor the \
                  validator can know. Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]` and give it a \
@@ -132,16 +130,14 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
             ),
         );
     } else if ty::without_shape(field.ty) || field.field.opaque {
-        error(
-            cx,
-            type_span(field),
+        cx.error(field.ty,
             format!(
                 "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
                  Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`",
                 label(container, field)
             ),
         );
-    } else if field.embed.present.is_some() || field.field.has_bounds() || field.serde.with.is_some() {
+    } else if field.embed.has_options() || field.field.has_bounds() || field.serde.with.is_some() {
         error(
             cx,
             span,
@@ -283,9 +279,7 @@ fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
 fn opaque_declares_nothing_else(cx: &Ctxt, container: &Container, field: &Field) {
     let more = field.field.has_bounds() || field.field.stored.is_some() || field.embed.present.is_some();
     if field.field.opaque && more {
-        error(
-            cx,
-            type_span(field),
+        cx.error(field.ty,
             format!(
                 "`{}` is opaque, so odm does not look into it, and a bound on it can't be checked. Leave out `opaque`, or the \
                  other attributes",
@@ -335,9 +329,7 @@ fn recursion_has_depth(cx: &Ctxt, container: &Container, field: &Field) -> bool 
     } else {
         "depth = 5"
     };
-    error(
-        cx,
-        type_span(field),
+    cx.error(field.ty,
         format!(
             "`{}` contains `{}` again, so a document could be nested without end, and MongoDB takes 100 levels. Say how deep it \
              goes: `#[embed({with})]`, or store each one as a document of its own that names its parent",
@@ -353,9 +345,7 @@ fn shape_is_known(cx: &Ctxt, container: &Container, field: &Field) -> bool {
     if field.field.opaque || field.field.stored.is_some() || !ty::without_shape(field.ty) {
         return true;
     }
-    error(
-        cx,
-        type_span(field),
+    cx.error(field.ty,
         format!(
             "`{}` can hold anything, of any size, so nothing about it can be checked. Declare its fields in a struct with \
              `#[derive(Embed)]`, or say that odm should not look into it: `#[field(opaque)]`",
@@ -393,6 +383,6 @@ fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
             item_text(field)
         ),
     };
-    error(cx, type_span(field), message);
+    cx.error(field.ty, message);
     false
 }

@@ -54,7 +54,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     transparent_has_one_field(cx, container);
     tags_are_free(cx, container);
     has_variants(cx, container);
-    id_is_one_value(cx, container, embed);
+    id_is_no_array(cx, container, embed);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
         index::not_in_embedded(cx, container, field);
@@ -267,26 +267,29 @@ fn has_variants(cx: &Ctxt, container: &Container) {
     }
 }
 
-/// `#[embed(id)]` is for a type that stands for one value: `struct Isbn(String)`, or an enum of names.
-fn id_is_one_value(cx: &Ctxt, container: &Container, embed: &Embed) {
+/// `#[embed(id)]` is for a type that is not stored as an array, which MongoDB refuses in `_id`: `struct Isbn(String)`, a
+/// struct with named fields, an enum. Not `struct Pair(i32, i32)`.
+fn id_is_no_array(cx: &Ctxt, container: &Container, embed: &Embed) {
     if !embed.id {
         return;
     }
-    let one = match &container.data {
-        Data::Struct(style, _) => *style == Style::Newtype,
+    let array = match &container.data {
+        Data::Struct(style, _) => matches!(style, Style::Tuple | Style::Unit),
         Data::Enum(variants) => {
-            variants.iter().all(|variant| variant.style == Style::Unit)
-                && container.serde.tag.is_none()
-                && !container.serde.untagged
+            container.serde.untagged
+                && variants
+                    .iter()
+                    .any(|variant| matches!(variant.style, Style::Tuple | Style::Unit))
         }
-        Data::Union => true,
+        Data::Union => false,
     };
-    if !one || !container.generics.params.is_empty() {
+    if array || !container.generics.params.is_empty() {
         cx.error(
             container.ident,
             format!(
-                "`#[embed(id)]` is for a type that is stored as one value: a struct around one, such as `#[embed(id)] struct \
-                 {}(String);`, or an enum whose variants carry nothing, both without parameters",
+                "`#[embed(id)]` is for a type without parameters that is not stored as an array or as `null`, which `_id` can't \
+                 hold: a struct around one value, such as `#[embed(id)] struct {}(String);`, a struct with named fields, or an \
+                 enum",
                 container.ident
             ),
         );

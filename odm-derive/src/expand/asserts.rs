@@ -51,12 +51,13 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     out
 }
 
-/// Where assertions go: into the constant that every use of a generic type computes, or into one of their own, which
-/// `cargo check` computes.
-pub fn placed(target: &Target, asserts: TokenStream) -> (TokenStream, TokenStream) {
-    if asserts.is_empty() || target.is_generic() {
-        (asserts, TokenStream::new())
+/// The constant that computes `constant`, with the assertions in it, as soon as `cargo check` sees the type; of a type with
+/// parameters, its first use does. The assertions stand in that constant rather than in one of their own, since the
+/// compiler reports a type that does not fit once for a constant.
+pub fn computed(target: &Target, constant: TokenStream) -> TokenStream {
+    if target.is_generic() {
+        TokenStream::new()
     } else {
-        (TokenStream::new(), quote!(const _: () = { #asserts };))
+        quote!(const _: () = { let _ = #constant; };)
     }
 }

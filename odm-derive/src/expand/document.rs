@@ -136,11 +136,10 @@ fn never_embedded(target: &Target) -> TokenStream {
     generics
         .make_where_clause()
         .predicates
-        .push(syn::parse_quote!(#odm::Declared<'odm, #this>: #odm::EmbedInsteadOfDocument));
+        .push(syn::parse_quote!(#odm::Declared<'odm>: #odm::EmbedInsteadOfDocument<#this>));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
             fn shape() -> #odm::Shape {
@@ -289,19 +288,19 @@ fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStr
         return TokenStream::new();
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let ty = id.ty;
-    quote! {
-        #[automatically_derived]
-        impl #impl_generics #krate::Target<#this> for #ty #where_clause {
-            fn target_id(&self) -> &#ty {
-                self
+    let (ty, odm) = (id.ty, &target.odm);
+    // A `String` is looked for by any text.
+    let text = ty::exactly(ty, "String").then(|| quote!(&str));
+    let names = [quote!(#ty), quote!(&#ty)].into_iter().chain(text);
+    let targets = names.map(|name| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::Target<#this> for #name #where_clause {
+                fn target_id(&self) -> #odm::Result<#odm::Bson> {
+                    #odm::id(self)
+                }
             }
         }
-        #[automatically_derived]
-        impl #impl_generics #krate::Target<#this> for &#ty #where_clause {
-            fn target_id(&self) -> &#ty {
-                self
-            }
-        }
-    }
+    });
+    quote!(#(#targets)*)
 }

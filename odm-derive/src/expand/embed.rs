@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, codec, enums, fielded, generics, paths};
+use super::{Target, asserts, codec, enums, fielded, generics, paths};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -54,7 +54,17 @@ fn id(target: &Target) -> TokenStream {
     let fields = target.container.all_fields();
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let held = target.fields.iter().map(|field| {
+    // What is stored in the place of the type itself; a field of a document may be an array.
+    let alone: Vec<&crate::ast::Field> = match &target.container.data {
+        Data::Struct(Style::Newtype, fields) => fields.iter().collect(),
+        Data::Enum(variants) if target.container.serde.untagged => variants
+            .iter()
+            .filter(|v| v.style == Style::Newtype)
+            .flat_map(|v| &v.fields)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let held = alone.into_iter().map(|field| {
         let ty = field.ty;
         quote_spanned!(ty.span()=> #odm::check::id::<#ty>();)
     });
@@ -71,7 +81,6 @@ fn value(target: &Target, size: TokenStream, document: TokenStream, shape: Token
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #size;
             const DOCUMENT: bool = #document;
@@ -82,11 +91,19 @@ fn value(target: &Target, size: TokenStream, document: TokenStream, shape: Token
     }
 }
 
+/// `impl Fielded`, which `cargo check` computes.
+fn fields(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let computed = asserts::computed(target, quote!(<#this as #odm::Fielded>::FIELDS));
+    quote!(#fielded #computed)
+}
+
 fn named(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let define = paths::define(target, |_| false);
     let codecs = codec::define(target);
-    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let fielded = fields(target);
     let name = target.container.name();
     let deny_unknown = target.container.serde.deny_unknown_fields;
     let value = if target.container.serde.transparent {
@@ -132,7 +149,7 @@ fn nested(target: &Target) -> TokenStream {
 
 /// A struct of one field is stored as that field is.
 fn newtype(target: &Target) -> TokenStream {
-    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let fielded = fields(target);
     let value = transparent(target);
     quote!(#fielded #value)
 }
@@ -171,7 +188,7 @@ fn transparent(target: &Target) -> TokenStream {
 
 fn tuple(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
-    let fielded = fielded::implement(target, |_| TokenStream::new());
+    let fielded = fields(target);
     let shapes = target
         .fields
         .iter()

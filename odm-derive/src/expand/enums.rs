@@ -15,7 +15,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         .filter(|field| !field.skipped())
         .collect();
     let asserts: TokenStream = fields.iter().map(|field| asserts::of(target, field)).collect();
-    let (inside, outside) = asserts::placed(target, asserts);
+    let computed = asserts::computed(target, quote!(<#this as #odm::Varied>::SHAPE));
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let tagging = tagging(target);
@@ -28,7 +28,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         #[automatically_derived]
         impl #impl_generics #odm::Varied for #this #where_clause {
             const SHAPE: &'static #odm::EnumShape = {
-                #inside
+                #asserts
                 &#odm::EnumShape {
                     name: #name,
                     tagging: #tagging,
@@ -36,9 +36,8 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
                 }
             };
         }
-        #outside
+        #computed
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));
             const DOCUMENT: bool = #document;

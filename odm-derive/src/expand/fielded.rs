@@ -82,8 +82,7 @@ fn bounds(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// `impl Fielded`, with the assertions of all fields: in a constant of their own where the compiler can compute it without
-/// a use of the type, else in `FIELDS`.
+/// `impl Fielded`, with the assertions of all fields.
 pub fn implement(target: &Target, managed: impl Fn(&Field) -> TokenStream) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::stored(target, &target.fields);
@@ -97,15 +96,13 @@ pub fn implement(target: &Target, managed: impl Fn(&Field) -> TokenStream) -> To
         .iter()
         .map(|field| asserts::of(target, field))
         .collect();
-    let (inside, outside) = asserts::placed(target, asserts);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Fielded for #this #where_clause {
             const FIELDS: &'static [#odm::FieldMeta] = {
-                #inside
+                #asserts
                 &[#(#metas),*]
             };
         }
-        #outside
     }
 }

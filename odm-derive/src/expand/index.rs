@@ -19,7 +19,13 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         };
         // An attribute on a field has the assertion on the field's type.
         let path = if index.expire_after.is_some() && !index.on_field {
-            quote!(#odm::check::dated_path(#path))
+            {
+                let span = key
+                    .path
+                    .last()
+                    .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+                quote_spanned!(span=> #odm::check::dated_path(#path))
+            }
         } else {
             path
         };
@@ -58,7 +64,10 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
 
 fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {
     let (krate, this) = (&target.krate, &target.this);
-    let mut path = quote!(<#this as #krate::Document>::paths());
+    let span = fields
+        .first()
+        .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+    let mut path = quote_spanned!(span=> <#this as #krate::Document>::paths());
     for field in fields {
         path = quote_spanned!(field.span()=> #path.#field);
     }

@@ -62,7 +62,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
     );
     quote! {
         #[doc = #doc]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, dead_code)]
         #derives
         #(#container)*
         #vis struct #ident #params #where_clause {

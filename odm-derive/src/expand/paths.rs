@@ -71,9 +71,6 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         .is_empty()
         .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
 
-    // Defaults of parameters stand in the definition only.
-    let (bounded, _, _) = target.container.generics.split_for_impl();
-    let _ = bounded;
     let mut copied = target.container.generics.clone();
     copied.params.push(syn::parse_quote!(#root));
     copied.params.push(syn::parse_quote!(#parent));
@@ -84,6 +81,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     );
     quote! {
         #[doc = #doc]
+        #[allow(dead_code)]
         #vis struct #ident<#params #comma #root = #this, #parent = #odm::Root> #conditions {
             #(#fields)*
             #none

@@ -35,11 +35,12 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
         let (ident, ty) = (field.ident(), field.ty);
         let path = quote_spanned!(ident.span()=> <#of as #krate::Document>::paths().#ident);
         let function = if field.serde.with.is_some() {
-            quote!(projected_with)
+            quote!(with_codec)
         } else {
-            quote!(projected)
+            quote!(as_type)
         };
-        quote_spanned!(ty.span()=> #odm::check::#function::<#ty, _, _, _, _>(#path))
+        let field = quote_spanned!(ty.span()=> #odm::check::projected(#path));
+        quote_spanned!(ty.span()=> #field.#function::<#ty>())
     });
 
     // That it is stored under the name that the projection reads.

@@ -20,7 +20,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The changes that were made. What another process had already made is not among them.
+    /// The changes that were made. What another process had already made is not among them, except for a collection
+    /// that a newer server lets two processes create alike.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -95,6 +96,13 @@ impl Odm {
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
+    #[tracing::instrument(
+        target = "odm",
+        level = "debug",
+        name = "operation",
+        skip_all,
+        fields(collection = "(all)", operation = "apply")
+    )]
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
         self.carry_out(plan, &mut applied).await?;
@@ -109,6 +117,13 @@ impl Odm {
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database
     /// still differs: somebody else keeps changing it.
+    #[tracing::instrument(
+        target = "odm",
+        level = "debug",
+        name = "operation",
+        skip_all,
+        fields(collection = "(all)", operation = "sync")
+    )]
     pub async fn sync(&self) -> Result<Applied> {
         let mut applied = Applied::default();
         let mut last = None;
@@ -160,9 +175,8 @@ impl Odm {
         for (made, outcome) in done {
             applied.changes.extend(made);
             // What can be repeated is worth less to know than what can't.
-            match (outcome, &failed) {
-                (Err(failure), None | Some(Failure::Stale { .. })) => failed = Some(failure),
-                _ => {}
+            if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
+                failed = Some(failure);
             }
         }
         failed.map_or(Ok(()), Err)

@@ -515,25 +515,36 @@ fn tuple(items: Vec<Document>) -> Document {
 
 /// The same, or `null`. Rules about lengths, numbers, items and fields say nothing about a `null`.
 fn nullable(mut schema: Document) -> Document {
-    let null = || Bson::from("null");
-    match schema.get_mut("bsonType") {
-        Some(Bson::Array(types)) => {
-            if !types.contains(&null()) {
-                types.push(null());
-            }
-        }
-        Some(one) if *one != null() => *one = vec![one.clone(), null()].into(),
-        _ => {}
+    let mut types = match schema.remove("bsonType") {
+        Some(Bson::Array(types)) => types,
+        one => one.into_iter().collect(),
+    };
+    if !types.is_empty() {
+        add_to(&mut types, "null".into());
+        let rules = std::mem::take(&mut schema);
+        schema.insert(
+            "bsonType",
+            if types.len() == 1 {
+                types.remove(0)
+            } else {
+                types.into()
+            },
+        );
+        schema.extend(rules);
     }
     if let Some(Bson::Array(values)) = schema.get_mut("enum") {
-        if !values.contains(&Bson::Null) {
-            values.push(Bson::Null);
-        }
+        add_to(values, Bson::Null);
     }
     if let Some(Bson::Array(forms)) = schema.get_mut("anyOf") {
         forms.push(doc! { "bsonType": "null" }.into());
     }
     schema
+}
+
+fn add_to(values: &mut Vec<Bson>, value: Bson) {
+    if !values.contains(&value) {
+        values.push(value);
+    }
 }
 
 fn number(types: Bson, least: Option<Number>, greatest: Option<Number>, bounds: &Bounds) -> Document {

@@ -228,6 +228,13 @@ impl Odm {
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
+    #[tracing::instrument(
+        target = "odm",
+        level = "debug",
+        name = "operation",
+        skip_all,
+        fields(collection = "(all)", operation = "plan")
+    )]
     pub async fn plan(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;

@@ -5,18 +5,61 @@ use crate::filter::{Element, Filter, below};
 use crate::operand::{Operand, encode};
 use crate::path::{Codec, Nested, Path, Plain, Single, Writable};
 use crate::update::guard::Guard;
-use crate::value::{Array, List, Numeric};
+use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
 ///
 /// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
 /// time stamp) and a path through the items of an array do not compile here.
+///
+/// Several changes are one update, made at once or not at all. Where one field is changed twice by one operator, pushes
+/// and pulls are joined, the later `set` holds, and any other is refused with [`Error::Query`](crate::Error::Query) when
+/// the update is carried out. Two operators on one field are refused by the server. A value is checked against the bounds
+/// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
+/// the update has the cost.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let done = people
+///     .update(&kate)
+///     .set(|p| p.nickname, "Katie")
+///     .inc(|p| p.age, 1)
+///     .add_to_set(|p| p.tags, "rust")
+///     .await?;
+/// assert_eq!(done.matched, 1);
+/// # Ok(()) }
+/// ```
 pub trait Change<R: Rooted>: Sized {
     /// Where the changes are collected.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// use odm::{Rooted, Change};
+    ///
+    /// /// A method of the program's own for everything that collects changes of a person.
+    /// trait Rename: Change<Person> {
+    ///     fn rename(self, name: &str) -> Self {
+    ///         self.set(|p| p.name, name).unset(|p| p.nickname)
+    ///     }
+    /// }
+    /// impl<C: Change<Person>> Rename for C {}
+    ///
+    /// people.update(&kate).rename("Kate Monster").await?;
+    /// # Ok(()) }
+    /// ```
     fn changes(&mut self) -> &mut Changes<R>;
 
     /// Sets the field to this value: `$set`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).set(|p| p.name, "Kate Monster").set(|p| p.place, Point::new(-74.0, 40.7)).await?;
+    /// # Ok(()) }
+    /// ```
     fn set<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -29,6 +72,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Sets the field where the update inserts a document: `$setOnInsert`, with [`upsert`](crate::Update::upsert).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// accounts.update(&7).set_on_insert(|a| a.owner, owner).set(|a| a.cents, 500).upsert().await?;
+    /// # Ok(()) }
+    /// ```
     fn set_on_insert<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -41,9 +91,16 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes the field, which reads as `None` from then on: `$unset`.
-    fn unset<V, P: Single, C: Writable>(
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).unset(|p| p.nickname).await?;
+    /// # Ok(()) }
+    /// ```
+    fn unset<V: Removable, P: Single, C: Writable>(
         mut self,
-        field: impl FnOnce(R::Paths) -> Path<R, Option<V>, P, C>,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
         self.changes()
@@ -51,7 +108,19 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter.
+    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter, whatever others add meanwhile
+    /// ([`Error::Invalid`](crate::Error::Invalid)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// match accounts.update(account.id).inc(|a| a.cents, -500).await {
+    ///     Ok(_) => println!("paid"),
+    ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
     fn inc<V: Numeric, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -67,6 +136,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Multiplies the number: `$mul`. Whether the product keeps the bounds of the field, the server's validator decides.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// accounts.update_where(|a| a.cents.gt(0)).mul(|a| a.cents, 2).await?;
+    /// # Ok(()) }
+    /// ```
     fn mul<V: Numeric, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -81,6 +157,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Sets the field if the value is less than what it has: `$min`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).min(|p| p.age, 30).await?; // at most 30 from now on
+    /// # Ok(()) }
+    /// ```
     fn min<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -93,6 +176,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Sets the field if the value is greater than what it has: `$max`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).max(|p| p.age, 18).await?; // at least 18 from now on
+    /// # Ok(()) }
+    /// ```
     fn max<V, P: Single, C: Codec<V> + Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
@@ -106,6 +196,17 @@ pub trait Change<R: Rooted>: Sized {
 
     /// Appends an item: `$push`. On an array that is full the update is refused by its own filter, whatever others push
     /// meanwhile ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// match people.update(&kate).push(|p| p.tags, "rust").await {
+    ///     Ok(_) => {}
+    ///     Err(Error::ArrayFull { max, .. }) => println!("there are {max} tags already"),
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
     fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -115,6 +216,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Appends several items, all or none: `$push` with `$each`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// # Ok(()) }
+    /// ```
     fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -129,6 +237,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Appends an item unless the array has it already: `$addToSet`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
+    /// # Ok(()) }
+    /// ```
     fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -143,6 +258,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes every item that equals this one: `$pullAll`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull(|p| p.tags, "rust").await?;
+    /// # Ok(()) }
+    /// ```
     fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -152,6 +274,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes every item that equals one of these: `$pullAll`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// # Ok(()) }
+    /// ```
     fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -178,6 +307,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes every item that fits the condition: `$pull`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
+    /// # Ok(()) }
+    /// ```
     fn pull_where<A: List<Item: Nested>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -198,6 +334,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes the first item: `$pop`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pop_first(|p| p.tags).await?;
+    /// # Ok(()) }
+    /// ```
     fn pop_first<A: List, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -208,6 +351,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Removes the last item: `$pop`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pop(|p| p.tags).await?;
+    /// # Ok(()) }
+    /// ```
     fn pop<A: List, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -219,6 +369,16 @@ pub trait Change<R: Rooted>: Sized {
 
     /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
     /// is.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people
+    ///     .update(&kate)
+    ///     .elem(|p| p.addresses, |a| a.city.eq("Bonn"), |address| address.set(|a| a.street, "Am Hof 1"))
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     fn elem<A: List<Item: Nested>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -232,6 +392,10 @@ pub trait Change<R: Rooted>: Sized {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
             );
+            return self;
+        }
+        // The server refuses a condition that no change uses.
+        if inner.is_empty() {
             return self;
         }
         let name = format!("e{}", changes.array_filters.len());
@@ -249,6 +413,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Changes all items of the array: `$[]`. A document without the array is left as it is.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
+    /// # Ok(()) }
+    /// ```
     fn each<A: List<Item: Nested>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -263,6 +434,9 @@ pub trait Change<R: Rooted>: Sized {
             );
             return self;
         }
+        if inner.is_empty() {
+            return self;
+        }
         changes.below(&format!("{}.$[]", P::PATH), inner);
         changes.guards.push(Guard::There {
             name: P::PATH.to_owned(),
@@ -271,6 +445,13 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Puts `new` in the place of every item that equals `old`, by `arrayFilters`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
+    /// # Ok(()) }
+    /// ```
     fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -293,7 +474,15 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Sets the entry of a map. A new entry of a full map is refused by the update's own filter.
+    /// Sets the entry of a map: `$set`. A new entry of a full map is refused by the update's own filter
+    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
+    /// # Ok(()) }
+    /// ```
     fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -319,7 +508,14 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Removes the entry of a map.
+    /// Removes the entry of a map: `$unset`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).unset_key(|p| p.settings, "theme").await?;
+    /// # Ok(()) }
+    /// ```
     fn unset_key<A: Array, P: Single, C: Writable>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
@@ -340,6 +536,13 @@ pub trait Change<R: Rooted>: Sized {
 
     /// Adds changes in MongoDB's own words (`{ "$rename": … }`), for what the typed ones lack. No bound is checked before
     /// the network, and a user's input belongs into it as a value only.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).raw(doc! { "$rename": { "fullname": "name" } }).await?;
+    /// # Ok(()) }
+    /// ```
     fn raw(mut self, update: Document) -> Self {
         let changes = self.changes();
         for (operator, fields) in update {

@@ -15,6 +15,8 @@ pub(crate) enum Guard {
         max: u64,
         /// For a set: values that are no new items if they are there already.
         unless_there: Option<Vec<Bson>>,
+        /// Whether an item may have a number as the name of a field, which MongoDB's `name.4` means too.
+        numbered: bool,
     },
     /// The map has room for the entry, or has it already.
     Entry { name: String, key: String, max: u64 },
@@ -33,24 +35,33 @@ impl Guard {
                 more,
                 max,
                 unless_there,
+                numbered,
             } => {
-                // Room for `more` means that position `max - more` is free: an index lookup within the document.
-                let room = doc! { format!("{name}.{}", max - more): { "$exists": false } };
+                let room = match numbered {
+                    // Room for `more` means that position `max - more` is free: an index lookup within the document.
+                    false => doc! { format!("{name}.{}", max.saturating_sub(*more)): { "$exists": false } },
+                    true => at_most(name, "maxItems", max.saturating_sub(*more)),
+                };
                 match unless_there {
                     Some(values) => doc! { "$or": [room, { name: { "$all": values.clone() } }] },
                     None => room,
                 }
             }
-            Guard::Entry { name, key, max } => doc! { "$or": [
-                { format!("{name}.{key}"): { "$exists": true } },
-                { "$expr": { "$lt": [
-                    { "$size": { "$objectToArray": { "$ifNull": [format!("${name}"), {}] } } },
-                    { "$literal": *max as i64 },
-                ] } },
-            ] },
+            // Not by `$expr`: the server refuses it in the filter of an upsert.
+            Guard::Entry { name, key, max } => {
+                let there = doc! { format!("{name}.{key}"): { "$exists": true } };
+                match max.checked_sub(1) {
+                    Some(most) => doc! { "$or": [there, at_most(name, "maxProperties", most)] },
+                    None => there,
+                }
+            }
             Guard::Sum { name, by, bound } => {
                 let operator = if by.is_positive() { "$gt" } else { "$lt" };
-                doc! { name: { "$not": { operator: bound.minus(*by) } } }
+                match bound.minus(*by) {
+                    Some(last) => doc! { name: { "$not": { operator: last.bson() } } },
+                    // No number that the field can hold keeps the bound: only a document without it is changed.
+                    None => doc! { name: { "$not": { "$type": "number" } } },
+                }
             }
             Guard::There { name } => doc! { name: { "$type": "array" } },
         }
@@ -80,6 +91,7 @@ impl Guard {
                     more,
                     max,
                     unless_there,
+                    ..
                 },
                 Some(Bson::Array(items)),
             ) => {
@@ -102,19 +114,27 @@ impl Guard {
                 })
             }
             (Guard::Sum { name, by, bound }, Some(value)) => {
-                let sum = match (by.value(), value) {
-                    (by, Bson::Int32(n)) => f64::from(*n) + by,
-                    (by, Bson::Int64(n)) => *n as f64 + by,
-                    (by, Bson::Double(n)) => n + by,
+                let stored = match value {
+                    Bson::Int32(n) => Number::Int((*n).into()),
+                    Bson::Int64(n) => Number::Int(*n),
+                    Bson::Double(n) => Number::Float(*n),
+                    Bson::Decimal128(n) => Number::Float(n.to_string().parse().unwrap_or(f64::NAN)),
                     _ => return None,
                 };
+                // By the comparison that the guard makes, so that what it refuses has its reason here.
+                let last = bound.minus(*by);
                 let (broken, rule) = match by.is_positive() {
-                    true => (sum > bound.value(), Rule::Max(*bound)),
-                    false => (sum < bound.value(), Rule::Min(*bound)),
+                    true => (last.is_none_or(|last| above(stored, last)), Rule::Max(*bound)),
+                    false => (last.is_none_or(|last| above(last, stored)), Rule::Min(*bound)),
                 };
+                let sum = match (stored, *by) {
+                    (Number::Int(a), Number::Int(b)) => a.checked_add(b).map(Bson::Int64),
+                    _ => None,
+                };
+                let sum = sum.unwrap_or(Bson::Double(stored.value() + by.value()));
                 broken.then(|| Error::Invalid {
                     collection: collection.to_owned(),
-                    violations: vec![Violation::new(name.clone(), rule, Some(Bson::Double(sum)))],
+                    violations: vec![Violation::new(name.clone(), rule, Some(sum))],
                     source: None,
                 })
             }
@@ -135,10 +155,104 @@ impl Number {
         }
     }
 
-    fn minus(self, other: Number) -> Bson {
-        match (self, other) {
-            (Number::Int(a), Number::Int(b)) => Bson::Int64(a.saturating_sub(b)),
-            (a, b) => Bson::Double(a.value() - b.value()),
+    fn bson(self) -> Bson {
+        match self {
+            Number::Int(n) => Bson::Int64(n),
+            Number::Float(n) => Bson::Double(n),
         }
+    }
+
+    /// The last number to which `by` can be added without passing this bound; `None` where no number is.
+    fn minus(self, by: Number) -> Option<Number> {
+        match (self, by) {
+            (Number::Int(bound), Number::Int(by)) => bound.checked_sub(by).map(Number::Int),
+            (bound, by) => {
+                let (bound, up) = (bound.value(), by.is_positive());
+                let by = by.value();
+                let kept = |n: f64| if up { n + by <= bound } else { n + by >= bound };
+                let beside = |n: f64, forth: bool| if up == forth { n.next_up() } else { n.next_down() };
+                // The difference is rounded, and so is the sum: the last number lies beside it.
+                let mut last = bound - by;
+                for _ in 0..4 {
+                    if kept(beside(last, true)) {
+                        last = beside(last, true);
+                    } else if !kept(last) {
+                        last = beside(last, false);
+                    }
+                }
+                Some(Number::Float(last))
+            }
+        }
+    }
+}
+
+/// Whether `a` is greater than `b`; never of NaN.
+fn above(a: Number, b: Number) -> bool {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => a > b,
+        (a, b) => a.value() > b.value(),
+    }
+}
+
+/// That the array or the document at a dotted name, if there is one, has at most so many parts.
+fn at_most(name: &str, keyword: &str, most: u64) -> Document {
+    let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
+    let schema = name
+        .rsplit('.')
+        .fold(rule, |inner, part| doc! { "properties": { part: inner } });
+    doc! { "$jsonSchema": schema }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(by: Number, bound: Number) -> Guard {
+        Guard::Sum {
+            name: "n".to_owned(),
+            by,
+            bound,
+        }
+    }
+
+    fn refused(guard: &Guard, stored: impl Into<Bson>) -> bool {
+        guard.refusal("c", &Bson::Null, Some(&stored.into())).is_some()
+    }
+
+    #[test]
+    fn a_sum_of_large_integers_is_exact() {
+        let most = 1_i64 << 60;
+        let guard = sum(Number::Int(1), Number::Int(most));
+        assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": most - 1 } } });
+        assert!(refused(&guard, most));
+        assert!(!refused(&guard, most - 1));
+        // No number can lose so much.
+        let guard = sum(Number::Int(i64::MIN), Number::Int(0));
+        assert_eq!(guard.condition(), doc! { "n": { "$not": { "$type": "number" } } });
+        assert!(refused(&guard, i64::MAX));
+    }
+
+    #[test]
+    fn a_sum_of_doubles_may_reach_its_bound() {
+        for (stored, by, bound) in [(0.1, 0.9, 1.0), (0.9, -0.9, 0.0), (1.1, 2.2, 3.3000000000000003)] {
+            let guard = sum(Number::Float(by), Number::Float(bound));
+            assert!(!refused(&guard, stored), "{stored} + {by}");
+            let past = if by > 0.0 { stored + 1e-9 } else { stored - 1e-9 };
+            assert!(refused(&guard, past), "{past} + {by}");
+        }
+    }
+
+    #[test]
+    fn what_an_upsert_refuses_is_in_no_guard() {
+        let entry = Guard::Entry {
+            name: "a.hours".to_owned(),
+            key: "mon".to_owned(),
+            max: 3,
+        };
+        let room = doc! { "properties": { "a": { "properties": { "hours": { "maxProperties": 2_i64 } } } } };
+        assert_eq!(
+            entry.condition(),
+            doc! { "$or": [{ "a.hours.mon": { "$exists": true } }, { "$jsonSchema": room }] }
+        );
     }
 }

@@ -16,6 +16,14 @@ pub use change::Change;
 pub(crate) use guard::Guard;
 
 /// What closures receive paths of: a document, or the items of an array.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Rooted;
+///
+/// assert_eq!(Person::rooted().addresses.city.name(), "addresses.city");
+/// assert_eq!(odm::Element::<Address>::rooted().city.name(), "city");
+/// ```
 pub trait Rooted {
     /// The paths.
     type Paths: Copy;
@@ -38,6 +46,18 @@ impl<I: Nested> Rooted for Element<I> {
 }
 
 /// A list of changes to a document of type `R`, or to an item of an array. [`Change`] has the methods.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
+/// use odm::Changes;
+///
+/// fn archive(changes: Changes<Person>) -> Changes<Person> {
+///     changes.unset(|p| p.nickname).add_to_set(|p| p.tags, "archived")
+/// }
+/// odm.bulk().update(&kate, archive).await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "changes do nothing until an update takes them"]
 pub struct Changes<R> {
     operators: Document,
@@ -95,11 +115,22 @@ impl<R> std::fmt::Debug for Changes<R> {
 
 impl<R> Changes<R> {
     /// No change yet.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let changes = odm::Changes::<Person>::new().set(|p| p.age, 30);
+    /// assert!(!changes.is_empty());
+    /// ```
     pub fn new() -> Changes<R> {
         Changes::default()
     }
 
-    /// Whether nothing would change.
+    /// Whether nothing would change: then nothing is sent.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert!(odm::Changes::<Person>::new().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.operators.is_empty() && self.error.is_none()
     }
@@ -191,6 +222,16 @@ impl<R> Changes<R> {
         let Some(bounds) = field.map(|field| field.bounds) else {
             return;
         };
+        if let Number::Float(n) = by
+            && n.is_nan()
+            && let Some(rule) = bounds.max.map(Rule::Max).or(bounds.min.map(Rule::Min))
+        {
+            return self.fail(Error::Invalid {
+                collection: String::new(),
+                violations: vec![Violation::new(name, rule, Some(Bson::Double(n)))],
+                source: None,
+            });
+        }
         let bound = if by.is_positive() { bounds.max } else { bounds.min };
         if let Some(bound) = bound
             && by.value() != 0.0
@@ -249,6 +290,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
+                    numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
             }
@@ -385,12 +427,40 @@ impl<T: crate::Document> Changes<T> {
                 _ => {}
             }
         }
+        if let Some((one, other)) = conflict(&self.operators) {
+            return Err(Error::Query {
+                collection,
+                message: format!(
+                    "one update changes `{one}` and `{other}`, and MongoDB takes one change of a field and what is in it: \
+                     make them one, or two updates"
+                ),
+            });
+        }
         Ok(Built {
             update: self.operators,
             array_filters: self.array_filters,
             guards: self.guards,
         })
     }
+}
+
+/// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).
+fn conflict(operators: &Document) -> Option<(String, String)> {
+    let mut names: Vec<&str> = operators
+        .iter()
+        .filter_map(|(_, fields)| fields.as_document())
+        .flat_map(|fields| fields.keys().map(String::as_str))
+        .collect();
+    // A name and those that begin with it and a dot need not be neighbours in alphabetical order; by their parts they are.
+    names.sort_by(|a, b| a.split('.').cmp(b.split('.')));
+    names
+        .windows(2)
+        .find(|pair| {
+            pair[1]
+                .strip_prefix(pair[0])
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .map(|pair| (pair[0].to_owned(), pair[1].to_owned()))
 }
 
 fn replace(before: &mut Bson, value: Bson) -> Result<(), ()> {

@@ -190,3 +190,83 @@ fn the_way_of_older_servers_does_the_same() {
         );
     });
 }
+
+#[test]
+fn positions_are_those_of_the_writes_that_were_given() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let ada = odm.collection::<Shop>().insert(shop("Ada", 1)).await.unwrap();
+        for old in [false, true] {
+            // The first two change nothing, so they are not sent.
+            let bulk = odm
+                .bulk()
+                .update(&ada, |u| u)
+                .update(&ada, |u| u)
+                .insert(shop(if old { "Old" } else { "New" }, 1))
+                .insert(shop("Ada", 1));
+            let bulk = if old {
+                bulk.without_bulk_write_command()
+            } else {
+                bulk
+            };
+            let Err(Error::Bulk { errors, .. }) = bulk.await else {
+                panic!("a twin was inserted")
+            };
+            assert_eq!((errors.len(), errors[0].0), (1, 3), "{old}");
+        }
+    });
+}
+
+#[test]
+fn what_was_not_tried_is_not_missed() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let bob = shops.insert(shop("Bob", 1)).await.unwrap();
+        let bulk = odm
+            .bulk()
+            .without_bulk_write_command()
+            .update(&ada, |u| u.set(|s| s.name, "Bob")) // a twin
+            .update(&ada, |u| u.set(|s| s.stars, 2))
+            .update(&bob, |u| u.set(|s| s.stars, 2));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a twin was made")
+        };
+        assert_eq!(
+            (errors.len(), errors[0].0, done.matched, done.missed),
+            (1, 0, 0, 0)
+        );
+    });
+}
+
+#[test]
+fn a_command_of_a_bulk_is_no_larger_than_a_document() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let large = |id| NewNote {
+            text: "x".repeat(7 << 20),
+            ..note(id)
+        };
+        let done = odm
+            .bulk()
+            .without_bulk_write_command()
+            .insert(large(1))
+            .insert(large(2))
+            .insert(large(3))
+            .insert(note(4))
+            .await
+            .unwrap();
+        assert_eq!(done.inserted, 4);
+        assert_eq!(t.commands.take(), ["insert", "insert"]);
+        // Updates are as large as their values.
+        let done = odm
+            .bulk()
+            .without_bulk_write_command()
+            .update::<Note>(1, |u| u.set(|n| n.text, "y".repeat(9 << 20)))
+            .update::<Note>(2, |u| u.set(|n| n.text, "y".repeat(9 << 20)))
+            .await
+            .unwrap();
+        assert_eq!((done.matched, t.commands.take().len()), (2, 2));
+    });
+}

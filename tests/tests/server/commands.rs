@@ -20,9 +20,15 @@ fn every_operation_is_as_many_round_trips_as_it_says() {
         shops.get(ada.id).await.unwrap();
         assert_eq!(sent(), ["find"]);
         shops.get_many(many.iter().map(|s| s.id)).await.unwrap();
-        assert!(sent().iter().filter(|c| *c == "find").count() == 1);
+        assert_eq!(sent(), ["find"]);
         shops.find(|s| s.stars.eq(1)).all().await.unwrap();
         assert_eq!(sent(), ["find"]);
+        assert_eq!(shops.find_all().all().await.unwrap().len(), 1001);
+        assert_eq!(sent(), ["find"], "a thousand documents are one batch");
+        assert_eq!(shops.find_all().page(500).await.unwrap().items.len(), 500);
+        assert_eq!(sent(), ["find"]);
+        assert_eq!(shops.find_all().batch_size(600).all().await.unwrap().len(), 1001);
+        assert_eq!(sent(), ["find", "getMore"]);
         shops.find(|s| s.stars.eq(1)).one().await.unwrap();
         assert_eq!(sent(), ["find"]);
         shops.find(|s| s.stars.eq(1)).exists().await.unwrap();

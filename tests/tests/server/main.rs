@@ -4,6 +4,8 @@
 mod bounds;
 mod bulk;
 mod commands;
+mod derive;
+mod edges;
 mod errors;
 mod input;
 mod models;
@@ -11,6 +13,7 @@ mod north_star;
 mod operations;
 mod pages;
 mod roundtrip;
+mod schema;
 mod tracing;
 mod transactions;
 mod versions;

@@ -380,6 +380,69 @@ fn updates_change_what_they_say() {
 }
 
 #[test]
+fn two_changes_of_one_field_are_refused_before_the_network() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 3)).await.unwrap();
+        t.commands.clear();
+        let owner = Owner {
+            name: "Bo".into(),
+            since: 1,
+        };
+        for error in [
+            shops
+                .update(&ada)
+                .set(|s| s.stars, 1)
+                .inc(|s| s.stars, 1)
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .push(|s| s.tags, "x")
+                .pull(|s| s.tags, "y")
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .set(|s| s.owner, owner)
+                .inc(|s| s.owner.since, 1)
+                .await
+                .unwrap_err(),
+            shops
+                .update(&ada)
+                .set(|s| s.note, "a")
+                .set_on_insert(|s| s.note, "b")
+                .upsert()
+                .await
+                .unwrap_err(),
+        ] {
+            assert!(
+                matches!(
+                    error,
+                    Error::Query {
+                        collection: "shops",
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+        }
+        assert!(t.commands.take().is_empty());
+        // Of two values for one field the last counts; neighbours do not meet.
+        shops
+            .update(&ada)
+            .set(|s| s.stars, 1)
+            .set(|s| s.stars, 2)
+            .set(|s| s.note, "n")
+            .set(|s| s.name, "no")
+            .await
+            .unwrap();
+        assert_eq!(shops.get(ada.id).await.unwrap().unwrap().stars, 2);
+    });
+}
+
+#[test]
 fn updates_give_documents_and_insert_them() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -597,5 +660,109 @@ fn a_lossy_query_gives_the_good_and_collects_the_bad() {
             .await
             .unwrap();
         assert_eq!(streamed.iter().filter(|r| r.is_err()).count(), 1);
+    });
+}
+
+/// Text ids, a partial index and a collation.
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(
+    collection = "wiki",
+    index(fields(title), unique, partial = |p| p.draft.eq(false), collation(locale = "en", strength = 2))
+)]
+struct WikiPage {
+    #[serde(rename = "_id")]
+    path: String,
+    title: String,
+    draft: bool,
+}
+
+#[test]
+fn texts_are_ids_and_an_index_covers_a_part() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![WikiPage]).unwrap();
+        odm.sync().await.unwrap();
+        assert!(odm.plan().await.unwrap().is_empty());
+        let pages = odm.collection::<WikiPage>();
+        let page = |path: &str, title: &str, draft| NewWikiPage {
+            path: path.into(),
+            title: title.into(),
+            draft,
+        };
+        pages.insert(page("/a", "Home", false)).await.unwrap();
+        pages.insert(page("/b", "Home", true)).await.unwrap();
+        let twin = pages.insert(page("/c", "HOME", false)).await;
+        assert!(
+            matches!(twin, Err(Error::DuplicateKey { .. })),
+            "published, and the same but for its case"
+        );
+        assert_eq!(pages.get("/a").await.unwrap().unwrap().title, "Home");
+        let sent = "/b".to_owned();
+        pages.update(&sent).set(|p| p.title, "Other").await.unwrap();
+        assert_eq!(pages.get_many(["/b", "/a", "/none"]).await.unwrap().len(), 2);
+        assert_eq!(pages.delete(sent.as_str()).await.unwrap().deleted, 1);
+    });
+}
+
+/// Documents that are known by several values.
+#[derive(Embed, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+struct Seat {
+    row: String,
+    number: i32,
+}
+
+#[derive(Embed, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+#[serde(untagged)]
+enum OldOrNew {
+    Old(i32),
+    New(odm::bson::oid::ObjectId),
+}
+
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tickets")]
+struct Ticket {
+    #[serde(rename = "_id")]
+    id: Seat,
+    paid: bool,
+}
+
+#[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "legacy")]
+struct Legacy {
+    #[serde(rename = "_id")]
+    id: OldOrNew,
+    n: i32,
+}
+
+#[test]
+fn ids_are_of_any_type_that_mongodb_takes() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Ticket, Legacy]).unwrap();
+        odm.sync().await.unwrap();
+        let tickets = odm.collection::<Ticket>();
+        let seat = |number| Seat {
+            row: "$gt".into(),
+            number,
+        };
+        tickets
+            .insert_many([1, 2].map(|n| NewTicket {
+                id: seat(n),
+                paid: false,
+            }))
+            .await
+            .unwrap();
+        tickets.update(seat(2)).set(|t| t.paid, true).await.unwrap();
+        assert!(tickets.get(&seat(2)).await.unwrap().unwrap().paid);
+        assert_eq!(tickets.find(|t| t.id.number.eq(1)).count().await.unwrap(), 1);
+        assert_eq!(tickets.get_many([seat(2), seat(1)]).await.unwrap()[0].id, seat(2));
+        let legacy = odm.collection::<Legacy>();
+        let new = OldOrNew::New(odm::bson::oid::ObjectId::new());
+        legacy
+            .insert_many([new.clone(), OldOrNew::Old(7)].map(|id| NewLegacy { id, n: 0 }))
+            .await
+            .unwrap();
+        assert_eq!(legacy.get(OldOrNew::Old(7)).await.unwrap().unwrap().n, 0);
+        assert_eq!(legacy.delete(&new).await.unwrap().deleted, 1);
     });
 }

@@ -1,8 +1,9 @@
 //! Two variants of one name.
+#![allow(unreachable_patterns)]
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[allow(unreachable_patterns)]
+#[allow(dead_code)]
 #[derive(Embed, Serialize, Deserialize)]
 enum Kind {
     A,

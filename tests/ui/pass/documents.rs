@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
     version(revision),
     validation(level = moderate, action = warn),
     index(fields(text(name), text(note, weight = 5))),
-    index(fields(name, -part.text, geo(place)), sparse),
+    index(fields(name, -part.text), sparse),
+    index(fields(geo(place))),
     index(fields(hashed(name))),
     index(fields(part.at), expire_after = 2592000),
     new(derive(Clone, Debug, Serialize, Deserialize))

@@ -1,0 +1,53 @@
+pub use odm::bson::doc;
+pub use odm::geo::{Area, Point};
+pub use odm::prelude::*;
+pub use odm::{Collection, Error};
+pub use serde::{Deserialize, Serialize};
+pub use std::collections::BTreeMap;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "people")]
+pub struct Person {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[index(unique)]
+    pub email: String,
+    pub name: String,
+    #[field(min = 0, max = 150)]
+    pub age: i32,
+    pub nickname: Option<String>,
+    #[embed(max = 10)]
+    pub tags: Vec<String>,
+    #[embed(max = 5)]
+    pub addresses: Vec<Address>,
+    #[embed(max = 20, key_len = 10)]
+    pub settings: BTreeMap<String, String>,
+    #[index(geo)]
+    pub place: Option<Point>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Address {
+    pub street: String,
+    pub city: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "accounts", version)]
+pub struct Account {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    pub owner: ObjectId,
+    #[field(min = 0)]
+    pub cents: i64,
+    pub version: i64,
+}
+
+/// Two fields of a person.
+#[derive(Projection, Deserialize, Clone, Debug, PartialEq)]
+#[projection(of = Person)]
+pub struct Named {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    pub name: String,
+}
