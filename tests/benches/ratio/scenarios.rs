@@ -50,7 +50,7 @@ macro_rules! timed {
         let started = Instant::now();
         let result = $work;
         let took = started.elapsed();
-        let _ = black_box(result);
+        let _result = black_box(result);
         took
     }};
 }
