@@ -11,6 +11,10 @@ use tokio::sync::{Mutex, MutexGuard};
 /// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
+/// The pause before a transaction is run again, which grows by half each time up to half a second: the same specification.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
 /// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
 /// so they take turns.
 #[derive(Clone)]
@@ -38,6 +42,9 @@ impl Shared {
 /// .await?;
 /// # Ok(()) }
 /// ```
+///
+/// It ends with the closure that it was handed to: what a collection or a stream of it does later is no part of the
+/// transaction any more.
 #[derive(Clone)]
 pub struct Tx {
     odm: Odm,
@@ -151,6 +158,7 @@ impl Odm {
             session: Shared(Arc::new(Mutex::new(session))),
         };
         let started = Instant::now();
+        let mut pause = FIRST_PAUSE;
         loop {
             let options = TransactionOptions::builder()
                 .read_concern(ReadConcern::snapshot())
@@ -180,6 +188,8 @@ impl Odm {
                 }
             }
             tracing::debug!("a transaction is run again after a transient error");
+            tokio::time::sleep(pause).await;
+            pause = LONGEST_PAUSE.min(pause * 3 / 2);
         }
     }
 }

@@ -261,6 +261,34 @@ struct ManagedDoc {
     body: Option<Leaf>,
 }
 
+/// Numbers and dates that serde is told to store as texts.
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[document(collection = "coded", index(fields(-amount)))]
+struct Coded {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(with = "as_text")]
+    #[field(stored = String)]
+    amount: u64,
+    #[serde(with = "as_text")]
+    #[field(stored = String, max_len = 20)]
+    other: u64,
+}
+
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(n: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(n)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,8}",
@@ -644,4 +672,33 @@ fn strict() {
             r#struct,
         }),
     );
+}
+
+#[test]
+fn coded() {
+    check(any::<(i32, u64, u64)>().prop_map(|(id, amount, other)| Coded { id, amount, other }));
+    // A filter and an update write the value as the document does.
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Coded]).unwrap();
+        odm.sync().await.unwrap();
+        let coded = odm.collection::<Coded>();
+        coded
+            .insert(NewCoded {
+                id: 1,
+                amount: u64::MAX,
+                other: 0,
+            })
+            .await
+            .unwrap();
+        assert_eq!(coded.find(|c| c.amount.eq(u64::MAX)).count().await.unwrap(), 1);
+        coded.update(1).set(|c| c.other, u64::MAX).await.unwrap();
+        assert_eq!(coded.get(1).await.unwrap().unwrap().other, u64::MAX);
+        let raw = coded
+            .driver::<bson::Document>()
+            .find_one(doc! {})
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(raw.get_str("other").unwrap(), "18446744073709551615");
+    });
 }
