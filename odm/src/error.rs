@@ -227,12 +227,27 @@ pub enum Error {
         what: String,
     },
 
+    /// An error of the application's own, by which the closure of a transaction rolls back: [`Error::application`].
+    #[error("{0}")]
+    Application(#[source] Box<dyn std::error::Error + Send + Sync>),
+
     /// Anything else that the driver or the server reported.
     #[error("{}", .0.kind)]
     Driver(#[source] Box<mongodb::error::Error>),
 }
 
 impl Error {
+    /// An error of the application's own, for the closure of a [transaction](crate::Odm::transaction): it rolls back, and
+    /// comes out as [`Error::Application`].
+    ///
+    /// ```
+    /// let error = odm::Error::application("the cart is empty");
+    /// assert_eq!(error.to_string(), "the cart is empty");
+    /// ```
+    pub fn application(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Application(error.into())
+    }
+
     /// Whether repeating the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
     /// [`Odm::transaction`](crate::Odm::transaction) does so by itself.
     ///

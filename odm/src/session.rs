@@ -118,7 +118,9 @@ impl Odm {
     /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
     /// of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
-    /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out.
+    /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
+    /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction, so its
+    /// error belongs to `work`'s result.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a standalone server. What `work` returns.

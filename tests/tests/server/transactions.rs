@@ -49,6 +49,17 @@ fn a_transaction_is_all_or_nothing() {
             .unwrap_err();
         assert!(matches!(error, Error::DuplicateKey { .. }), "{error}");
         assert!(shops.get(ada.id).await.unwrap().is_some(), "rolled back");
+
+        let error = odm
+            .transaction(async |tx| {
+                tx.collection::<Shop>().delete(&ada).await?;
+                Err::<(), _>(Error::application("the shop is needed"))
+            })
+            .await
+            .unwrap_err();
+        assert!(matches!(&error, Error::Application(_)), "{error}");
+        assert_eq!(error.to_string(), "the shop is needed");
+        assert!(shops.get(ada.id).await.unwrap().is_some(), "rolled back");
     });
 }
 
