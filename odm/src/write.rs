@@ -17,6 +17,34 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     Ok(raw)
 }
 
+/// So many documents are worth a thread of their own: some milliseconds of work, against some ten microseconds for the
+/// thread.
+const WORTH_A_THREAD: usize = 250;
+
+/// Encodes and checks many documents: on several threads if they are very many, since all of them are checked before the
+/// first is sent, and the server has nothing to do meanwhile.
+fn encode_all<T: Document>(documents: &[T]) -> Vec<Result<RawDocumentBuf>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (documents.len() / WORTH_A_THREAD).min(cores);
+    if threads < 2 {
+        return documents.iter().map(encode).collect();
+    }
+    let encode_part = |part: &[T]| part.iter().map(encode).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let mut parts = documents.chunks(documents.len().div_ceil(threads));
+        let first = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || encode_part(part))).collect();
+        let mut encoded = encode_part(first);
+        for other in others {
+            match other.join() {
+                Ok(part) => encoded.extend(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        encoded
+    })
+}
+
 /// One document to insert. Carried out by `.await`, which gives it as it is stored.
 ///
 /// # Errors
@@ -127,8 +155,8 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             } = self;
             // The documents that can be sent, with their positions, and the others with the reason.
             let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-            for (at, document) in documents.iter().enumerate() {
-                match encode(document) {
+            for (at, document) in encode_all(&documents).into_iter().enumerate() {
+                match document {
                     Ok(document) => {
                         raw.push(document);
                         places.push(at);

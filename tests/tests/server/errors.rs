@@ -143,3 +143,31 @@ fn models_that_share_a_collection_are_refused() {
         );
     });
 }
+
+#[test]
+fn very_many_documents_keep_their_places() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        // Encoded by several threads: what is given comes back in its order, and what is refused has its position.
+        let stored = notes.insert_many((0..3000).map(note)).await.unwrap();
+        assert!(stored.iter().map(|n| n.id).eq(0..3000));
+        let wrong = |id: i64| NewNote {
+            lines: vec![String::new(); if id % 1000 == 7 { 3 } else { 0 }],
+            ..note(id)
+        };
+        let error = notes
+            .insert_many((3000..6000).map(wrong))
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(
+            (*inserted, errors.iter().map(|e| e.0).collect::<Vec<_>>()),
+            (2997, vec![7, 1007, 2007])
+        );
+        assert_eq!(notes.find_all().count().await.unwrap(), 5997);
+    });
+}
