@@ -70,6 +70,19 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn collection<T: Document>(&self) -> Collection<T> {
+        if cfg!(debug_assertions)
+            && !self
+                .models()
+                .iter()
+                .any(|model| std::ptr::eq(model.meta, T::META))
+        {
+            tracing::warn!(
+                target: "odm",
+                collection = T::META.collection,
+                "`{}` is not among the models of this `Odm`, so `sync` makes neither its validator nor its indexes",
+                T::META.name
+            );
+        }
         Collection::new(self, None)
     }
 }

@@ -191,6 +191,23 @@ impl<T: Document> Prepared<'_, T> {
                 return Ok(Verdict::Nothing);
             }
         }
+        for guard in &self.built.guards {
+            let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection)) else {
+                continue;
+            };
+            let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };
+            let action = self
+                .collection
+                .raw()
+                .find_one(filter)
+                .projection(doc! { "_id": 1 });
+            if act!(self.collection.session(), action)
+                .map_err(Collection::<T>::error)?
+                .is_some()
+            {
+                return Ok(Verdict::Refused(error));
+            }
+        }
         Ok(Verdict::Again)
     }
 

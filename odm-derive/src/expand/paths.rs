@@ -22,8 +22,9 @@ fn own(target: &Target) -> Own {
         ident
     };
     Own {
-        root: free("R"),
-        parent: free("P"),
+        // No name that a type of the application may have: it would be shadowed in the struct.
+        root: free("__R"),
+        parent: free("__P"),
     }
 }
 

@@ -400,12 +400,14 @@ pub trait Change<R: Rooted>: Sized {
         }
         let name = format!("e{}", changes.array_filters.len());
         let condition = condition(<Element<A::Item> as Rooted>::rooted()).into_document();
-        match condition.map(|condition| below(&name, condition)) {
-            Ok(Ok(filter)) => changes.array_filters.push(filter),
-            Ok(Err(message)) => changes.problem(message),
-            Err(error) => changes.fail(error),
+        let Some(condition) = changes.value(condition) else {
+            return self;
+        };
+        match below(&name, condition.clone()) {
+            Ok(filter) => changes.array_filters.push(filter),
+            Err(message) => changes.problem(message),
         }
-        changes.below(&format!("{}.$[{name}]", P::PATH), inner);
+        changes.below(P::PATH, &condition, &format!("{}.$[{name}]", P::PATH), inner);
         changes.guards.push(Guard::There {
             name: P::PATH.to_owned(),
         });
@@ -437,7 +439,7 @@ pub trait Change<R: Rooted>: Sized {
         if inner.is_empty() {
             return self;
         }
-        changes.below(&format!("{}.$[]", P::PATH), inner);
+        changes.below(P::PATH, &Document::new(), &format!("{}.$[]", P::PATH), inner);
         changes.guards.push(Guard::There {
             name: P::PATH.to_owned(),
         });

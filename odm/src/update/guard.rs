@@ -22,6 +22,17 @@ pub(crate) enum Guard {
     Entry { name: String, key: String, max: u64 },
     /// The number stays within its bounds when `by` is added.
     Sum { name: String, by: Number, bound: Number },
+    /// None of the items that are changed passes a bound of its field when `by` is added to it.
+    Items {
+        /// The array.
+        name: String,
+        /// Which items are changed; empty for all.
+        within: Document,
+        /// The field of an item.
+        field: String,
+        by: Number,
+        bound: Number,
+    },
     /// The array is there: an update of its items is an error on a document that lacks it.
     There { name: String },
 }
@@ -55,14 +66,11 @@ impl Guard {
                     None => there,
                 }
             }
-            Guard::Sum { name, by, bound } => {
-                let operator = if by.is_positive() { "$gt" } else { "$lt" };
-                match bound.minus(*by) {
-                    Some(last) => doc! { name: { "$not": { operator: last.bson() } } },
-                    // No number that the field can hold keeps the bound: only a document without it is changed.
-                    None => doc! { name: { "$not": { "$type": "number" } } },
-                }
-            }
+            Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
+            Guard::Items { name, .. } => match self.offenders() {
+                Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
+                None => Document::new(),
+            },
             Guard::There { name } => doc! { name: { "$type": "array" } },
         }
     }
@@ -73,8 +81,69 @@ impl Guard {
             Guard::Room { name, .. }
             | Guard::Entry { name, .. }
             | Guard::Sum { name, .. }
+            | Guard::Items { name, .. }
             | Guard::There { name } => name,
         }
+    }
+
+    /// The items that hold the change back, as a condition on them: whether there are any only the server can say.
+    pub(crate) fn offenders(&self) -> Option<Document> {
+        let Guard::Items {
+            within,
+            field,
+            by,
+            bound,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let beyond = beyond(*by, *bound);
+        let mut both = within.clone();
+        // Side by side where that is possible; `$and` says the same.
+        let side_by_side = !within.keys().any(|key| key.starts_with('$'))
+            && match both.get_mut(field) {
+                None => {
+                    both.insert(field, beyond.clone());
+                    true
+                }
+                Some(Bson::Document(there))
+                    if !beyond.keys().any(|operator| there.contains_key(operator)) =>
+                {
+                    there.extend(beyond.clone());
+                    true
+                }
+                Some(_) => false,
+            };
+        Some(if side_by_side {
+            both
+        } else {
+            doc! { "$and": [within.clone(), { field: beyond }] }
+        })
+    }
+
+    /// What such items are refused with.
+    pub(crate) fn offence(&self, collection: &'static str) -> Option<Error> {
+        let Guard::Items {
+            name,
+            field,
+            by,
+            bound,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let rule = if by.is_positive() {
+            Rule::Max(*bound)
+        } else {
+            Rule::Min(*bound)
+        };
+        Some(Error::Invalid {
+            collection: collection.to_owned(),
+            violations: vec![Violation::new(format!("{name}.{field}"), rule, None)],
+            source: None,
+        })
     }
 
     /// Whether the field's stored value holds the change back, and with which error.
@@ -127,19 +196,24 @@ impl Guard {
                     true => (last.is_none_or(|last| above(stored, last)), Rule::Max(*bound)),
                     false => (last.is_none_or(|last| above(last, stored)), Rule::Min(*bound)),
                 };
-                let sum = match (stored, *by) {
-                    (Number::Int(a), Number::Int(b)) => a.checked_add(b).map(Bson::Int64),
-                    _ => None,
-                };
-                let sum = sum.unwrap_or(Bson::Double(stored.value() + by.value()));
                 broken.then(|| Error::Invalid {
                     collection: collection.to_owned(),
-                    violations: vec![Violation::new(name.clone(), rule, Some(sum))],
+                    violations: vec![Violation::new(name.clone(), rule, None)],
                     source: None,
                 })
             }
             _ => None,
         }
+    }
+}
+
+/// The numbers to which `by` can't be added without passing the bound.
+fn beyond(by: Number, bound: Number) -> Document {
+    match bound.minus(by) {
+        Some(last) if by.is_positive() => doc! { "$gt": last.bson() },
+        Some(last) => doc! { "$lt": last.bson() },
+        // No number that the field can hold keeps the bound.
+        None => doc! { "$type": "number" },
     }
 }
 

@@ -188,7 +188,7 @@ impl<R> Changes<R> {
         }
     }
 
-    fn value(&mut self, value: Result<Bson>) -> Option<Bson> {
+    fn value<V>(&mut self, value: Result<V>) -> Option<V> {
         match value {
             Ok(value) => Some(value),
             Err(error) => {
@@ -327,7 +327,9 @@ impl<R> Changes<R> {
     }
 
     /// Takes the changes of items, whose names are relative, as changes below `prefix` (`items.$[e0]`).
-    fn below<I>(&mut self, prefix: &str, changes: Changes<I>) {
+    ///
+    /// `array` is the array's name, and `within` says which of its items are changed.
+    fn below<I>(&mut self, array: &str, within: &Document, prefix: &str, changes: Changes<I>) {
         if let Some(error) = changes.error {
             self.fail(*error);
         }
@@ -342,11 +344,21 @@ impl<R> Changes<R> {
                 self.put(operator, &format!("{prefix}.{name}"), value, |_, _| Err(()));
             }
         }
-        if !changes.guards.is_empty() {
-            self.problem(
-                "an array inside the items of an array can't be pushed onto with its bound kept: read the item and set it whole"
-                    .to_owned(),
-            );
+        for guard in changes.guards {
+            match guard {
+                Guard::Sum { name: field, by, bound } => self.guards.push(Guard::Items {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field,
+                    by,
+                    bound,
+                }),
+                _ => self.problem(
+                    "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
+                     put the changed one in its place by `replace_item`"
+                        .to_owned(),
+                ),
+            }
         }
         self.checks.extend(changes.checks.into_iter().map(|check| Check {
             path: format!("{}.{}", prefix.replace(".$[", ".["), check.path),

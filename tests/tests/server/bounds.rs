@@ -227,6 +227,75 @@ fn guards_hold_back_what_would_break_a_bound() {
 }
 
 #[test]
+fn the_bounds_of_items_hold_in_the_update_itself() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let items = vec![item("a", 3), item("b", 1)];
+        let ada = shops
+            .insert(NewShop {
+                items,
+                ..shop("Ada", 1)
+            })
+            .await
+            .unwrap();
+        // Eight buyers of three pieces.
+        let buys = (0..8).map(|_| {
+            let (shops, id) = (shops.clone(), ada.id);
+            tokio::spawn(async move {
+                shops
+                    .update(id)
+                    .elem(|s| s.items, |i| i.sku_code.eq("a"), |i| i.inc(|i| i.quantity, -1))
+                    .await
+            })
+        });
+        let results: Vec<_> = join_all(buys).await.into_iter().map(|r| r.unwrap()).collect();
+        assert_eq!(results.iter().filter(|r| r.is_ok()).count(), 3);
+        for error in results.into_iter().filter_map(Result::err) {
+            assert_eq!(
+                rules(error),
+                [("items.quantity".to_owned(), Rule::Min(odm::Number::Int(0)))]
+            );
+        }
+        let quantities = |s: Shop| s.items.iter().map(|i| i.quantity).collect::<Vec<_>>();
+        assert_eq!(quantities(shops.get(ada.id).await.unwrap().unwrap()), [0, 1]);
+        // A condition on the same field, all items, and many documents.
+        let sold = shops
+            .update(&ada)
+            .elem(|s| s.items, |i| i.quantity.gte(1), |i| i.inc(|i| i.quantity, -1))
+            .await
+            .unwrap();
+        assert_eq!(sold.modified, 1);
+        shops
+            .update(&ada)
+            .each(|s| s.items, |i| i.inc(|i| i.quantity, 2))
+            .await
+            .unwrap();
+        let error = shops
+            .update(&ada)
+            .each(|s| s.items, |i| i.inc(|i| i.quantity, -3))
+            .returning()
+            .await
+            .unwrap_err();
+        assert_eq!(rules(error)[0].0, "items.quantity");
+        assert_eq!(quantities(shops.get(ada.id).await.unwrap().unwrap()), [2, 2]);
+        shops
+            .insert(NewShop {
+                items: vec![item("a", 9)],
+                ..shop("Bob", 1)
+            })
+            .await
+            .unwrap();
+        let done = shops
+            .update_where(|s| s.stars.eq(1))
+            .each(|s| s.items, |i| i.inc(|i| i.quantity, -3))
+            .await
+            .unwrap();
+        assert_eq!((done.modified, done.refused), (1, 1));
+    });
+}
+
+#[test]
 fn items_of_an_array_that_is_missing_are_not_changed() {
     with_db(async |t| {
         let odm = odm(&t).await;
