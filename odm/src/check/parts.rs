@@ -5,6 +5,7 @@ use super::walk::Walk;
 use super::{At, MAX_WRAPPERS};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Rule, Violation};
+use mongodb::bson::spec::ElementType;
 use mongodb::bson::{RawBsonRef, RawDocument};
 
 /// Which names of a document a struct answers for.
@@ -16,6 +17,41 @@ pub(super) enum Owned {
     But(&'static str),
     /// Its own only: it is flattened into a document with others.
     Own,
+}
+
+/// Whether any value of this BSON type is one that the field may have: most fields are a string without a length or a
+/// number without a range, whose value then need not be read.
+fn fits(field: &FieldMeta, kind: ElementType) -> bool {
+    let bounds = &field.bounds;
+    let shape = match (field.shape)() {
+        Shape::Optional(_) if kind == ElementType::Null && !bounds.opaque => return true,
+        Shape::Optional(inner) => inner(),
+        shape => shape,
+    };
+    let any_length = bounds.min_len.is_none() && bounds.max_len.is_none();
+    let any_number = bounds.min.is_none() && bounds.max.is_none();
+    match (shape, kind) {
+        (Shape::String, ElementType::String) => any_length,
+        (
+            Shape::Int {
+                min: i32::MIN,
+                max: i32::MAX,
+            },
+            ElementType::Int32,
+        ) => any_number,
+        (
+            Shape::Long {
+                min: i64::MIN,
+                max: i64::MAX,
+            },
+            ElementType::Int64,
+        ) => any_number,
+        (Shape::Double, ElementType::Double) => any_number,
+        (Shape::Bool, ElementType::Boolean)
+        | (Shape::ObjectId, ElementType::ObjectId)
+        | (Shape::Date, ElementType::DateTime) => true,
+        _ => false,
+    }
 }
 
 impl Walk {
@@ -51,6 +87,9 @@ impl Walk {
             };
             next = i + 1;
             seen.insert(i);
+            if fits(&fields[i], element.element_type()) {
+                continue;
+            }
             if let Ok(value) = element.value() {
                 let field = &fields[i];
                 self.bounded(field.shape, &field.bounds, false, value, &At::Name(at, name));
