@@ -178,7 +178,9 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                             inserted: n, errors, ..
                         } => {
                             inserted = n;
-                            refused.extend(errors.into_iter().map(|(at, error)| (places[at], error)));
+                            // A position that was not sent is no position: what the server says is not trusted to index with.
+                            let place = |at: usize| places.get(at).copied().unwrap_or(at);
+                            refused.extend(errors.into_iter().map(|(at, error)| (place(at), error)));
                         }
                         other => return Err(other),
                     }
