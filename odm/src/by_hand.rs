@@ -47,6 +47,7 @@ impl odm::Fielded for Address {
             flatten: false,
             managed: odm::Managed::No,
             size: <String as odm::Value>::SIZE.with(None),
+            reference: None,
         },
         odm::FieldMeta {
             rust: "city",
@@ -62,6 +63,7 @@ impl odm::Fielded for Address {
             flatten: false,
             managed: odm::Managed::No,
             size: <String as odm::Value>::SIZE.with(Some(50)),
+            reference: None,
         },
     ];
 }
@@ -138,6 +140,7 @@ const _: () = {
             flatten: false,
             managed: odm::Managed::No,
             size,
+            reference: None,
         }
     }
 

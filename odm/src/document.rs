@@ -34,6 +34,17 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     fn paths() -> Self::Paths;
     /// The id.
     fn id(&self) -> &Self::Id;
+    /// A reference to the document, which other documents store.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(account: Account) {
+    /// assert_eq!(account.to_ref().key(), &account.id);
+    /// # }
+    /// ```
+    fn to_ref(&self) -> crate::Ref<Self> {
+        crate::Ref::new(self.id().clone())
+    }
     /// A whole document of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
     /// the field of `version`, and a new ObjectId where the library makes the id.
     fn from_new(new: Self::New, now: DateTime) -> Self;

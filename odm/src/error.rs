@@ -107,6 +107,40 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
+    /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was
+    /// deleted meanwhile; a join gives nothing, unless it says what to do with missing targets.
+    #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]
+    MissingReference {
+        /// The collection of the document with the reference.
+        collection: &'static str,
+        /// The stored path of the reference.
+        field: String,
+        /// The collection that it refers to.
+        target: &'static str,
+        /// The ids (or the values of the field that the reference is by) that no document has, each once.
+        ids: Vec<Bson>,
+    },
+
+    /// The document can't be deleted, since others refer to it and `on_delete` says `restrict`. Nothing was deleted.
+    #[error(
+        "{collection}: the document with _id {id} can't be deleted, since `{field}` of {count} documents in `{by}` refers to it{}",
+        Samples(.sample)
+    )]
+    StillReferenced {
+        /// The collection of the document that was to be deleted.
+        collection: &'static str,
+        /// Its id.
+        id: Box<Bson>,
+        /// The collection of the documents that refer to it.
+        by: &'static str,
+        /// The stored path of their reference.
+        field: String,
+        /// How many there are.
+        count: u64,
+        /// The ids of a few of them.
+        sample: Vec<Bson>,
+    },
+
     /// The document was changed by somebody else since it was read: read it again and repeat the change.
     #[error(
         "{collection}: the document with _id {id} was changed by somebody else (version {seen} was read, {} is stored): read it again and repeat the change",
@@ -432,6 +466,20 @@ impl fmt::Display for Pairs<'_> {
             write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
         }
         Ok(())
+    }
+}
+
+struct Ids<'a>(&'a [Bson]);
+impl fmt::Display for Ids<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 10;
+        for (i, id) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{id}", if i == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 

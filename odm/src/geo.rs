@@ -83,6 +83,7 @@ static POINT: StructShape = StructShape {
             flatten: false,
             managed: Managed::No,
             size: Some(10),
+            reference: None,
         },
         FieldMeta {
             rust: "coordinates",
@@ -95,6 +96,7 @@ static POINT: StructShape = StructShape {
             flatten: false,
             managed: Managed::No,
             size: <[f64; 2] as Value>::SIZE.fixed,
+            reference: None,
         },
     ],
     deny_unknown: false,

@@ -124,6 +124,7 @@ mod odm;
 mod operand;
 mod page;
 mod path;
+mod reference;
 pub mod schema;
 mod server;
 mod session;
@@ -259,6 +260,7 @@ pub use odm_derive::Projection;
 pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
+pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
 pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
@@ -281,7 +283,7 @@ pub(crate) fn now() -> bson::DateTime {
 /// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
-    pub use crate::{Change, Document, Embed, Filter, Odm, Pattern, Projection, models};
+    pub use crate::{Change, Document, Embed, Filter, Odm, Pattern, Projection, Ref, models};
 }
 
 /// For generated code only: changes without notice.
@@ -296,6 +298,10 @@ pub mod __private {
     pub use crate::operand::id;
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
+    };
+    pub use crate::reference::{
+        ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Reference, ReferenceKind,
+        ReferenceMeta, ReferenceTo, TargetMeta,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,

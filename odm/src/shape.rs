@@ -4,6 +4,7 @@
 //! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
+use crate::reference::ReferenceMeta;
 use crate::size;
 use crate::value::{Array, Value};
 
@@ -173,6 +174,8 @@ pub struct FieldMeta {
     pub managed: Managed,
     /// The worst-case size of its value in bytes, without type byte and name; `None` where a part of it has no bound.
     pub size: Option<u64>,
+    /// What it declares as a reference to other documents.
+    pub reference: Option<&'static ReferenceMeta>,
 }
 
 impl FieldMeta {
@@ -195,6 +198,7 @@ impl FieldMeta {
             flatten: false,
             managed: Managed::No,
             size,
+            reference: None,
         }
     }
 

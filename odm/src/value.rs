@@ -31,6 +31,8 @@ pub trait Value: 'static {
     const SIZE: Size;
     /// Whether a value is a document of several fields (an embedded document).
     const DOCUMENT: bool = false;
+    /// Whether a value refers to another document, which its field has to declare.
+    const REFERENCE: bool = false;
     /// How a value looks in BSON.
     fn shape() -> Shape;
 }
@@ -183,6 +185,7 @@ impl<T: Text> Text for Option<T> {}
 impl<T: Value> Value for Option<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
+    const REFERENCE: bool = T::REFERENCE;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -191,6 +194,7 @@ impl<T: Value> Value for Option<T> {
 impl<T: Value> Value for Box<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
+    const REFERENCE: bool = T::REFERENCE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -199,6 +203,7 @@ impl<T: Value> Value for Box<T> {
 impl<T: Value> Value for std::sync::Arc<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
+    const REFERENCE: bool = T::REFERENCE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -219,6 +224,7 @@ macro_rules! fixed_arrays {
                 fixed: crate::size::array(T::SIZE.fixed, $n),
                 per_len: T::SIZE.per_len * $n,
             };
+            const REFERENCE: bool = T::REFERENCE;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -234,6 +240,7 @@ macro_rules! tuples {
         impl<$($t: Value),*> Value for ($($t,)*) {
             // A document's length and end, and for each item a type byte, an index of at most two digits, and a zero.
             const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
+            const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }

@@ -14,6 +14,7 @@ const FIELD: FieldMeta = FieldMeta {
     flatten: false,
     managed: Managed::No,
     size: None,
+    reference: None,
 };
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {

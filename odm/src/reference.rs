@@ -1,0 +1,378 @@
+//! References: a field that holds the id of another document, and what is declared about it.
+//!
+//! [`Ref<T>`] is stored as the bare id, so documents of other programs are read as they are. What a field declares
+//! (`#[reference]`, `#[parent_ref]`) stands in a [`ReferenceMeta`] beside its bounds; the joins, the checks and the rules
+//! of deletion all read it there.
+
+use crate::document::{DocumentMeta, IndexKey};
+use crate::shape::Shape;
+use crate::size::Size;
+use crate::value::{IdValue, Value};
+use crate::{Document, Result, Target};
+use mongodb::bson::Bson;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+/// A reference to a document of type `T`: its id, stored as nothing but the id.
+///
+/// The field that holds it says what kind of relationship it is: `#[reference]`, `#[reference(many, max = N)]` for an array
+/// of them, or `#[parent_ref]`. A reference by another unique field than `_id` names the type of that field as `K`, and the
+/// field in the attribute: `#[reference(by = account_id)] account: Ref<Account, i32>`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Ref;
+///
+/// let owner: Ref<Account> = Ref::new(7);
+/// assert_eq!(owner.key(), &7);
+/// assert_eq!(format!("{owner:?}"), "Ref<Account>(7)");
+/// ```
+pub struct Ref<T: Document, K = <T as Document>::Id> {
+    key: K,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T: Document, K> Ref<T, K> {
+    /// A reference to the document with this id, or with this value in the field that the reference is by. Whether there
+    /// is one is checked where it is written.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let owner = odm::Ref::<Account>::new(7);
+    /// ```
+    pub const fn new(key: K) -> Ref<T, K> {
+        Ref { key, to: PhantomData }
+    }
+
+    /// The id, or the value of the field that the reference is by.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).key(), &7);
+    /// ```
+    pub const fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The id itself.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).into_key(), 7);
+    /// ```
+    pub fn into_key(self) -> K {
+        self.key
+    }
+}
+
+impl<T: Document, K: Clone> Clone for Ref<T, K> {
+    fn clone(&self) -> Self {
+        Ref::new(self.key.clone())
+    }
+}
+
+impl<T: Document, K: Copy> Copy for Ref<T, K> {}
+
+impl<T: Document, K: PartialEq> PartialEq for Ref<T, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T: Document, K: Eq> Eq for Ref<T, K> {}
+
+impl<T: Document, K: PartialOrd> PartialOrd for Ref<T, K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.key.partial_cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Ord> Ord for Ref<T, K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Hash> Hash for Ref<T, K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl<T: Document, K: fmt::Debug> fmt::Debug for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref<{}>({:?})", T::META.name, self.key)
+    }
+}
+
+impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+impl<T: Document, K: Serialize> Serialize for Ref<T, K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.key.serialize(serializer)
+    }
+}
+
+impl<'de, T: Document, K: Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        K::deserialize(deserializer).map(Ref::new)
+    }
+}
+
+impl<T: Document, K: IdValue> Value for Ref<T, K> {
+    const SIZE: Size = K::SIZE;
+    const DOCUMENT: bool = false;
+    const REFERENCE: bool = true;
+    fn shape() -> Shape {
+        K::shape()
+    }
+}
+
+impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
+
+impl<T: Document> Target<T> for Ref<T, T::Id> {
+    fn target_id(&self) -> Result<Bson> {
+        crate::operand::id(&self.key)
+    }
+}
+
+impl<T: Document> Target<T> for &Ref<T, T::Id> {
+    fn target_id(&self) -> Result<Bson> {
+        crate::operand::id(&self.key)
+    }
+}
+
+/// A single reference as it stands in a field or in an array: a [`Ref`], or one of a union.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to a document",
+    label = "not a reference",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them",
+    note = "an embedded struct is declared with `#[embed]`"
+)]
+pub trait Pointer: Value + Serialize {
+    /// The documents that it may point to: one for a [`Ref`], several for a union.
+    const TARGETS: &'static [TargetMeta];
+    /// Whether it is stored as `{ type, id }`.
+    const UNION: bool;
+}
+
+impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
+    const TARGETS: &'static [TargetMeta] = &[TargetMeta {
+        tag: "",
+        document: || T::META,
+    }];
+    const UNION: bool = false;
+}
+
+/// A pointer that can point to a `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not refer to `{T}`",
+    note = "it is declared as a reference to another document"
+)]
+pub trait PointsTo<T: Document>: Pointer {}
+impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
+
+/// A field that refers to documents: a [`Pointer`], an `Option` of one, or an array of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to documents",
+    label = "not a reference",
+    note = "`#[reference]` and `#[parent_ref]` stand on an `odm::Ref<T>` or an `Option` of it, `#[reference(many, max = N)]` on an array such as `Vec<odm::Ref<T>>`",
+    note = "an embedded struct is declared with `#[embed]`"
+)]
+pub trait Reference: 'static {
+    /// What a single one of them is.
+    type Pointer: Pointer;
+    /// Whether it is an array.
+    const MANY: bool;
+    /// Whether a document can do without it.
+    const OPTIONAL: bool;
+}
+
+impl<T: Document, K: IdValue + Serialize> Reference for Ref<T, K> {
+    type Pointer = Ref<T, K>;
+    const MANY: bool = false;
+    const OPTIONAL: bool = false;
+}
+
+impl<R: Reference> Reference for Option<R> {
+    type Pointer = R::Pointer;
+    const MANY: bool = R::MANY;
+    const OPTIONAL: bool = true;
+}
+
+impl<R: Reference> Reference for Box<R> {
+    type Pointer = R::Pointer;
+    const MANY: bool = R::MANY;
+    const OPTIONAL: bool = R::OPTIONAL;
+}
+
+macro_rules! arrays_of_references {
+    ($($ty:ty, [$($p:tt)*];)*) => {$(
+        impl<P: Pointer, $($p)*> Reference for $ty {
+            type Pointer = P;
+            const MANY: bool = true;
+            const OPTIONAL: bool = false;
+        }
+    )*};
+}
+
+arrays_of_references! {
+    Vec<P>, [];
+    std::collections::VecDeque<P>, [];
+    Box<[P]>, [];
+    std::collections::HashSet<P, S>, [S: 'static];
+    std::collections::BTreeSet<P>, [];
+}
+
+/// A reference that names one document type: everything but a union.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can refer to documents of several types, and this needs a reference to one",
+    note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them"
+)]
+pub trait ReferenceTo: Reference {
+    /// The document.
+    type Target: Document;
+    /// The type of the stored value.
+    type Key: IdValue;
+}
+
+impl<R: Reference> ReferenceTo for R
+where
+    R::Pointer: OneTarget,
+{
+    type Target = <R::Pointer as OneTarget>::Target;
+    type Key = <R::Pointer as OneTarget>::Key;
+}
+
+/// A pointer to one type of documents.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can refer to documents of several types, and this needs a reference to one",
+    note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them"
+)]
+pub trait OneTarget: Pointer {
+    type Target: Document;
+    type Key: IdValue;
+}
+
+impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
+    type Target = T;
+    type Key = K;
+}
+
+/// What a field declares with `#[reference(…)]` or `#[parent_ref(…)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceMeta {
+    /// One, many, or the parent.
+    pub kind: ReferenceKind,
+    /// The documents that it may refer to.
+    pub targets: &'static [TargetMeta],
+    /// Whether it is stored as `{ type, id }`.
+    pub union: bool,
+    /// Whether a document can do without it: an `Option`.
+    pub optional: bool,
+    /// The stored name of the target's field whose value it holds: `_id`, or that of `by = field`.
+    pub by: fn() -> &'static str,
+    /// The name in Rust of the field on the other side, which refers back: `inverse = field`.
+    pub inverse: Option<&'static str>,
+    /// Whether each target is referred to by one document at most: `#[parent_ref(one)]`.
+    pub one: bool,
+    /// The further keys of the index behind the reference: `#[parent_ref(order(-time))]`.
+    pub order: &'static [IndexKey],
+    /// Whether writes check that the target exists: all but `check = false`.
+    pub check: bool,
+    /// Whether the index that the relationship needs is declared by it: all but `index = false`.
+    pub index: bool,
+    /// What happens to this document, or this field, when the target is deleted.
+    pub on_delete: OnDelete,
+}
+
+/// The kind of a relationship, as its attribute says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferenceKind {
+    /// `#[reference]`.
+    One,
+    /// `#[reference(many, max = N)]`.
+    Many,
+    /// `#[parent_ref]`.
+    Parent,
+}
+
+/// A document that a reference may refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetMeta {
+    /// What stands in `type` for it, in a union; empty otherwise.
+    pub tag: &'static str,
+    /// Its constants; a function, since documents may refer to each other.
+    pub document: fn() -> &'static DocumentMeta,
+}
+
+/// What happens to a reference when its target is deleted: `on_delete = …`.
+///
+/// ```
+/// use odm::OnDelete;
+///
+/// assert_eq!(OnDelete::Cascade.to_string(), "cascade");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnDelete {
+    /// The target is not deleted while something refers to it: the default, but of the two sides of a two-way reference.
+    Restrict,
+    /// The document that holds the reference is deleted too.
+    Cascade,
+    /// The reference is removed: for an `Option<Ref<T>>`.
+    Nullify,
+    /// The reference is pulled out of its array.
+    Pull,
+    /// The reference stays, and names a document that is not there any more.
+    Keep,
+}
+
+impl fmt::Display for OnDelete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnDelete::Restrict => "restrict",
+            OnDelete::Cascade => "cascade",
+            OnDelete::Nullify => "nullify",
+            OnDelete::Pull => "pull",
+            OnDelete::Keep => "keep",
+        })
+    }
+}
+
+/// A document that names its parent by `#[parent_ref]`: what [`Collection::of`](crate::Collection::of) and `children` go by.
+///
+/// The derive implements it for every `#[parent_ref]`, unless two of them name the same type of parent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
+    note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
+    note = "where several fields refer to it, name one: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+)]
+pub trait ChildOf<P: Document>: Document {
+    /// The field that names the parent.
+    fn parent() -> ParentField;
+}
+
+/// The field of a child that names its parent, with what is declared about it.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentField {
+    /// Its stored name.
+    pub name: &'static str,
+    /// What is declared about it.
+    pub reference: &'static ReferenceMeta,
+}
+
+/// A document of which each parent has one at most: `#[parent_ref(one)]`.
+#[diagnostic::on_unimplemented(
+    message = "a `{P}` may have many documents of type `{Self}`",
+    note = "all of them: `.children::<{Self}>()`",
+    note = "if there is one at most, declare it: `#[parent_ref(one)]`"
+)]
+pub trait OnlyChildOf<P: Document>: ChildOf<P> {}
