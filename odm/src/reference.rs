@@ -446,6 +446,46 @@ pub struct ReferenceMeta {
     pub on_delete: OnDelete,
 }
 
+impl ReferenceMeta {
+    /// What is declared where the attribute has no option but `inverse`.
+    pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
+        ReferenceMeta {
+            kind,
+            targets: <R::Pointer as Pointer>::TARGETS,
+            union: <R::Pointer as Pointer>::UNION,
+            optional: R::OPTIONAL,
+            by: || "_id",
+            inverse,
+            one: false,
+            order: &[],
+            check: true,
+            index: true,
+            on_delete: match inverse {
+                Some(_) if R::MANY => OnDelete::Pull,
+                Some(_) if R::OPTIONAL => OnDelete::Nullify,
+                _ => OnDelete::Restrict,
+            },
+        }
+    }
+}
+
+/// How a field looks that refers to documents; the bound of an array is the field's.
+pub(crate) fn shape<R: Reference>() -> Shape {
+    if R::OPTIONAL {
+        Shape::Optional(present::<R>)
+    } else {
+        present::<R>()
+    }
+}
+
+fn present<R: Reference>() -> Shape {
+    if R::MANY {
+        Shape::Array(<R::Pointer as Value>::shape)
+    } else {
+        <R::Pointer as Value>::shape()
+    }
+}
+
 /// The kind of a relationship, as its attribute says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceKind {
@@ -519,6 +559,20 @@ pub struct ParentField {
     pub name: &'static str,
     /// What is declared about it.
     pub reference: &'static ReferenceMeta,
+}
+
+impl ParentField {
+    /// For the derive: the field of a `#[parent_ref]`.
+    #[doc(hidden)]
+    pub const fn of(field: &'static crate::shape::FieldMeta) -> ParentField {
+        match field.reference {
+            Some(reference) => ParentField {
+                name: field.name,
+                reference,
+            },
+            None => panic!("a `#[parent_ref]` is declared as a reference"),
+        }
+    }
 }
 
 /// A document of which each parent has one at most: `#[parent_ref(one)]`.
