@@ -7,7 +7,7 @@ use crate::filter::IntoSort;
 use crate::key::{Key, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
-use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
+use crate::{Collection, Document, Error, Filter, Find, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
@@ -398,7 +398,7 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             }
         }
         self.found.push(Child {
-            document: Some(decode::decode(C::META.collection, raw)?),
+            document: Some(super::lookup::read(C::META.collection, raw)?),
             raw: self.with_raw.then(|| raw.to_owned()),
             wanted: parents.len() as u32,
         });

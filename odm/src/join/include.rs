@@ -286,6 +286,9 @@ impl<S> Noted<S> {
         level: usize,
     ) -> Result<()> {
         self.level = level;
+        if hop.embedded {
+            hop.lane = self.number;
+        }
         let tree = Tree::of(raw, path, &mut |value| {
             let slot = L::want(value, by, hop)?;
             if !B::NOTHING
@@ -435,7 +438,7 @@ where
         state.out::<V::Pointer, (), V, Strict, P>(&(), hops, at, (R::META.collection, P::PATH))
     }
     fn stages(&self, stages: &mut Stages) -> Result<()> {
-        stages.reference::<R, V::Pointer>(P::PATH, by::<P>(), |_| Ok(()))
+        stages.reference::<R, V, P>(by::<P>(), |_| Ok(()))
     }
 }
 
@@ -471,6 +474,6 @@ where
         state.out::<V::Pointer, J, V, M, P>(&self.join, hops, at, (R::META.collection, P::PATH))
     }
     fn stages(&self, stages: &mut Stages) -> Result<()> {
-        stages.reference::<R, V::Pointer>(P::PATH, by::<P>(), |stages| self.join.stages(stages))
+        stages.reference::<R, V, P>(by::<P>(), |stages| self.join.stages(stages))
     }
 }
