@@ -460,6 +460,23 @@ fn projections_streams_and_transactions_join_too() {
             .await
             .unwrap();
         assert_eq!(streamed, all);
+        let first = products.find_all().include(|p| p.parts).page(2).await.unwrap();
+        let rest = products
+            .find_all()
+            .include(|p| p.parts)
+            .page(2)
+            .after(first.next.clone().unwrap())
+            .await
+            .unwrap();
+        let paged: Vec<_> = first.items.into_iter().chain(rest.items).collect();
+        let direct = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .all()
+            .await
+            .unwrap();
+        assert_eq!((paged, rest.next), (direct, None));
         let in_tx = odm
             .transaction(async |tx| {
                 let products = tx.collection::<Product>();
@@ -493,4 +510,435 @@ fn projections_streams_and_transactions_join_too() {
             [(3, vec![1]), (10, vec![1])]
         );
     });
+}
+
+#[test]
+fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let more = (100..1_100).map(|id| Product {
+            lines: vec![line(id % 4 + 1, &[], Some(id % 2 + 1))],
+            ..product(id, &[id % 4 + 1, 2])
+        });
+        products.insert_many(more).await.unwrap();
+        for limit in [1, 1_000] {
+            let query = || products.find(|p| p.id.gte(100)).limit(limit);
+            let sent = || t.commands.take();
+            sent();
+            assert_eq!(
+                query().include(|p| p.parts).all().await.unwrap().len() as u64,
+                limit
+            );
+            assert_eq!(sent(), ["find"; 2], "one join");
+            query()
+                .include(|p| (p.parts, p.spare, p.lines.detail.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 4], "three targets");
+            query()
+                .include(|p| p.parts.include(|q| q.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 3], "two hops");
+            query()
+                .include(|p| (p.parts, p.main, p.lines.part))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 2], "three paths to one collection");
+            query()
+                .include(|p| (p.parts.include(|q| q.supplier), p.lines.detail.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 4], "the same collection at two hops");
+            query().include(|p| p.parts).lookup().all().await.unwrap();
+            assert_eq!(sent(), ["aggregate"]);
+            query().include(|p| p.parts).one().await.unwrap();
+            assert_eq!(sent(), ["find"; 2]);
+            odm.collection::<Part>()
+                .find_all()
+                .include(|p| p.children::<Stock>())
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 2], "all children");
+            odm.collection::<Part>()
+                .find_all()
+                .include(|p| p.children::<Stock>().limit(5).include(|s| s.from))
+                .all()
+                .await
+                .unwrap();
+            let sent: Vec<String> = sent().into_iter().filter(|name| name != "hello").collect();
+            assert_eq!(
+                sent,
+                ["find", "aggregate", "find"],
+                "the first few children, and a hop behind them"
+            );
+        }
+        let one = products.get(1).await.unwrap().unwrap();
+        t.commands.clear();
+        one.parts.load(&odm).await.unwrap();
+        assert_eq!(t.commands.take(), ["find"]);
+        products
+            .load(&one, |p| (p.parts.include(|q| q.supplier), p.main))
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["find", "find"]);
+        products
+            .get(2)
+            .await
+            .unwrap()
+            .unwrap()
+            .parts
+            .load(&odm)
+            .await
+            .unwrap();
+        assert_eq!(
+            t.commands.take(),
+            ["find"],
+            "only the product: it has no parts to ask for"
+        );
+    });
+}
+
+#[test]
+fn a_join_that_scans_is_told() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let parts = odm.collection::<Part>();
+        let explain = parts
+            .find_all()
+            .include(|p| {
+                (
+                    p.supplier,
+                    p.children::<Stock>(),
+                    p.children_by(|r: PathsOf<Product>| r.spare),
+                )
+            })
+            .explain()
+            .await
+            .unwrap();
+        let told: Vec<(&str, &str)> = explain
+            .joins
+            .iter()
+            .map(|join| (join.collection.as_str(), join.field.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [("suppliers", "_id"), ("stock", "part"), ("products", "spare")]
+        );
+        // A collection without the index that the relationship declares.
+        t.db.collection::<Stock>("stock").drop_indexes().await.unwrap();
+        let explain = parts
+            .find_all()
+            .include(|p| p.children::<Stock>())
+            .explain()
+            .await
+            .unwrap();
+        assert!(explain.joins[0].is_collection_scan());
+    });
+}
+
+mod naive {
+    //! The join that anybody would write first: one query for each reference.
+    use super::*;
+    use odm::bson::{Document, doc};
+    use odm::mongodb::Database;
+
+    pub async fn one<T: odm::Document>(
+        db: &Database,
+        by: &str,
+        value: impl Into<odm::bson::Bson>,
+    ) -> Option<T> {
+        let collection = db.collection::<T>(T::META.collection);
+        collection.find_one(doc! { by: value.into() }).await.unwrap()
+    }
+
+    pub async fn supplier(db: &Database, part: &Part) -> Option<Option<Supplier>> {
+        match part.supplier {
+            Some(id) => Some(one(db, "_id", *id.key()).await),
+            None => None,
+        }
+    }
+
+    pub async fn parts(db: &Database, refs: &[Ref<Part>]) -> Vec<Option<Part>> {
+        let mut parts = Vec::new();
+        for id in refs {
+            parts.push(one(db, "_id", *id.key()).await);
+        }
+        parts
+    }
+
+    pub async fn stock(db: &Database, part: i32, limit: Option<i64>, filter: Document) -> Vec<Stock> {
+        use futures::TryStreamExt;
+        let mut filter = filter;
+        filter.insert("part", part);
+        let stock = db.collection::<Stock>("stock");
+        let mut find = stock.find(filter).sort(doc! { "at": -1 });
+        if let Some(limit) = limit {
+            find = find.limit(limit);
+        }
+        find.await.unwrap().try_collect().await.unwrap()
+    }
+}
+
+fn ids_of<const N: i32>() -> impl proptest::strategy::Strategy<Value = i32> {
+    1..N
+}
+
+/// Random documents: ids up to 8 are referred to, and about half of them exist.
+fn data() -> impl proptest::strategy::Strategy<Value = (Vec<Supplier>, Vec<Part>, Vec<Product>, Vec<Stock>)> {
+    use proptest::collection::{btree_set, vec};
+    use proptest::option;
+    use proptest::prelude::*;
+    let suppliers = btree_set(ids_of::<5>(), 0..4).prop_map(|ids| {
+        ids.into_iter()
+            .map(|id| Supplier {
+                id,
+                name: format!("s{id}"),
+            })
+            .collect()
+    });
+    let parts =
+        proptest::collection::btree_map(ids_of::<9>(), option::of(ids_of::<5>()), 0..8).prop_map(|parts| {
+            parts
+                .into_iter()
+                .map(|(id, supplier)| part(id, supplier))
+                .collect()
+        });
+    let lines = vec(
+        (ids_of::<9>(), vec(ids_of::<9>(), 0..3), option::of(ids_of::<5>())),
+        0..3,
+    );
+    let refs = (
+        vec(ids_of::<9>(), 0..6),
+        option::of(ids_of::<9>()),
+        option::of(ids_of::<9>()),
+        lines,
+    );
+    let products = vec(refs, 0..5).prop_map(|products| {
+        let products = products.into_iter().enumerate();
+        products
+            .map(|(id, (parts, main, spare, lines))| Product {
+                id: id as i32,
+                name: String::new(),
+                parts: parts.into_iter().map(Ref::new).collect(),
+                main: main.map(Ref::new),
+                spare: spare.map(|id| Ref::new(format!("p{id}"))),
+                lines: lines
+                    .into_iter()
+                    .map(|(part, also, supplier)| line(part, &also, supplier))
+                    .collect(),
+            })
+            .collect()
+    });
+    let stock = vec((ids_of::<9>(), option::of(ids_of::<5>())), 0..12).prop_map(|stock| {
+        let stock = stock.into_iter().enumerate();
+        stock
+            .map(|(at, (part, from))| Stock {
+                id: at as i32,
+                part: Ref::new(part),
+                at: (at as i32 * 7) % 13,
+                from: from.map(Ref::new),
+            })
+            .collect()
+    });
+    (suppliers, parts, products, stock)
+}
+
+async fn store<T: odm::Document>(db: &odm::mongodb::Database, documents: &[T]) {
+    let collection = db.collection::<T>(T::META.collection);
+    collection.delete_many(odm::bson::doc! {}).await.unwrap();
+    if !documents.is_empty() {
+        collection.insert_many(documents).await.unwrap();
+    }
+}
+
+#[test]
+fn every_join_is_what_one_query_for_each_reference_gives() {
+    use proptest::strategy::{Strategy, ValueTree};
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        for case in 0..40 {
+            let (suppliers, parts, products, stock) = data().new_tree(&mut runner).unwrap().current();
+            store(&t.db, &suppliers).await;
+            store(&t.db, &parts).await;
+            store(&t.db, &products).await;
+            store(&t.db, &stock).await;
+            same_as_naive(&t.db, &odm, &products, &parts, case).await;
+        }
+    });
+}
+
+async fn same_as_naive(
+    db: &odm::mongodb::Database,
+    odm: &Odm,
+    products: &[Product],
+    parts: &[Part],
+    case: usize,
+) {
+    use futures::TryStreamExt;
+    let typed = odm.collection::<Product>();
+    let query = || typed.find_all().sort(|p| p.id.asc());
+    // What is missing stays in its place, so that every position is compared.
+    let with_none = query()
+        .include(|p| {
+            (
+                p.parts.include(|q| q.supplier.or_none()).or_none(),
+                p.main.or_none(),
+                p.spare.or_none(),
+                p.lines.part.or_none(),
+                p.lines.also.or_none(),
+                p.lines.detail.supplier.or_none(),
+            )
+        })
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(with_none.len(), products.len(), "case {case}");
+    for ((product, joined), stored) in with_none.iter().zip(products) {
+        assert_eq!(product, stored);
+        let mut expected = Vec::new();
+        for part in naive::parts(db, &product.parts).await {
+            expected.push(match part {
+                Some(part) => {
+                    let supplier = naive::supplier(db, &part).await;
+                    Some((part, supplier))
+                }
+                None => None,
+            });
+        }
+        assert_eq!(joined.0, expected, "case {case}");
+        let main = match &product.main {
+            Some(id) => Some(naive::one::<Part>(db, "_id", *id.key()).await),
+            None => None,
+        };
+        assert_eq!(joined.1, main, "case {case}");
+        let spare = match &product.spare {
+            Some(number) => Some(naive::one::<Part>(db, "number", number.key().clone()).await),
+            None => None,
+        };
+        assert_eq!(joined.2, spare, "case {case}");
+        for (at, line) in product.lines.iter().enumerate() {
+            assert_eq!(
+                joined.3[at],
+                naive::one::<Part>(db, "_id", *line.part.key()).await,
+                "case {case}"
+            );
+            assert_eq!(joined.4[at], naive::parts(db, &line.also).await, "case {case}");
+            let supplier = match &line.detail {
+                Some(detail) => Some(naive::one::<Supplier>(db, "_id", *detail.supplier.key()).await),
+                None => None,
+            };
+            assert_eq!(joined.5[at], supplier, "case {case}");
+        }
+        let loaded = product.parts.load(odm).or_none().await.unwrap();
+        assert_eq!(loaded, naive::parts(db, &product.parts).await, "case {case}");
+    }
+    // The same without what is missing, as a stream of small batches, by the server, and as an error.
+    let left_out: Vec<(Product, Vec<Part>)> = query()
+        .include(|p| p.parts.leave_out_missing())
+        .batch_size(2)
+        .stream()
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    let mut missing = false;
+    for (product, joined) in &left_out {
+        let expected = naive::parts(db, &product.parts).await;
+        missing |= expected.contains(&None);
+        let expected: Vec<Part> = expected.into_iter().flatten().collect();
+        assert_eq!(*joined, expected, "case {case}");
+    }
+    let strict = query().include(|p| p.parts).all().await;
+    match strict {
+        Ok(strict) => assert!(!missing && strict == left_out, "case {case}"),
+        Err(error) => assert!(
+            missing && matches!(error, Error::MissingReference { .. }),
+            "case {case}: {error}"
+        ),
+    }
+    let by_lookup = query()
+        .include(|p| {
+            (
+                p.parts.include(|q| q.supplier.or_none()).or_none(),
+                p.main.or_none(),
+                p.spare.or_none(),
+                p.lines.part.or_none(),
+                p.lines.also.or_none(),
+                p.lines.detail.supplier.or_none(),
+            )
+        })
+        .lookup()
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(by_lookup, with_none, "case {case}");
+
+    let typed = odm.collection::<Part>();
+    let query = || typed.find_all().sort(|p| p.id.asc());
+    for limit in [None, Some(0), Some(1), Some(2), Some(50)] {
+        let children = |p: PartFields| match limit {
+            None => p.children::<Stock>(),
+            Some(limit) => p.children::<Stock>().limit(limit),
+        };
+        let inverse = query()
+            .include(|p| children(p).include(|s| s.from.or_none()))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(inverse.len(), parts.len());
+        for (part, joined) in &inverse {
+            let limit = limit.map(i64::from);
+            let expected = match limit {
+                Some(0) => Vec::new(), // MongoDB takes 0 as no limit
+                limit => naive::stock(db, part.id, limit, odm::bson::doc! {}).await,
+            };
+            let (children, from): (Vec<Stock>, Vec<_>) = joined.iter().cloned().unzip();
+            assert_eq!(children, expected, "case {case}, limit {limit:?}");
+            for (child, from) in children.iter().zip(from) {
+                let expected = match &child.from {
+                    Some(id) => Some(naive::one::<Supplier>(db, "_id", *id.key()).await),
+                    None => None,
+                };
+                assert_eq!(from, expected, "case {case}");
+            }
+        }
+        let by_queries = query().include(|p| children(p).by_queries()).all().await.unwrap();
+        let direct = query().include(children).all().await.unwrap();
+        assert_eq!(by_queries, direct, "case {case}, limit {limit:?}");
+        {
+            let by_lookup = query().include(children).lookup().all().await.unwrap();
+            assert_eq!(by_lookup, direct, "case {case}, limit {limit:?}");
+        }
+    }
+    let referring = query()
+        .include(|p| {
+            (
+                p.children_by(|r: PathsOf<Product>| r.parts).sort(|r| r.id.asc()),
+                p.children_by(|r: PathsOf<Product>| r.lines.part)
+                    .sort(|r| r.id.asc()),
+            )
+        })
+        .all()
+        .await
+        .unwrap();
+    for (part, (by_parts, by_lines)) in referring {
+        let by = |refers: &dyn Fn(&Product) -> bool| -> Vec<Product> {
+            products.iter().filter(|p| refers(p)).cloned().collect()
+        };
+        assert_eq!(by_parts, by(&|p| p.parts.contains(&part.to_ref())), "case {case}");
+        assert_eq!(
+            by_lines,
+            by(&|p| p.lines.iter().any(|l| l.part == part.to_ref())),
+            "case {case}"
+        );
+    }
 }
