@@ -2,6 +2,7 @@
 
 use crate::attr;
 use crate::attr::index::Index;
+use crate::attr::reference::Reference;
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use crate::ty;
@@ -52,6 +53,7 @@ pub struct Field<'a> {
     pub field: attr::field::Field,
     pub embed: attr::embed::Embed,
     pub indexes: Vec<Index>,
+    pub reference: Option<Reference>,
 }
 
 impl<'a> Container<'a> {
@@ -159,6 +161,7 @@ impl<'a> Field<'a> {
             field: attr::field::Field::parse(cx, &original.attrs),
             embed: attr::embed::Embed::parse(cx, &original.attrs),
             indexes: Index::of_field(cx, original.ident.as_ref(), &original.attrs),
+            reference: Reference::parse(cx, &original.attrs),
         }
     }
 
@@ -174,7 +177,13 @@ impl<'a> Field<'a> {
 
     /// Whether its stored type is declared as an array.
     pub fn is_array(&self) -> bool {
-        self.embed.max.is_some()
+        self.max_items().is_some()
+    }
+
+    /// The greatest number of its items.
+    pub fn max_items(&self) -> Option<u64> {
+        let references = self.reference.as_ref().and_then(Reference::max_items);
+        references.or(self.embed.max.as_ref().map(|max| max.value))
     }
 
     /// A document without the field can't be read.

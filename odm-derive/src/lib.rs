@@ -73,7 +73,7 @@ mod tests;
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.
-#[proc_macro_derive(Document, attributes(document, field, embed, index))]
+#[proc_macro_derive(Document, attributes(document, field, embed, index, reference, parent_ref))]
 pub fn document(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::document::derive(&input).into()
@@ -106,7 +106,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
 ///
 /// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.
-#[proc_macro_derive(Embed, attributes(embed, field, index))]
+#[proc_macro_derive(Embed, attributes(embed, field, index, reference, parent_ref))]
 pub fn embed(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::embed::derive(&input).into()

@@ -111,6 +111,21 @@ pub fn many(ty: &Type) -> Option<Many<'_>> {
     }
 }
 
+/// A single one of what the type visibly holds: `Ref<Host>` of `Option<Vec<Ref<Host>>>`.
+pub fn single(ty: &Type) -> &Type {
+    match many(ty) {
+        Some(Many::List { item: Some(item), .. }) => inside(item),
+        _ => inside(ty),
+    }
+}
+
+/// The document that a reference visibly names: `Host` of `Option<Ref<Host>>`.
+pub fn referred(ty: &Type) -> Option<&Type> {
+    last(single(ty))
+        .filter(|segment| segment.ident == "Ref")
+        .and_then(|segment| argument(segment, 0))
+}
+
 /// `Vec<u8>`, which serde stores as an array of numbers.
 pub fn is_bytes(ty: &Type) -> bool {
     matches!(many(ty), Some(Many::List { item: Some(item), .. }) if exactly(item, "u8"))

@@ -1,6 +1,7 @@
 //! How the server carries out a query: by an index, or by reading the whole collection.
 
 use crate::collection::act;
+use crate::join::Join;
 use crate::{Collection, Document, Find, Result};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
@@ -128,7 +129,7 @@ impl Explain {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'_, T, Out, J> {
     /// Carries the query out without giving its documents, and says how the server did it.
     ///
     /// # Errors

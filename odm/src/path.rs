@@ -4,6 +4,8 @@
 //! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
 //! is joined by the compiler.
 
+use crate::Result;
+use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -28,6 +30,12 @@ pub trait Step: 'static {
     const MULTI: bool;
     /// The field at its end.
     const FIELD: Option<&'static FieldMeta>;
+    /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
+    type Many<X: Send>: Send;
+
+    /// Puts values in the places of what was found on the way.
+    #[doc(hidden)]
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>>;
 }
 
 /// The document itself, where every path begins.
@@ -37,6 +45,11 @@ impl Step for Root {
     const PATH: &'static str = "";
     const MULTI: bool = false;
     const FIELD: Option<&'static FieldMeta> = None;
+    type Many<X: Send> = X;
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<X> {
+        leaf(tree)
+    }
 }
 
 /// Field number `I` of `O`, below `P`.
@@ -53,6 +66,11 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
     };
     const MULTI: bool = P::MULTI;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    type Many<X: Send> = P::Many<X>;
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
 }
 
 /// Through the items of an array: MongoDB's dotted names step over them.
@@ -62,6 +80,28 @@ impl<P: Step> Step for Each<P> {
     const PATH: &'static str = P::PATH;
     const MULTI: bool = true;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    type Many<X: Send> = P::Many<Vec<X>>;
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Vec<X>>(tree, &mut |tree| tree.items().map(&mut *leaf).collect())
+    }
+}
+
+/// Through an option: the field may not be there.
+pub struct Maybe<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Maybe<P> {
+    const PATH: &'static str = P::PATH;
+    const MULTI: bool = P::MULTI;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    type Many<X: Send> = P::Many<Option<X>>;
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Option<X>>(tree, &mut |tree| match tree {
+            Tree::Nothing => Ok(None),
+            there => leaf(there).map(Some),
+        })
+    }
 }
 
 const LONGEST: usize = 512;
@@ -201,6 +241,7 @@ impl Writable for Plain {}
 pub trait Single: Step {}
 impl Single for Root {}
 impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+impl<P: Single> Single for Maybe<P> {}
 
 /// A type with fields of its own, whose paths continue a path.
 pub trait Nested: 'static {
@@ -225,9 +266,9 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
 }
 
 impl<T: Nested> Nested for Option<T> {
-    type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
+    type Fields<R: 'static, P: 'static> = T::Fields<R, Maybe<P>>;
     fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
-        T::fields::<R, P>()
+        T::fields::<R, Maybe<P>>()
     }
 }
 

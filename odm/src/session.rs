@@ -197,6 +197,14 @@ impl Odm {
 }
 
 impl Tx {
+    pub(crate) fn odm(&self) -> &Odm {
+        &self.odm
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.session
+    }
+
     async fn commit(&self, started: Instant) -> Result<()> {
         loop {
             let error = match self.session().await.commit_transaction().await {

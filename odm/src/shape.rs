@@ -4,7 +4,7 @@
 //! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
-use crate::reference::ReferenceMeta;
+use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
 
@@ -246,6 +246,25 @@ impl FieldMeta {
         bounds: Bounds,
     ) -> FieldMeta {
         FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+    }
+
+    /// A field that refers to other documents: by one value, or by an array with a declared number of them.
+    pub const fn refers<R: Reference>(
+        rust: &'static str,
+        name: &'static str,
+        ty: &'static str,
+        bounds: Bounds,
+        reference: &'static ReferenceMeta,
+    ) -> FieldMeta {
+        let one = <R::Pointer as Value>::SIZE.with(None);
+        let size = match bounds.max_items {
+            Some(max) => size::array(one, max),
+            None => one,
+        };
+        FieldMeta {
+            reference: Some(reference),
+            ..FieldMeta::with(rust, name, ty, crate::reference::shape::<R>, bounds, size)
+        }
     }
 
     /// A field that nothing looks into.

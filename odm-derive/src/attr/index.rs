@@ -45,6 +45,11 @@ impl Kind {
     pub fn is_text(self) -> bool {
         matches!(self, Kind::Text { .. })
     }
+
+    /// By value, from the least to the greatest or the other way round.
+    pub fn is_sorted(self) -> bool {
+        matches!(self, Kind::Ascending | Kind::Descending)
+    }
 }
 
 #[derive(Clone, Debug)]

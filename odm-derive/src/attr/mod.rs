@@ -10,6 +10,7 @@ pub mod embed;
 pub mod field;
 pub mod index;
 pub mod projection;
+pub mod reference;
 pub mod serde;
 
 /// A value with the place where it was written.

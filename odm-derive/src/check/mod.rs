@@ -318,7 +318,7 @@ fn type_span(field: &Field) -> Span {
 
 /// Whether the array that a field visibly is has a bound, or the field is not looked into.
 fn is_declared(field: &Field) -> bool {
-    field.embed.max.is_some() || field.field.opaque || field.field.stored.is_some()
+    field.is_array() || field.reference.is_some() || field.field.opaque || field.field.stored.is_some()
 }
 
 /// The item of a list as it was written, for advice.

@@ -1,6 +1,6 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, fielded, generics, index, new, paths};
+use super::{Target, codec, fielded, generics, index, new, paths, reference};
 use crate::ast::{Container, Field};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
@@ -114,6 +114,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let implementation = implement(&target, document, roles, &generics);
     let insertable = new::insertable(&target, &generics);
     let targets = targets(&target, roles, &generics);
+    let children = reference::children(&target, &generics);
     let size = (!target.is_generic()).then(|| too_large(&target));
     quote! {
         #paths
@@ -124,6 +125,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #implementation
         #insertable
         #targets
+        #children
         #size
     }
 }
@@ -208,6 +210,10 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
             }
         });
     quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Paths for #paths #where_clause {
+            type Document = #this;
+        }
         #[automatically_derived]
         impl #impl_generics #krate::Document for #this #where_clause {
             type Id = #id_ty;

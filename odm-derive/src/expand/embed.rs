@@ -162,8 +162,10 @@ fn transparent(target: &Target) -> TokenStream {
     let ty = field.stored();
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
-    if declares {
-        let document = if field.is_array() {
+    if declares || field.reference.is_some() {
+        let document = if field.reference.is_some() {
+            quote!(false)
+        } else if field.is_array() {
             quote!(<#ty as #odm::Array>::MAP)
         } else if field.field.opaque || field.embed.depth.is_some() {
             quote!(false)

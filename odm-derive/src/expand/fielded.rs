@@ -1,6 +1,6 @@
 //! `FieldMeta` constants, and the `Fielded` impl that lists them.
 
-use super::{Target, asserts, generics};
+use super::{Target, asserts, generics, reference};
 use crate::ast::Field;
 use crate::attr::Number;
 use crate::ty;
@@ -18,6 +18,9 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let span = stored.span();
     let make = if field.field.opaque {
         quote!(#odm::FieldMeta::opaque(#rust, #name, #text))
+    } else if let Some(declared) = &field.reference {
+        let reference = reference::meta(target, field, declared);
+        quote_spanned!(span=> #odm::FieldMeta::refers::<#stored>(#rust, #name, #text, #bounds, #reference))
     } else {
         let constructor = match (field.is_array(), field.embed.depth.is_some()) {
             (false, false) => quote_spanned!(span=> value::<#stored>),
@@ -42,13 +45,11 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
 
 fn bounds(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    let count = |name: &str, at: &Option<crate::attr::At<u64>>| {
+    let count = |name: &str, value: Option<u64>| {
         let name = quote::format_ident!("{name}");
-        at.as_ref().map(|at| {
-            let value = at.value;
-            quote!(#name: ::core::option::Option::Some(#value),)
-        })
+        value.map(|value| quote!(#name: ::core::option::Option::Some(#value),))
     };
+    let at = |at: &Option<crate::attr::At<u64>>| at.as_ref().map(|at| at.value);
     let number = |name: &str, at: &Option<crate::attr::At<Number>>| {
         let name = quote::format_ident!("{name}");
         at.as_ref().map(|at| {
@@ -64,10 +65,10 @@ fn bounds(target: &Target, field: &Field) -> TokenStream {
         quote!(depth: ::core::option::Option::Some(#depth),)
     });
     let set: Vec<TokenStream> = [
-        count("max_items", &field.embed.max),
-        count("max_len", &field.field.max_len),
-        count("min_len", &field.field.min_len),
-        count("key_len", &field.embed.key_len),
+        count("max_items", field.max_items()),
+        count("max_len", at(&field.field.max_len)),
+        count("min_len", at(&field.field.min_len)),
+        count("key_len", at(&field.embed.key_len)),
         number("min", &field.field.min),
         number("max", &field.field.max),
         depth,

@@ -42,7 +42,13 @@ pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
         if field.skipped() || field.field.opaque || !ty::mentions(stored, &names) {
             continue;
         }
-        let predicate = if field.is_array() {
+        // A `Ref<T>` of a document needs no bound, and one would hide from the compiler what it refers to.
+        if field.reference.is_some() && ty::referred(stored).is_some() {
+            continue;
+        }
+        let predicate = if field.reference.is_some() {
+            parse_quote!(#stored: #odm::Reference)
+        } else if field.is_array() {
             parse_quote!(#stored: #odm::Array)
         } else {
             parse_quote!(#stored: #odm::Value)

@@ -1,7 +1,7 @@
 //! The constants of declared indexes.
 
 use super::Target;
-use crate::attr::index::{Index, Kind};
+use crate::attr::index::{Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
@@ -10,27 +10,17 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let odm = &target.odm;
     let keys = index.keys.iter().map(|key| {
         let path = path(target, &key.path);
-        let kind = match key.kind {
-            Kind::Ascending => quote!(Ascending),
-            Kind::Descending => quote!(Descending),
-            Kind::Text { weight } => quote!(Text { weight: #weight }),
-            Kind::Geo => quote!(Geo),
-            Kind::Hashed => quote!(Hashed),
-        };
         // An attribute on a field has the assertion on the field's type.
-        let path = if index.expire_after.is_some() && !index.on_field {
-            {
-                let span = key
-                    .path
-                    .last()
-                    .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-                quote_spanned!(span=> #odm::check::dated_path(#path))
-            }
+        if index.expire_after.is_some() && !index.on_field {
+            let span = key
+                .path
+                .last()
+                .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+            let path = quote_spanned!(span=> #odm::check::dated_path(#path));
+            on_path(target, key, path)
         } else {
-            path
-        };
-        let path = quote!(|| #path.name());
-        quote!(#odm::IndexKey { path: #path, kind: #odm::IndexKind::#kind })
+            on_path(target, key, path)
+        }
     });
     let some = quote!(::core::option::Option::Some);
     let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
@@ -60,6 +50,23 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }
+}
+
+/// One field of an index, by its typed path.
+pub fn key(target: &Target, key: &Key) -> TokenStream {
+    on_path(target, key, path(target, &key.path))
+}
+
+fn on_path(target: &Target, key: &Key, path: TokenStream) -> TokenStream {
+    let odm = &target.odm;
+    let kind = match key.kind {
+        Kind::Ascending => quote!(Ascending),
+        Kind::Descending => quote!(Descending),
+        Kind::Text { weight } => quote!(Text { weight: #weight }),
+        Kind::Geo => quote!(Geo),
+        Kind::Hashed => quote!(Hashed),
+    };
+    quote!(#odm::IndexKey { path: || #path.name(), kind: #odm::IndexKind::#kind })
 }
 
 fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {

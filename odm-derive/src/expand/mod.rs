@@ -11,6 +11,7 @@ pub mod index;
 pub mod new;
 pub mod paths;
 pub mod projection;
+pub mod reference;
 
 use crate::ast::{Container, Field};
 use proc_macro2::TokenStream;

@@ -1,0 +1,127 @@
+//! Every kind of reference, where it may stand: documents that refer to each other, trees, arrays and sets, embedded
+//! structs and enums, aliases, other keys than the id.
+
+use odm::prelude::*;
+use odm::{ChildOf, OnDelete, OnlyChildOf, Reference};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+// Each refers to the other.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "people")]
+pub struct Person {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[index(unique)]
+    pub account: i32,
+    #[reference(many, max = 500)]
+    pub tasks: Vec<Ref<Task>>,
+    #[reference]
+    pub current: Option<Ref<Task>>,
+    #[reference]
+    pub boss: Option<Ref<Person>>,
+    #[parent_ref]
+    pub mother: Option<Ref<Person>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tasks")]
+pub struct Task {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    pub time: DateTime,
+    #[parent_ref(order(-time, note.text))]
+    pub owner: Ref<Person>,
+    #[embed]
+    pub note: Note,
+    #[reference(by = account, on_delete = keep, check = false, index = false)]
+    pub payer: Ref<Person, i32>,
+    #[reference(many, max = 3, on_delete = pull)]
+    pub watchers: BTreeSet<Ref<Person>>,
+    #[reference(many)]
+    pub before: VecDeque<Ref<Task>>,
+    #[embed(max = 4)]
+    pub steps: Vec<Step>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Note {
+    pub text: String,
+    #[reference(on_delete = nullify)]
+    pub author: Option<Ref<Person>>,
+    #[reference(many, max = 7, expected = 5)]
+    pub readers: Option<Vec<Ref<Person>>>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "type")]
+pub enum Step {
+    Wait,
+    Ask {
+        #[reference]
+        person: Ref<Person>,
+    },
+}
+
+type Who = Option<Ref<Person>>;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "details")]
+pub struct Details {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref(one)]
+    pub person: Ref<Person>,
+    #[reference]
+    pub editor: Who,
+    #[reference]
+    pub boxed: Box<Ref<Task>>,
+    #[reference(many, max = 2)]
+    pub all: HashSet<Ref<Task>>,
+}
+
+/// Two parents of one type: neither is the parent that `children` means.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "messages")]
+pub struct Message {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    pub from: Ref<Person>,
+    #[parent_ref]
+    pub to: Option<Ref<Person>>,
+    #[parent_ref]
+    pub task: Ref<Task>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[document(collection = "tags")]
+pub struct Tag<T: Document> {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    #[serde(bound = "")]
+    pub of: Ref<T>,
+    #[reference(many, max = 10)]
+    #[serde(bound = "")]
+    pub more: Vec<Ref<T>>,
+}
+
+fn is_child<C: ChildOf<P>, P: Document>() -> &'static str {
+    C::parent().name
+}
+fn is_only_child<C: OnlyChildOf<P>, P: Document>() {}
+fn is_reference<R: Reference>() {}
+
+fn main() {
+    assert_eq!(is_child::<Task, Person>(), "owner");
+    assert_eq!(is_child::<Person, Person>(), "mother");
+    assert_eq!(is_child::<Message, Task>(), "task");
+    is_only_child::<Details, Person>();
+    is_reference::<Who>();
+    let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
+    assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));
+    let parent = <Task as ChildOf<Person>>::parent();
+    let order: Vec<_> = parent.reference.order.iter().map(|key| (key.path)()).collect();
+    assert_eq!(order, ["time", "note.text"]);
+}
