@@ -22,7 +22,7 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     /// What the application supplies to insert one.
     type New: Send;
     /// The struct of typed paths.
-    type Paths: crate::join::Paths<Document = Self>;
+    type Paths: Copy + 'static;
 
     /// The constants of the document.
     const META: &'static DocumentMeta;

@@ -148,7 +148,7 @@ pub use document::{
     Validation,
 };
 pub use error::{Error, Result, Rule, Violation};
-pub use explain::Explain;
+pub use explain::{Explain, JoinExplain};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{

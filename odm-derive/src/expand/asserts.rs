@@ -1,7 +1,8 @@
 //! What is asserted of a field by its type, with the caret on the type.
 
-use super::Target;
+use super::{Target, reference};
 use crate::ast::Field;
+use crate::attr::reference::OnDelete;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -33,6 +34,31 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             }
         });
     };
+    match &field.reference {
+        Some(declared) => {
+            let kind = reference::kind(target, declared);
+            message(quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #owner, #rust, #text)));
+            if declared
+                .on_delete
+                .as_ref()
+                .is_some_and(|at| at.value == OnDelete::Nullify)
+            {
+                message(quote_spanned!(span=> #odm::check::nullified::<#stored>(#owner, #rust, #text)));
+            }
+        }
+        // Of the types that everybody knows, it need not be asked.
+        None if ty::is_scalar(stored) => {}
+        None => {
+            let check = match (field.embed.depth.is_some(), field.is_array()) {
+                (true, true) => quote!(no_nested_reference_items),
+                (true, false) => quote!(no_nested_reference),
+                (false, true) => quote!(no_reference_items),
+                (false, false) if field.ident().is_none() => quote!(no_unnamed_reference),
+                (false, false) => quote!(no_reference),
+            };
+            message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
+        }
+    }
     if field.field.max_len.is_some() || field.field.min_len.is_some() {
         let check = if field.is_array() {
             quote!(item_length)

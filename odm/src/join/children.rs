@@ -2,12 +2,12 @@
 
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
-use super::{Hop, Join, Slot, Source, Stages, Tree};
+use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
 use crate::filter::IntoSort;
 use crate::key::{Key, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
-use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
+use crate::{Collection, Document, Error, Filter, Find, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
@@ -398,7 +398,7 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             }
         }
         self.found.push(Child {
-            document: Some(decode::decode(C::META.collection, raw)?),
+            document: Some(super::lookup::read(C::META.collection, raw)?),
             raw: self.with_raw.then(|| raw.to_owned()),
             wanted: parents.len() as u32,
         });
@@ -525,8 +525,11 @@ fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Doc
             .collect();
         inner.push(doc! { "$sort": sort });
     }
-    if let Some(limit) = what.limit {
-        inner.push(doc! { "$limit": i64::from(limit) });
+    match what.limit {
+        // The server refuses this limit.
+        Some(0) => inner.push(doc! { "$match": { "_id": { "$in": [] } } }),
+        Some(limit) => inner.push(doc! { "$limit": i64::from(limit) }),
+        None => {}
     }
     Ok(doc! { "$lookup": {
         "from": C::META.collection,
@@ -624,6 +627,20 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
 
     fn needs(&self, names: &mut Vec<&'static str>) {
         names.push(self.what.via.by);
+    }
+
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        let mut sort = bson::Document::new();
+        for (name, direction) in &self.what.via.order {
+            sort.insert(*name, *direction);
+        }
+        queries.push(Asked {
+            collection: C::META.collection,
+            field: self.what.via.key_path(),
+            filter: self.what.via.filter(vec![Asked::nobody()]),
+            sort,
+        });
+        self.join.queries(queries);
     }
 
     fn start(&self, number: &mut u32) -> Self::State {
@@ -765,6 +782,9 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for OnlyChild<
     }
     fn needs(&self, names: &mut Vec<&'static str>) {
         self.0.needs(names);
+    }
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        self.0.queries(queries);
     }
     fn start(&self, number: &mut u32) -> Self::State {
         self.0.start(number)

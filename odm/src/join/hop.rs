@@ -3,7 +3,7 @@
 use super::{Slot, Tree};
 use crate::key::{Key, chunks};
 use crate::session::Shared;
-use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx, decode};
+use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -81,6 +81,9 @@ pub struct Hop {
     pub(super) repeated: bool,
     /// The documents stand in those that refer to them already: the server has joined them.
     pub(super) embedded: bool,
+    /// Which join is noting what it wants: two that the server carried out don't share documents, since what is joined to
+    /// these in turn stands in them.
+    pub(super) lane: u32,
 }
 
 /// Documents that one query brings (or several, where they are very many).
@@ -104,6 +107,7 @@ impl Hop {
             fetches: Vec::new(),
             repeated: true,
             embedded,
+            lane: 0,
         }
     }
 
@@ -116,6 +120,7 @@ impl Hop {
         for (fetch, known) in self.fetches.iter_mut().enumerate() {
             if let Some(known) = known.as_any().downcast_mut::<ById<T>>()
                 && known.by == by
+                && known.lane == self.lane
             {
                 return Slot {
                     fetch: fetch as u32,
@@ -124,6 +129,7 @@ impl Hop {
             }
         }
         let mut new = ById::<T>::new(by);
+        new.lane = self.lane;
         let at = new.want(value);
         self.add(Box::new(new)).at(at)
     }
@@ -206,6 +212,7 @@ pub(crate) struct ById<T> {
     places: HashMap<Key, u32>,
     found: Vec<Found<T>>,
     with_raw: bool,
+    lane: u32,
 }
 
 struct Found<T> {
@@ -221,6 +228,7 @@ impl<T: Document + Clone> ById<T> {
             places: HashMap::new(),
             found: Vec::new(),
             with_raw: false,
+            lane: 0,
         }
     }
 
@@ -291,7 +299,7 @@ fn read<T: Document>(
     let Some(at) = key.and_then(|key| places.get(&key).copied()) else {
         return Ok(None);
     };
-    let document = decode::decode::<T>(T::META.collection, raw)?;
+    let document = super::lookup::read::<T>(T::META.collection, raw)?;
     Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
 }
 

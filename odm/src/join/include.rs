@@ -1,10 +1,10 @@
 //! The join along a reference: `p.parts`, `p.parts.include(|q| q.supplier)`.
 
-use super::{Hop, Join, Slot, Stages, Tree};
+use super::{Asked, Hop, Join, Slot, Stages, Tree};
 use crate::path::{Path, Step};
-use crate::reference::{Load, Reference, ReferenceTo};
+use crate::reference::{Load, Pointer, Reference, ReferenceTo};
 use crate::{Document, Error, Result};
-use mongodb::bson::{Bson, RawDocument};
+use mongodb::bson::{Bson, RawDocument, doc};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
@@ -184,6 +184,8 @@ pub trait Beyond<L: Load>: Send + Sync + 'static {
     #[doc(hidden)]
     const NOTHING: bool;
     #[doc(hidden)]
+    fn queries(&self, queries: &mut Vec<Asked>);
+    #[doc(hidden)]
     fn start(&self, number: &mut u32) -> Self::State;
     #[doc(hidden)]
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()>;
@@ -206,6 +208,7 @@ impl<L: Load> Beyond<L> for () {
     type State = ();
     const NOTHING: bool = true;
 
+    fn queries(&self, _: &mut Vec<Asked>) {}
     fn start(&self, _: &mut u32) {}
     fn parent(&self, _: &mut (), _: &RawDocument, _: &mut Hop, _: usize) -> Result<()> {
         Ok(())
@@ -229,6 +232,9 @@ impl<T: Document, L: Load<Loaded = T>, J: Join<T>> Beyond<L> for To<J> {
     type State = J::State;
     const NOTHING: bool = J::NOTHING;
 
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        self.0.queries(queries);
+    }
     fn start(&self, number: &mut u32) -> J::State {
         self.0.start(number)
     }
@@ -286,6 +292,9 @@ impl<S> Noted<S> {
         level: usize,
     ) -> Result<()> {
         self.level = level;
+        if hop.embedded {
+            hop.lane = self.number;
+        }
         let tree = Tree::of(raw, path, &mut |value| {
             let slot = L::want(value, by, hop)?;
             if !B::NOTHING
@@ -405,6 +414,17 @@ fn by<P: Step>() -> &'static str {
         .map_or("_id", |reference| (reference.by)())
 }
 
+fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
+    for target in V::Pointer::TARGETS {
+        queries.push(Asked {
+            collection: (target.document)().collection,
+            field: by.to_owned(),
+            filter: doc! { by: { "$in": [Asked::nobody()] } },
+            sort: doc! {},
+        });
+    }
+}
+
 impl<R, V, P, C> Join<R> for Path<R, V, P, C>
 where
     R: Document,
@@ -422,6 +442,9 @@ where
     fn needs(&self, names: &mut Vec<&'static str>) {
         names.push(P::PATH);
     }
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        by_value::<V>(by::<P>(), queries);
+    }
     fn start(&self, number: &mut u32) -> Self::State {
         Noted::new(number, |_| ())
     }
@@ -435,7 +458,7 @@ where
         state.out::<V::Pointer, (), V, Strict, P>(&(), hops, at, (R::META.collection, P::PATH))
     }
     fn stages(&self, stages: &mut Stages) -> Result<()> {
-        stages.reference::<R, V::Pointer>(P::PATH, by::<P>(), |_| Ok(()))
+        stages.reference::<R, V, P>(by::<P>(), |_| Ok(()))
     }
 }
 
@@ -457,6 +480,10 @@ where
     fn needs(&self, names: &mut Vec<&'static str>) {
         names.push(P::PATH);
     }
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        by_value::<V>(by::<P>(), queries);
+        self.join.queries(queries);
+    }
     fn start(&self, number: &mut u32) -> Self::State {
         Noted::new(number, |number| self.join.start(number))
     }
@@ -471,6 +498,6 @@ where
         state.out::<V::Pointer, J, V, M, P>(&self.join, hops, at, (R::META.collection, P::PATH))
     }
     fn stages(&self, stages: &mut Stages) -> Result<()> {
-        stages.reference::<R, V::Pointer>(P::PATH, by::<P>(), |stages| self.join.stages(stages))
+        stages.reference::<R, V, P>(by::<P>(), |stages| self.join.stages(stages))
     }
 }

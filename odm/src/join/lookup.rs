@@ -2,9 +2,10 @@
 
 use super::children::each_of;
 use super::{From as _, Join, Work};
-use crate::reference::Load;
+use crate::path::Step;
+use crate::reference::{Pointer, Reference};
 use crate::{Document, Error, Find, Result, decode};
-use mongodb::bson::{self, Bson, doc};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use serde::de::DeserializeOwned;
 
 /// A query whose joins the server carries out, by `$lookup`: [`Find::lookup`].
@@ -97,7 +98,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         let mut work = Work::of_lookup(&self.join);
         let mut items = Vec::new();
         each_of(collection, stages, |raw| {
-            items.push(decode::decode(T::META.collection, raw)?);
+            items.push(read(T::META.collection, raw)?);
             work.parent(raw)
         })
         .await?;
@@ -143,6 +144,20 @@ pub(super) fn name(number: u32) -> String {
     format!("__odm_join_{number}")
 }
 
+/// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
+pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -> Result<Out> {
+    decode::decode(collection, raw).or_else(|error| {
+        let mut plain = RawDocumentBuf::new();
+        for (name, value) in raw.iter().flatten() {
+            if !name.as_str().starts_with("__odm_") {
+                plain.append(name, value);
+            }
+        }
+        // What else is wrong with it is the same with these fields and without.
+        decode::decode(collection, &plain).map_err(|_| error)
+    })
+}
+
 impl Stages {
     fn next(&mut self) -> String {
         let name = name(self.number);
@@ -151,14 +166,15 @@ impl Stages {
     }
 
     /// The targets of the references at `path`.
-    pub(super) fn reference<R: Document, L: Load>(
+    pub(super) fn reference<R: Document, V: Reference, P: Step>(
         &mut self,
-        path: &str,
         by: &str,
         beyond: impl FnOnce(&mut Stages) -> Result<()>,
     ) -> Result<()> {
+        let path = P::PATH;
+        let local = format!("__odm_local_{}", self.number);
         let name = self.next();
-        let [target] = L::TARGETS else {
+        let [target] = V::Pointer::TARGETS else {
             return Err(Error::Query {
                 collection: R::META.collection,
                 message: format!(
@@ -169,12 +185,25 @@ impl Stages {
         };
         let mut stage = doc! { "$lookup": {
             "from": (target.document)().collection,
-            "localField": path,
+            "localField": if P::MULTI { &local } else { path },
             "foreignField": by,
             "as": name,
         } };
         let mut inner = self.inner();
         beyond(&mut inner)?;
+        if P::MULTI {
+            // The references of all items as one array.
+            let mut references = P::expression("$", &mut Bson::String);
+            for _ in 1..P::ARRAYS + u32::from(V::MANY) {
+                references = doc! { "$reduce": {
+                    "input": references,
+                    "initialValue": [],
+                    "in": { "$concatArrays": ["$$value", { "$ifNull": ["$$this", []] }] },
+                } }
+                .into();
+            }
+            self.list.push(doc! { "$set": { local: references } });
+        }
         self.has_pipelines |= !inner.list.is_empty();
         inner.append_to(&mut stage);
         self.number = inner.number;

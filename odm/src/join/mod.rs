@@ -7,7 +7,7 @@
 //! number of hops and collections alone.
 
 use crate::{Document, Result};
-use mongodb::bson::RawDocument;
+use mongodb::bson::{self, RawDocument};
 
 mod children;
 mod hop;
@@ -58,6 +58,9 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// The stored fields that it reads in a document, for a projection.
     #[doc(hidden)]
     fn needs(&self, names: &mut Vec<&'static str>);
+    /// The queries by which it is carried out, to ask the server how it does so.
+    #[doc(hidden)]
+    fn queries(&self, queries: &mut Vec<Asked>);
     /// `number` counts the joins of a query in the order of [`stages`](Join::stages).
     #[doc(hidden)]
     fn start(&self, number: &mut u32) -> Self::State;
@@ -85,6 +88,7 @@ impl<R: Document> Join<R> for () {
         document
     }
     fn needs(&self, _: &mut Vec<&'static str>) {}
+    fn queries(&self, _: &mut Vec<Asked>) {}
     fn start(&self, _: &mut u32) {}
     fn parent(&self, _: &mut (), _: &RawDocument, _: &mut Hop, _: usize) -> Result<()> {
         Ok(())
@@ -112,6 +116,9 @@ macro_rules! tuples {
             }
             fn needs(&self, names: &mut Vec<&'static str>) {
                 $(self.$at.needs(names);)*
+            }
+            fn queries(&self, queries: &mut Vec<Asked>) {
+                $(self.$at.queries(queries);)*
             }
             fn start(&self, number: &mut u32) -> Self::State {
                 ($(self.$at.start(number),)*)
@@ -141,6 +148,23 @@ tuples! {
     (A 0 B 1 C 2 D 3)
     (A 0 B 1 C 2 D 3 E 4)
     (A 0 B 1 C 2 D 3 E 4 F 5)
+}
+
+/// A query of a join, with a value in it that no document has.
+#[derive(Debug)]
+pub struct Asked {
+    pub(crate) collection: &'static str,
+    /// The field by which the documents are found.
+    pub(crate) field: String,
+    pub(crate) filter: bson::Document,
+    pub(crate) sort: bson::Document,
+}
+
+impl Asked {
+    /// A value for the filter: by which index it is found does not depend on it.
+    fn nobody() -> bson::Bson {
+        bson::oid::ObjectId::from_bytes([0; 12]).into()
+    }
 }
 
 /// A join that is being carried out.

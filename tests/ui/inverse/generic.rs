@@ -1,0 +1,23 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference(many, inverse = owner)]
+    tasks: Vec<Ref<Task<i32>>>,
+}
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "tasks")]
+struct Task<T> {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    what: T,
+    #[reference(inverse = tasks)]
+    owner: Ref<Person>,
+}
+
+fn main() {}
