@@ -131,6 +131,14 @@ impl<T: Document> Collection<T> {
         self.session.as_ref()
     }
 
+    /// The same collection within a session, or out of one.
+    pub(crate) fn within(&self, session: Option<Shared>) -> Collection<T> {
+        Collection {
+            session,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
         Trace::new(T::META.collection, operation)
     }

@@ -127,6 +127,7 @@ mod operand;
 mod page;
 mod path;
 mod reference;
+mod relation;
 pub mod schema;
 mod server;
 mod session;

@@ -141,8 +141,8 @@ impl Rules<'_> {
             );
         }
         if field.field.has_bounds() {
-            self.error(
-                ty_span(field),
+            self.cx.error(
+                field.ty,
                 format!(
                     "`{label}` is stored as the id of the other document, whose bounds are declared there, on its own field. Leave \
                      out `#[field(…)]`{}",
@@ -208,6 +208,11 @@ impl Rules<'_> {
                 Data::Enum(_) => "Give it a name in its variant: `Variant { #[reference] other: Ref<T> }`; a field that refers to \
                                   one of several documents is `#[reference(any(Photo, Video))] media: MediaRef`"
                     .to_owned(),
+                Data::Struct(Style::Tuple, _) => format!(
+                    "Give each field a name: `struct {name} {{ #[{}] other: {}, … }}`",
+                    self.attribute(),
+                    ty::text(field.ty)
+                ),
                 _ => format!(
                     "Give it a name: `struct {name} {{ #[{}] other: {} }}`, or an alias in the place of the struct: `type {name} = \
                      {1};`",
@@ -300,7 +305,7 @@ impl Rules<'_> {
             format!(
                 "Rule three: arrays do not grow without end; above some thousands, not even ids. Instead, each `{target}` names its \
                  `{this}`: write `#[parent_ref] pub {}: Ref<{this}>` there, which makes the index for it, and read them with \
-                 `.children::<{target}>()`. At most {GREATEST_MAX} here, such as `max = {DEFAULT_MAX}`",
+                 `.children::<{target}>()`. At most 5,000 here, such as `max = {DEFAULT_MAX}`",
                 crate::case::Case::Snake.of_variant(&this)
             )
         };
@@ -316,7 +321,11 @@ impl Rules<'_> {
             } else if max.value > GREATEST_MAX {
                 self.error(
                     max.span,
-                    format!("`{label}` could hold {} references. {}", max.value, rule_three()),
+                    format!(
+                        "`{label}` could hold {} references. {}",
+                        thousands(max.value),
+                        rule_three()
+                    ),
                 );
             }
         }
@@ -330,7 +339,7 @@ impl Rules<'_> {
                 expected.span,
                 format!(
                     "`{label}` is expected to hold {} references. {}",
-                    expected.value,
+                    thousands(expected.value),
                     rule_three()
                 ),
             );
@@ -338,7 +347,9 @@ impl Rules<'_> {
             self.error(
                 expected.span,
                 format!(
-                    "`{label}` is expected to hold {0} references, and at most {max} fit into it. Write such as `max = {0}`",
+                    "`{label}` is expected to hold {} references, and at most {} fit into it. Write such as `max = {}`",
+                    thousands(expected.value),
+                    thousands(max),
                     expected.value
                 ),
             );
@@ -536,6 +547,19 @@ impl Rules<'_> {
             );
         }
     }
+}
+
+/// A number as people read it: `50,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 fn ty_span(field: &Field) -> Span {

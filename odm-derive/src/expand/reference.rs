@@ -6,9 +6,9 @@ use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Ident, parse_quote};
 
 /// Its `ReferenceKind`.
 pub fn kind(target: &Target, declared: &Reference) -> TokenStream {
@@ -34,18 +34,16 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         None => quote!(::core::option::Option::None),
     };
     let kind = kind(target, declared);
-    let base = match &declared.by {
-        None => quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse)),
-        Some(by) => {
-            let (target, key) = (
-                quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
-                quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
-            );
-            let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
-            let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
-            quote_spanned!(span=> #odm::ReferenceMeta::by::<#ty>(#kind, #inverse, || #name))
-        }
-    };
+    let base = quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse));
+    let by = declared.by.as_ref().map(|by| {
+        let (target, key) = (
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
+        );
+        let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
+        let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
+        quote!(by: || #name,)
+    });
     let one = declared.one.map(|_| quote!(one: true,));
     let order = declared.order.as_ref().map(|order| {
         let keys = order.value.iter().map(|key| index::key(target, key));
@@ -69,7 +67,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         };
         quote!(on_delete: #odm::OnDelete::#rule,)
     });
-    let options: Vec<TokenStream> = [one, order, check, indexed, on_delete]
+    let options: Vec<TokenStream> = [by, one, order, check, indexed, on_delete]
         .into_iter()
         .flatten()
         .collect();
@@ -83,13 +81,24 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
 
 /// `ChildOf` for the parents of a document, of which each is another type.
 pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     parents(target)
         .into_iter()
         .map(|(position, field, declared)| {
-            let ty = field.ty;
-            let parent = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
+            let (ty, mut generics) = (field.ty, generics.clone());
+            let parent = match ty::referred(ty) {
+                Some(parent) => quote!(#parent),
+                // An alias: as a condition, since what is no reference is said where the field is.
+                None => {
+                    generics.params.push(parse_quote!(__Parent: #krate::Document));
+                    generics
+                        .make_where_clause()
+                        .predicates
+                        .push(parse_quote!(#ty: #odm::check::ParentIs<__Parent>));
+                    quote!(__Parent)
+                }
+            };
+            let (impl_generics, _, where_clause) = generics.split_for_impl();
             let only = declared.one.map(|_| {
                 quote! {
                     #[automatically_derived]
@@ -109,22 +118,25 @@ pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
         .collect()
 }
 
-/// The parents, without those that two fields name: with the position of each field.
+/// The parents with the positions of their fields; without a type that two fields name.
 fn parents<'a>(target: &Target<'a>) -> Vec<(usize, &'a Field<'a>, &'a Reference)> {
     let all: Vec<_> = target
         .fields
         .iter()
         .enumerate()
         .filter_map(|(i, field)| {
-            let declared = field.reference.as_ref()?;
-            (declared.parent && declared.any.is_none()).then_some((i, *field, declared))
+            let declared = field.reference.as_ref().filter(|declared| declared.parent)?;
+            Some((i, *field, declared))
         })
         .collect();
-    let name = |field: &Field| ty::text(ty::referred(field.ty).unwrap_or(field.ty));
+    let name = |field: &Field| ty::referred(field.ty).map(ty::text);
     all.iter()
-        .filter(|(i, field, _)| {
-            !all.iter()
-                .any(|(j, other, _)| i != j && name(field) == name(other))
+        .filter(|(i, field, declared)| match name(field) {
+            Some(parent) => !all
+                .iter()
+                .any(|(j, other, _)| i != j && name(other).as_ref() == Some(&parent)),
+            // Behind an alias: of several, the compiler could not tell that they differ.
+            None => all.len() == 1 && declared.any.is_none(),
         })
         .copied()
         .collect()
@@ -230,7 +242,7 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
         .map_or(inverse.span(), |expected| expected.span);
     let fits = panics(
         span,
-        quote_spanned!(span=> #odm::check::two_way::<#ty>(#name, #max, #expected, #owner, #rust, #text)),
+        quote_spanned!(span=> #odm::check::two_way::<#this, #ty>(#name, #max, #expected, #owner, #rust, #text)),
     );
     quote! {
         let _ = || #refers_back;
