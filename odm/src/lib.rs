@@ -127,6 +127,7 @@ mod operand;
 mod page;
 mod path;
 mod reference;
+mod relation;
 pub mod schema;
 mod server;
 mod session;
@@ -151,8 +152,8 @@ pub use explain::{Explain, JoinExplain};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
-    Children, From, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-    Strict,
+    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+    ReadFrom, Strict,
 };
 pub use modify::{Returning, Update, UpdateMany, Updated};
 pub use mongodb;

@@ -568,7 +568,7 @@ fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
             assert_eq!(sent(), ["find"; 2], "all children");
             odm.collection::<Part>()
                 .find_all()
-                .include(|p| p.children::<Stock>().limit(5).include(|s| s.from))
+                .include(|p| p.children::<Stock>().limit(8).include(|s| s.from))
                 .all()
                 .await
                 .unwrap();
