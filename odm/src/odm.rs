@@ -1,5 +1,6 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
+use crate::relation::Graph;
 use crate::{Document, Error, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub struct Odm {
 struct Inner {
     db: Database,
     models: Vec<Model>,
+    graph: Graph,
     server: OnceCell<Server>,
 }
 
@@ -80,7 +82,9 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection.
+    /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
+    /// where the two sides of a two-way reference don't fit each other, and where a reference stands in a map or in a type
+    /// that contains itself. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -104,13 +108,19 @@ impl Odm {
                 ));
             }
         }
-        if !problems.is_empty() {
-            return Err(Error::Models { problems });
-        }
+        let graph = match Graph::of(&models) {
+            Ok(graph) if problems.is_empty() => graph,
+            Ok(_) => return Err(Error::Models { problems }),
+            Err(more) => {
+                problems.extend(more);
+                return Err(Error::Models { problems });
+            }
+        };
         Ok(Odm {
             inner: Arc::new(Inner {
                 db,
                 models,
+                graph,
                 server: OnceCell::new(),
             }),
         })
@@ -131,6 +141,11 @@ impl Odm {
     /// The registered documents.
     pub(crate) fn models(&self) -> &[Model] {
         &self.inner.models
+    }
+
+    /// The references between the registered documents.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.inner.graph
     }
 
     /// What the deployment is and can do: asked once, then remembered by this handle and its clones.

@@ -1,0 +1,252 @@
+//! The value of an id or of a reference as a key: values that MongoDB takes as equal are one key.
+
+use mongodb::bson::{self, Bson, Document, RawBsonRef, doc};
+
+/// The value of an id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Key {
+    ObjectId(bson::oid::ObjectId),
+    /// A whole number of any type.
+    Int(i64),
+    Text(Box<str>),
+    /// Any other: the bytes of a document that holds it.
+    Other(Box<[u8]>),
+}
+
+impl Key {
+    /// The key of a value as it is stored.
+    pub(crate) fn of(value: RawBsonRef<'_>) -> Key {
+        match value {
+            RawBsonRef::ObjectId(id) => Key::ObjectId(id),
+            RawBsonRef::Int32(n) => Key::Int(n.into()),
+            RawBsonRef::Int64(n) => Key::Int(n),
+            RawBsonRef::String(text) => Key::Text(text.into()),
+            // What can't be read as BSON is equal to nothing that can.
+            other => Bson::try_from(other)
+                .map_or_else(|_| Key::Other(Box::default()), |value| Key::of_bson(&value)),
+        }
+    }
+
+    /// The key of a value as it is written.
+    pub(crate) fn of_bson(value: &Bson) -> Key {
+        match value {
+            Bson::ObjectId(id) => Key::ObjectId(*id),
+            Bson::Int32(n) => Key::Int((*n).into()),
+            Bson::Int64(n) => Key::Int(*n),
+            Bson::String(text) => Key::Text(text.as_str().into()),
+            other => match plain(other) {
+                Bson::Int64(n) => Key::Int(n),
+                other => Key::Other(
+                    bson::serialize_to_vec(&doc! { "": other })
+                        .unwrap_or_default()
+                        .into(),
+                ),
+            },
+        }
+    }
+
+    /// A value that MongoDB takes as equal to all that have this key.
+    pub(crate) fn to_bson(&self) -> Bson {
+        match self {
+            Key::ObjectId(id) => Bson::ObjectId(*id),
+            Key::Int(n) => Bson::Int64(*n),
+            Key::Text(text) => Bson::String(text.to_string()),
+            Key::Other(bytes) => bson::deserialize_from_slice::<Document>(bytes)
+                .ok()
+                .and_then(|mut document| document.remove(""))
+                .map_or(Bson::Null, decimals),
+        }
+    }
+
+    /// How much of a query it takes, in bytes, with the number that is its name in an array.
+    pub(crate) fn size(&self) -> usize {
+        9 + match self {
+            Key::ObjectId(_) => 12,
+            Key::Int(_) => 8,
+            Key::Text(text) => text.len() + 5,
+            Key::Other(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// The same value for all that MongoDB takes as equal: whole numbers as 64-bit integers, other decimals as a symbol of their
+/// digits (no id is a symbol: BSON has deprecated them).
+fn plain(value: &Bson) -> Bson {
+    match value {
+        Bson::Int32(n) => Bson::Int64((*n).into()),
+        // Whole doubles of this size are exact.
+        Bson::Double(n) if n.fract() == 0.0 && n.abs() < 9.0e15 => Bson::Int64(*n as i64),
+        Bson::Double(n) if n.is_nan() => Bson::Double(f64::NAN),
+        Bson::Decimal128(n) => decimal(&n.to_string()),
+        Bson::Document(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.clone(), plain(value)))
+            .collect::<Document>()
+            .into(),
+        Bson::Array(items) => Bson::Array(items.iter().map(plain).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The way back from [`plain`].
+fn decimals(value: Bson) -> Bson {
+    match value {
+        Bson::Symbol(text) => match text.parse() {
+            Ok(decimal) => Bson::Decimal128(decimal),
+            Err(_) => Bson::Symbol(text),
+        },
+        Bson::Document(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, decimals(value)))
+            .collect::<Document>()
+            .into(),
+        Bson::Array(items) => Bson::Array(items.into_iter().map(decimals).collect()),
+        other => other,
+    }
+}
+
+/// A decimal without the zeros that say how precisely it is meant: `1.50` and `15E-1` are one number.
+fn decimal(text: &str) -> Bson {
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text),
+    };
+    let (digits, exponent) = rest.split_once(['E', 'e']).unwrap_or((rest, "0"));
+    let Ok(exponent) = exponent.parse::<i64>() else {
+        return Bson::Symbol(text.to_owned());
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+        return match rest {
+            "NaN" => Bson::Double(f64::NAN), // with any sign
+            _ => Bson::Symbol(text.to_owned()),
+        };
+    }
+    let all = format!("{whole}{fraction}");
+    let all = all.trim_start_matches('0');
+    let short = all.trim_end_matches('0');
+    if short.is_empty() {
+        return Bson::Int64(0);
+    }
+    let exponent = exponent - fraction.len() as i64 + (all.len() - short.len()) as i64;
+    let zeros = usize::try_from(exponent).ok().filter(|zeros| *zeros < 19);
+    if let Some(n) = zeros.and_then(|zeros| format!("{sign}{short}{}", "0".repeat(zeros)).parse().ok()) {
+        return Bson::Int64(n);
+    }
+    Bson::Symbol(format!("{sign}{short}E{exponent}"))
+}
+
+/// At most so many keys in one `$in`.
+const KEYS_IN_ONE_QUERY: usize = 100_000;
+
+/// At most so many bytes of keys in one `$in`: a query is a document, whose limit is 16 MiB.
+const BYTES_IN_ONE_QUERY: usize = 12 << 20;
+
+/// Splits keys into lists that fit one query each.
+pub(crate) fn chunks<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Vec<Vec<Bson>> {
+    let mut chunks: Vec<Vec<Bson>> = Vec::new();
+    let mut bytes = 0;
+    for key in keys {
+        bytes += key.size();
+        match chunks.last_mut() {
+            Some(chunk) if chunk.len() < KEYS_IN_ONE_QUERY && bytes <= BYTES_IN_ONE_QUERY => {
+                chunk.push(key.to_bson());
+            }
+            _ => {
+                bytes = key.size();
+                chunks.push(vec![key.to_bson()]);
+            }
+        }
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number(text: &str) -> Bson {
+        Bson::Decimal128(text.parse().expect("a decimal"))
+    }
+
+    #[test]
+    fn ids_that_are_equal_have_one_key() {
+        for (a, b) in [
+            (Bson::Double(0.0), Bson::Double(-0.0)),
+            (Bson::Double(f64::NAN), Bson::Double(-f64::NAN)),
+            (Bson::Int32(5), Bson::Int64(5)),
+            (Bson::Int32(5), Bson::Double(5.0)),
+            (Bson::Int32(500), number("5.00E+2")),
+            (number("1.50"), number("15E-1")),
+            (number("0"), number("-0.00")),
+            (number("100"), number("1E+2")),
+            (
+                doc! { "at": -0.0, "of": number("2.0") }.into(),
+                doc! { "at": 0, "of": number("2") }.into(),
+            ),
+        ] {
+            assert_eq!(Key::of_bson(&a), Key::of_bson(&b), "{a} {b}");
+        }
+        for (a, b) in [
+            (number("1"), number("-1")),
+            (number("1"), number("10")),
+            (number("Infinity"), number("-Infinity")),
+            (number("1E+40"), number("1E+41")),
+            (Bson::from("1"), Bson::Int32(1)),
+            (doc! { "a": 1, "b": 2 }.into(), doc! { "b": 2, "a": 1 }.into()),
+        ] {
+            assert_ne!(Key::of_bson(&a), Key::of_bson(&b), "{a} {b}");
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Bson> {
+        let leaf = prop_oneof![
+            any::<i32>().prop_map(Bson::Int32),
+            any::<i64>().prop_map(Bson::Int64),
+            any::<f64>().prop_map(Bson::Double),
+            ".{0,8}".prop_map(Bson::String),
+            any::<[u8; 12]>().prop_map(|id| Bson::ObjectId(bson::oid::ObjectId::from_bytes(id))),
+            any::<bool>().prop_map(Bson::Boolean),
+            (any::<i32>(), -20_i32..20).prop_map(|(n, e)| number(&format!("{n}E{e}"))),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Bson::Array),
+                prop::collection::vec(inner, 0..3).prop_map(|values| {
+                    Bson::Document(
+                        values
+                            .into_iter()
+                            .enumerate()
+                            .map(|(i, v)| (i.to_string(), v))
+                            .collect(),
+                    )
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_gives_a_value_with_the_same_key(value in values()) {
+            let key = Key::of_bson(&value);
+            prop_assert_eq!(Key::of_bson(&key.to_bson()), key);
+        }
+
+        #[test]
+        fn stored_and_written_values_have_one_key(value in values()) {
+            let raw = mongodb::bson::RawDocumentBuf::try_from(&doc! { "v": value.clone() }).expect("encodes");
+            let stored = raw.get("v").expect("reads").expect("is there");
+            prop_assert_eq!(Key::of(stored), Key::of_bson(&value));
+        }
+    }
+
+    #[test]
+    fn queries_stay_below_the_message_size() {
+        let long: Vec<Key> = (0..40)
+            .map(|n| Key::Text(format!("{n}{}", "x".repeat(1 << 20)).into()))
+            .collect();
+        let chunks = chunks(&long);
+        assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [11, 11, 11, 7]);
+    }
+}
