@@ -197,6 +197,11 @@ impl Odm {
 }
 
 impl Tx {
+    /// The session, for operations on raw collections.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.session
+    }
+
     async fn commit(&self, started: Instant) -> Result<()> {
         loop {
             let error = match self.session().await.commit_transaction().await {
