@@ -126,6 +126,20 @@ pub fn referred(ty: &Type) -> Option<&Type> {
         .and_then(|segment| argument(segment, 0))
 }
 
+/// The type of the value by which a reference visibly names it: `i32` of `Ref<Account, i32>`.
+pub fn referred_by(ty: &Type) -> Option<&Type> {
+    last(single(ty)).and_then(|segment| argument(segment, 1))
+}
+
+/// A type without parts, or an `Option` or an array of one.
+pub fn is_scalar(ty: &Type) -> bool {
+    const SCALARS: [&str; 18] = [
+        "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize", "f32", "f64", "char",
+        "String", "ObjectId", "DateTime", "Binary",
+    ];
+    SCALARS.iter().any(|scalar| exactly(single(ty), scalar))
+}
+
 /// `Vec<u8>`, which serde stores as an array of numbers.
 pub fn is_bytes(ty: &Type) -> bool {
     matches!(many(ty), Some(Many::List { item: Some(item), .. }) if exactly(item, "u8"))

@@ -5,6 +5,9 @@ use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
 use crate::size::Message;
 use crate::value::{Array, IdValue, Numeric, Value};
 
+mod reference;
+pub use reference::*;
+
 /// `#[field(min = N, max = N)]`.
 pub const fn numeric<T: Numeric>() {}
 
@@ -113,30 +116,6 @@ pub const fn few<T: Array>(owner: &str, field: &str, ty: &str, max: u64) -> Opti
             .plain_number(max)
             .text(", large = \"reason\")]`"),
     )
-}
-
-/// A reference says what kind of relationship it is.
-pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    undeclared(T::REFERENCE, false, owner, field, ty)
-}
-
-/// The same for the items of an array.
-pub const fn no_reference_items<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    undeclared(<T::Item as Value>::REFERENCE, true, owner, field, ty)
-}
-
-const fn undeclared(reference: bool, many: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
-    if !reference {
-        return None;
-    }
-    let message = about(owner, field, ty).text(" refers to another document, and does not say how. ");
-    Some(if many {
-        message.text("Write `#[reference(many, max = N)]` in the place of `#[embed(max = N)]`")
-    } else {
-        message.text(
-            "Write `#[reference]`, or `#[parent_ref]` where any number of documents refer to the same one (rule three)",
-        )
-    })
 }
 
 /// `max_len` and `min_len` count the length of something.

@@ -47,6 +47,7 @@ impl odm::Fielded for Address {
             flatten: false,
             managed: odm::Managed::No,
             size: <String as odm::Value>::SIZE.with(None),
+            unique: false,
             reference: None,
         },
         odm::FieldMeta {
@@ -63,6 +64,7 @@ impl odm::Fielded for Address {
             flatten: false,
             managed: odm::Managed::No,
             size: <String as odm::Value>::SIZE.with(Some(50)),
+            unique: false,
             reference: None,
         },
     ];
@@ -140,6 +142,7 @@ const _: () = {
             flatten: false,
             managed: odm::Managed::No,
             size,
+            unique: false,
             reference: None,
         }
     }
@@ -148,6 +151,7 @@ const _: () = {
         const FIELDS: &'static [odm::FieldMeta] = &[
             odm::FieldMeta {
                 managed: odm::Managed::Id,
+                unique: true,
                 ..field(
                     "id",
                     "_id",

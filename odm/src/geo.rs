@@ -83,6 +83,7 @@ static POINT: StructShape = StructShape {
             flatten: false,
             managed: Managed::No,
             size: Some(10),
+            unique: false,
             reference: None,
         },
         FieldMeta {
@@ -96,6 +97,7 @@ static POINT: StructShape = StructShape {
             flatten: false,
             managed: Managed::No,
             size: <[f64; 2] as Value>::SIZE.fixed,
+            unique: false,
             reference: None,
         },
     ],

@@ -174,6 +174,9 @@ pub struct FieldMeta {
     pub managed: Managed,
     /// The worst-case size of its value in bytes, without type byte and name; `None` where a part of it has no bound.
     pub size: Option<u64>,
+    /// Whether no two documents have the same value in it: a field of a document with a unique index of its own, or its
+    /// `_id`.
+    pub unique: bool,
     /// What it declares as a reference to other documents.
     pub reference: Option<&'static ReferenceMeta>,
 }
@@ -198,6 +201,7 @@ impl FieldMeta {
             flatten: false,
             managed: Managed::No,
             size,
+            unique: false,
             reference: None,
         }
     }

@@ -33,6 +33,8 @@ pub trait Value: 'static {
     const DOCUMENT: bool = false;
     /// Whether a value refers to another document, which its field has to declare.
     const REFERENCE: bool = false;
+    /// Whether a reference stands anywhere in a value.
+    const HOLDS_REFERENCE: bool = Self::REFERENCE;
     /// How a value looks in BSON.
     fn shape() -> Shape;
 }
@@ -186,6 +188,7 @@ impl<T: Value> Value for Option<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
+    const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -195,6 +198,7 @@ impl<T: Value> Value for Box<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
+    const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -204,6 +208,7 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
+    const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -225,6 +230,7 @@ macro_rules! fixed_arrays {
                 per_len: T::SIZE.per_len * $n,
             };
             const REFERENCE: bool = T::REFERENCE;
+            const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -241,6 +247,7 @@ macro_rules! tuples {
             // A document's length and end, and for each item a type byte, an index of at most two digits, and a zero.
             const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
+            const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }

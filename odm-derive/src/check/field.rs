@@ -12,6 +12,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
         return;
     }
     name_is_reachable(cx, container, field);
+    if field.reference.is_some() {
+        return; // an id is stored, for which there are rules of its own
+    }
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
@@ -71,13 +74,19 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
 /// A field that is not stored has no bound and no shape.
 fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
     let declared = field.embed.present.is_some() || field.field.has_bounds() || field.field.opaque;
+    let declared = declared || field.reference.is_some();
     if let (true, Some(span)) = (declared, field.serde.skip) {
         error(
             cx,
             span,
             format!(
-                "`{}` is not stored (`#[serde(skip)]`), so a bound on it means nothing. Leave out one of the attributes",
-                label(container, field)
+                "`{}` is not stored (`#[serde(skip)]`), so {} on it means nothing. Leave out one of the attributes",
+                label(container, field),
+                if field.reference.is_some() {
+                    "a relationship"
+                } else {
+                    "a bound"
+                }
             ),
         );
     }
@@ -375,6 +384,12 @@ fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
             "`{label}` is a {name} without a declared bound, so its document can grow until it can't be written any more. For few \
              entries write `#[embed(max = 20, key_len = 50)]`; for many, give each entry a document of its own that names this one \
              (rule three); if odm should not look into it, write `#[field(opaque)]`"
+        ),
+        Many::List { name, .. } if ty::referred(field.ty).is_some() => format!(
+            "`{label}` is a {name} of references, and does not say how many there are. Write `#[reference(many, max = 2000)]` with \
+             the greatest number; where there is no such number, each `{}` names its `{}` instead: `#[parent_ref]` (rule three)",
+            ty::referred(field.ty).map(ty::text).unwrap_or_default(),
+            container.name(),
         ),
         Many::List { name, .. } => format!(
             "`{label}` is a {name} without a declared bound, so its document can grow until it can't be written any more. For few \

@@ -4,6 +4,7 @@
 mod document;
 mod field;
 mod index;
+mod reference;
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::document::Document;
@@ -13,6 +14,7 @@ use crate::ctxt::Ctxt;
 use crate::expand::document::Roles;
 use crate::ty;
 use proc_macro2::Span;
+use reference::Place;
 use syn::spanned::Spanned;
 
 /// The rules of `#[derive(Document)]`.
@@ -31,6 +33,9 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
     for field in container.fields() {
         if !roles.is_id(field) {
             field::all(cx, container, field, false);
+        }
+        if !field.skipped() {
+            reference::all(cx, container, field, Place::in_document(field, roles));
         }
     }
     index::all(cx, container, document);
@@ -55,8 +60,12 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     tags_are_free(cx, container);
     has_variants(cx, container);
     id_is_no_array(cx, container, embed);
+    reference::variants_differ(cx, container);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
+        if !field.skipped() {
+            reference::all(cx, container, field, Place::Embed { id: embed.id });
+        }
         index::not_in_embedded(cx, container, field);
         positions_stay(cx, container, field);
     }

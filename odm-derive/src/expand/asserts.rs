@@ -1,7 +1,8 @@
 //! What is asserted of a field by its type, with the caret on the type.
 
-use super::Target;
+use super::{Target, reference};
 use crate::ast::Field;
+use crate::attr::reference::OnDelete;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -26,6 +27,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
     }
+    let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>
             if let ::core::option::Option::Some(message) = #call {
@@ -33,6 +35,39 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             }
         });
     };
+    match &field.reference {
+        Some(declared) => {
+            let kind = reference::kind(target, declared);
+            message(quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #owner, #rust, #text)));
+            // A `Ref<T>` with one parameter is by the id.
+            let other_key = match ty::referred(stored) {
+                Some(_) => ty::referred_by(stored).is_some(),
+                None => !ty::is_scalar(stored),
+            };
+            if declared.by.is_none() && other_key {
+                by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
+            }
+            if declared
+                .on_delete
+                .as_ref()
+                .is_some_and(|at| at.value == OnDelete::Nullify)
+            {
+                message(quote_spanned!(span=> #odm::check::nullified::<#stored>(#owner, #rust, #text)));
+            }
+        }
+        // Of the types that everybody knows, it need not be asked.
+        None if ty::is_scalar(stored) => {}
+        None => {
+            let check = match (field.embed.depth.is_some(), field.is_array()) {
+                (true, true) => quote!(no_nested_reference_items),
+                (true, false) => quote!(no_nested_reference),
+                (false, true) => quote!(no_reference_items),
+                (false, false) if field.ident().is_none() => quote!(no_unnamed_reference),
+                (false, false) => quote!(no_reference),
+            };
+            message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
+        }
+    }
     if field.field.max_len.is_some() || field.field.min_len.is_some() {
         let check = if field.is_array() {
             quote!(item_length)
@@ -48,6 +83,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         let max = max.value;
         message(quote_spanned!(span=> #odm::check::few::<#stored>(#owner, #rust, #text, #max)));
     }
+    out.extend(by_id);
     out
 }
 

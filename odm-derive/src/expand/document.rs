@@ -7,6 +7,7 @@ use crate::ctxt::Ctxt;
 use crate::{check, fallback, ty};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident};
 
@@ -104,7 +105,8 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 }
 
 fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
-    let target = Target::new(container, document.krate.clone());
+    let mut target = Target::new(container, document.krate.clone());
+    target.unique = unique(container, document, roles);
     let paths = paths::define(&target, |field| !roles.managed(field).is_empty());
     let codecs = codec::define(&target);
     let new = new::define(&target, roles, document);
@@ -115,6 +117,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let insertable = new::insertable(&target, &generics);
     let targets = targets(&target, roles, &generics);
     let children = reference::children(&target, &generics);
+    let checks = reference::checks(&target, &target.fields);
     let size = (!target.is_generic()).then(|| too_large(&target));
     quote! {
         #paths
@@ -126,8 +129,21 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #insertable
         #targets
         #children
+        #checks
         #size
     }
+}
+
+/// The fields that have a unique index of their own: one that holds for all documents, and tells all values apart.
+fn unique(container: &Container, document: &Document, roles: &Roles) -> Vec<String> {
+    let on_fields = container.fields().iter().flat_map(|field| &field.indexes);
+    let alone = on_fields.chain(&document.indexes).filter_map(|index| {
+        let [key] = index.keys.as_slice() else { return None };
+        let [field] = key.path.as_slice() else { return None };
+        let all = index.unique.is_some() && index.partial.is_none() && index.collation.is_none();
+        (all && key.kind.is_sorted()).then(|| field.unraw().to_string())
+    });
+    alone.chain(roles.id.clone()).collect()
 }
 
 /// A bound that never holds, with the message of rule two where the document is embedded.
@@ -245,9 +261,12 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
     let validation = validation(odm, document.validation.as_ref());
-    let size = target.is_generic().then(|| too_large(target));
+    let asserts = target.is_generic().then(|| {
+        let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
+        quote!(#size #references)
+    });
     quote! {{
-        #size
+        #asserts
         &#odm::DocumentMeta {
             name: #name,
             collection: #collection,

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, codec, enums, fielded, generics, paths};
+use super::{Target, asserts, codec, enums, fielded, generics, paths, reference};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -79,15 +79,21 @@ fn value(target: &Target, size: TokenStream, document: TokenStream, shape: Token
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::stored(target, &target.fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let holds = reference::holds(target, &target.fields);
+    let checks = reference::checks(target, &target.fields);
+    let asserts = reference::generic_asserts(target, &target.fields);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #size;
             const DOCUMENT: bool = #document;
+            #holds
             fn shape() -> #odm::Shape {
+                #asserts
                 #shape
             }
         }
+        #checks
     }
 }
 
@@ -162,10 +168,8 @@ fn transparent(target: &Target) -> TokenStream {
     let ty = field.stored();
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
-    if declares || field.reference.is_some() {
-        let document = if field.reference.is_some() {
-            quote!(false)
-        } else if field.is_array() {
+    if declares {
+        let document = if field.is_array() {
             quote!(<#ty as #odm::Array>::MAP)
         } else if field.field.opaque || field.embed.depth.is_some() {
             quote!(false)

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of an enum.
 
-use super::{Target, asserts, fielded, generics};
+use super::{Target, asserts, fielded, generics, reference};
 use crate::ast::{Field, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -24,6 +24,9 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     // Without content and without a tag it is a string, with neither even `null`.
     let plain = variants.iter().all(|variant| variant.style == Style::Unit) && serde.tag.is_none();
     let document = !plain && !serde.untagged;
+    let holds = reference::holds(target, &fields);
+    let checks = reference::checks(target, &fields);
+    let generic_asserts = reference::generic_asserts(target, &fields);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Varied for #this #where_clause {
@@ -41,10 +44,13 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));
             const DOCUMENT: bool = #document;
+            #holds
             fn shape() -> #odm::Shape {
+                #generic_asserts
                 #odm::Shape::Enum(<#this as #odm::Varied>::SHAPE)
             }
         }
+        #checks
     }
 }
 

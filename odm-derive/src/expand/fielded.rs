@@ -37,10 +37,15 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let required = (!required).then(|| quote!(required: false,));
     let flatten = flatten.then(|| quote!(flatten: true,));
     let managed = (!managed.is_empty()).then(|| quote!(managed: #odm::Managed::#managed,));
-    if aliases.is_none() && required.is_none() && flatten.is_none() && managed.is_none() {
+    let unique = target.unique.contains(&field.rust).then(|| quote!(unique: true,));
+    let set: Vec<_> = [aliases, required, flatten, managed, unique]
+        .into_iter()
+        .flatten()
+        .collect();
+    if set.is_empty() {
         return make;
     }
-    quote!(#odm::FieldMeta { #aliases #required #flatten #managed ..#make })
+    quote!(#odm::FieldMeta { #(#set)* ..#make })
 }
 
 fn bounds(target: &Target, field: &Field) -> TokenStream {

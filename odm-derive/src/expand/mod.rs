@@ -28,6 +28,8 @@ pub struct Target<'a> {
     /// The type with its parameters.
     pub this: TokenStream,
     pub fields: Vec<&'a Field<'a>>,
+    /// Those whose values differ in all documents.
+    pub unique: Vec<String>,
 }
 
 impl<'a> Target<'a> {
@@ -46,6 +48,7 @@ impl<'a> Target<'a> {
                 .iter()
                 .filter(|field| !field.skipped())
                 .collect(),
+            unique: Vec::new(),
         }
     }
 

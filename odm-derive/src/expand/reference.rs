@@ -4,22 +4,28 @@ use super::{Target, index};
 use crate::ast::Field;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Ident, parse_quote};
+
+/// Its `ReferenceKind`.
+pub fn kind(target: &Target, declared: &Reference) -> TokenStream {
+    let odm = &target.odm;
+    if declared.parent {
+        quote!(#odm::ReferenceKind::Parent)
+    } else if declared.many.is_some() {
+        quote!(#odm::ReferenceKind::Many)
+    } else {
+        quote!(#odm::ReferenceKind::One)
+    }
+}
 
 /// The `ReferenceMeta` of a field, as a reference to a constant.
 pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream {
     let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
     let span = ty.span();
-    let kind = if declared.parent {
-        quote!(Parent)
-    } else if declared.many.is_some() {
-        quote!(Many)
-    } else {
-        quote!(One)
-    };
     let inverse = match &declared.inverse {
         Some(inverse) => {
             let inverse = inverse.unraw().to_string();
@@ -27,11 +33,16 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         }
         None => quote!(::core::option::Option::None),
     };
-    let base = quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#odm::ReferenceKind::#kind, #inverse));
+    let kind = kind(target, declared);
+    let base = quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse));
     let by = declared.by.as_ref().map(|by| {
-        let target = quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target);
-        let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by.name());
-        quote!(by: || #path,)
+        let (target, key) = (
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
+        );
+        let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
+        let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
+        quote!(by: || #name,)
     });
     let one = declared.one.map(|_| quote!(one: true,));
     let order = declared.order.as_ref().map(|order| {
@@ -70,13 +81,24 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
 
 /// `ChildOf` for the parents of a document, of which each is another type.
 pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     parents(target)
         .into_iter()
         .map(|(position, field, declared)| {
-            let ty = field.ty;
-            let parent = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
+            let (ty, mut generics) = (field.ty, generics.clone());
+            let parent = match ty::referred(ty) {
+                Some(parent) => quote!(#parent),
+                // An alias: as a condition, since what is no reference is said where the field is.
+                None => {
+                    generics.params.push(parse_quote!(__Parent: #krate::Document));
+                    generics
+                        .make_where_clause()
+                        .predicates
+                        .push(parse_quote!(#ty: #odm::check::ParentIs<__Parent>));
+                    quote!(__Parent)
+                }
+            };
+            let (impl_generics, _, where_clause) = generics.split_for_impl();
             let only = declared.one.map(|_| {
                 quote! {
                     #[automatically_derived]
@@ -96,23 +118,134 @@ pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
         .collect()
 }
 
-/// The parents, without those that two fields name: with the position of each field.
+/// The parents with the positions of their fields; without a type that two fields name.
 fn parents<'a>(target: &Target<'a>) -> Vec<(usize, &'a Field<'a>, &'a Reference)> {
     let all: Vec<_> = target
         .fields
         .iter()
         .enumerate()
         .filter_map(|(i, field)| {
-            let declared = field.reference.as_ref()?;
-            (declared.parent && declared.any.is_none()).then_some((i, *field, declared))
+            let declared = field.reference.as_ref().filter(|declared| declared.parent)?;
+            Some((i, *field, declared))
         })
         .collect();
-    let name = |field: &Field| ty::text(ty::referred(field.ty).unwrap_or(field.ty));
+    let name = |field: &Field| ty::referred(field.ty).map(ty::text);
     all.iter()
-        .filter(|(i, field, _)| {
-            !all.iter()
-                .any(|(j, other, _)| i != j && name(field) == name(other))
+        .filter(|(i, field, declared)| match name(field) {
+            Some(parent) => !all
+                .iter()
+                .any(|(j, other, _)| i != j && name(other).as_ref() == Some(&parent)),
+            // Behind an alias: of several, the compiler could not tell that they differ.
+            None => all.len() == 1 && declared.any.is_none(),
         })
         .copied()
         .collect()
+}
+
+/// What is asserted of the other documents: statements of a constant that no constant of this type needs, since the others
+/// may refer to this one.
+pub fn asserts(target: &Target, fields: &[&Field]) -> TokenStream {
+    fields
+        .iter()
+        .filter_map(|field| {
+            let declared = field.reference.as_ref()?;
+            let by = declared.by.as_ref().map(|by| unique(target, field, by));
+            let inverse = declared
+                .inverse
+                .as_ref()
+                .map(|inverse| two_way(target, field, declared, inverse));
+            Some(quote!(#by #inverse))
+        })
+        .collect()
+}
+
+/// The assertions as an item of their own, for a type without parameters.
+pub fn checks(target: &Target, fields: &[&Field]) -> TokenStream {
+    let asserts = asserts(target, fields);
+    if asserts.is_empty() || target.is_generic() {
+        return TokenStream::new();
+    }
+    quote!(const _: () = { #asserts };)
+}
+
+/// The assertions in a type with parameters, where it is used.
+pub fn generic_asserts(target: &Target, fields: &[&Field]) -> TokenStream {
+    let asserts = asserts(target, fields);
+    if asserts.is_empty() || !target.is_generic() {
+        return TokenStream::new();
+    }
+    quote!(const { #asserts })
+}
+
+/// Whether a reference stands anywhere in an embedded type: `HOLDS_REFERENCE` of its `Value`.
+pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
+    let odm = &target.odm;
+    let parts: Vec<TokenStream> = fields
+        .iter()
+        .filter_map(|field| {
+            let stored = field.stored();
+            // A type inside itself is asked for what else it holds.
+            if field.field.opaque || field.embed.depth.is_some() || ty::is_scalar(stored) {
+                None
+            } else if field.reference.is_some() {
+                Some(quote!(true))
+            } else if field.is_array() {
+                Some(quote!(<<#stored as #odm::Array>::Item as #odm::Value>::HOLDS_REFERENCE))
+            } else {
+                Some(quote!(<#stored as #odm::Value>::HOLDS_REFERENCE))
+            }
+        })
+        .collect();
+    if parts.is_empty() {
+        return TokenStream::new();
+    }
+    quote!(const HOLDS_REFERENCE: bool = #(#parts)||*;)
+}
+
+fn panics(span: Span, call: TokenStream) -> TokenStream {
+    quote_spanned! {span=>
+        if let ::core::option::Option::Some(message) = #call {
+            ::core::panic!("{}", message.as_str());
+        }
+    }
+}
+
+fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
+    let odm = &target.odm;
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (ty, name) = (field.ty, by.unraw().to_string());
+    panics(
+        by.span(),
+        quote_spanned!(by.span()=> #odm::check::unique_key::<#ty>(#name, #owner, #rust, #text)),
+    )
+}
+
+fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let (ty, name) = (field.ty, inverse.unraw().to_string());
+    let number = |number: Option<u64>| match number {
+        Some(number) => quote!(::core::option::Option::Some(#number)),
+        None => quote!(::core::option::Option::None),
+    };
+    let max = number(declared.max_items());
+    let expected = number(declared.expected.as_ref().map(|at| at.value));
+    let other = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
+    let path = quote_spanned!(inverse.span()=> <#other as #krate::Document>::paths().#inverse);
+    let refers_back = quote_spanned!(inverse.span()=> #odm::check::inverse::<#this, _, _, _, _>(#path));
+    let span = declared
+        .expected
+        .as_ref()
+        .filter(|expected| {
+            declared.max_items().is_some_and(|max| expected.value > max) || expected.value > 5_000
+        })
+        .map_or(inverse.span(), |expected| expected.span);
+    let fits = panics(
+        span,
+        quote_spanned!(span=> #odm::check::two_way::<#this, #ty>(#name, #max, #expected, #owner, #rust, #text)),
+    );
+    quote! {
+        let _ = || #refers_back;
+        #fits
+    }
 }

@@ -16,6 +16,7 @@ const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta 
         flatten: false,
         managed: Managed::No,
         size: None,
+        unique: false,
         reference: None,
     }
 }

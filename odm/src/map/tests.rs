@@ -23,6 +23,7 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
         flatten: false,
         managed: Managed::No,
         size: None,
+        unique: false,
         reference: None,
     }
 }

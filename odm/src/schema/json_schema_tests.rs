@@ -14,6 +14,7 @@ const FIELD: FieldMeta = FieldMeta {
     flatten: false,
     managed: Managed::No,
     size: None,
+    unique: false,
     reference: None,
 };
 

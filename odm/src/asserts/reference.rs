@@ -1,0 +1,398 @@
+//! What is asserted of references: where one may stand, and that the two sides of a relationship fit each other.
+
+use super::{PlainlyStored, about, same};
+use crate::document::Document;
+use crate::path::{Fielded, Path, Step};
+use crate::reference::{Ref, Reference, ReferenceKind, ReferenceTo};
+use crate::shape::FieldMeta;
+use crate::size::Message;
+use crate::value::{Array, Value};
+
+/// A reference says what kind of relationship it is.
+pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !T::REFERENCE {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " refers to another document, and does not say how. Write `#[reference]`, or `#[parent_ref]` where any number of \
+         documents refer to the same one (rule three)",
+    ))
+}
+
+/// The same for a field without a name.
+pub const fn no_unnamed_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !T::REFERENCE {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(
+                " is a reference without a name of its own, and a reference is found by the name of its field: joins, checks \
+                 and indexes go by it. Give it a name, `{ #[reference] other: ",
+            )
+            .text(ty)
+            .text(" }`, or let the field that holds this type be the reference itself"),
+    )
+}
+
+/// The same for the items of an array, or the values of a map.
+pub const fn no_reference_items<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let message = about(owner, field, ty);
+    if T::MAP && <T::Item as Value>::HOLDS_REFERENCE {
+        return Some(
+            message
+                .text(
+                    " is a map, and a reference under a key that is only known when it runs is reached by no path, so nothing \
+                     could check or find it. Use an array of structs with a field for the key: `#[embed(max = 20)] ",
+                )
+                .text(field)
+                .text(": Vec<Entry>` with `struct Entry { key: String, #[reference] value: Ref<T> }`"),
+        );
+    }
+    if !<T::Item as Value>::REFERENCE {
+        return None;
+    }
+    Some(message.text(
+        " holds references to other documents, and does not say how. Write `#[reference(many, max = N)]` in the place of \
+         `#[embed(max = N)]`",
+    ))
+}
+
+/// `#[embed(depth = N)]`: at no depth is there a reference, which no path could name.
+pub const fn no_nested_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    nested(T::HOLDS_REFERENCE, owner, field, ty)
+}
+
+/// The same for the items of an array.
+pub const fn no_nested_reference_items<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    nested(<T::Item as Value>::HOLDS_REFERENCE, owner, field, ty)
+}
+
+const fn nested(holds: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !holds {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " is nested in itself, and a reference stands inside it, which no path names at every depth, so nothing could check or \
+         find it. Give each level a document of its own that names the one above: `#[parent_ref] above: Option<Ref<T>>`, or \
+         store a plain id, which nothing checks",
+    ))
+}
+
+/// One reference or an array of them, as the attribute says.
+pub const fn relationship<R: Reference>(
+    kind: ReferenceKind,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
+    let message = about(owner, field, ty);
+    match kind {
+        ReferenceKind::Many if !R::MANY => Some(message.text(
+            " is a single reference, and `many` is for an array of them. Write `#[reference]`, or make it a `Vec`",
+        )),
+        ReferenceKind::One if R::MANY => Some(message.text(
+            " is an array, and `#[reference]` is for a single one. Write `#[reference(many, max = 2000)]` with the greatest \
+             number of references",
+        )),
+        ReferenceKind::Parent if R::MANY => Some(message.text(
+            " is an array, and `#[parent_ref]` is for the one document that this one belongs to. Write `#[reference(many, max = \
+             2000)]`",
+        )),
+        _ => None,
+    }
+}
+
+/// `on_delete = nullify`.
+pub const fn nullified<R: Reference>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if R::OPTIONAL || R::MANY {
+        return None;
+    }
+    Some(
+        Message::new()
+            .text("`nullify` leaves a document without the reference, and `")
+            .text(owner)
+            .text(".")
+            .text(field)
+            .text(": ")
+            .text(ty)
+            .text("` is required. Write `")
+            .text(field)
+            .text(": Option<")
+            .text(ty)
+            .text(">`, or `on_delete = cascade`, which deletes this document too, or `on_delete = restrict`"),
+    )
+}
+
+/// A reference whose value is the id of the other document.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not hold the id of its document, and its field does not say what it holds",
+    label = "a reference by another field",
+    note = "name the field of the other document: `#[reference(by = field)]`",
+    note = "a reference by the id is written with one parameter: `Ref<T>`"
+)]
+pub trait ById {}
+#[diagnostic::do_not_recommend]
+impl<T: Document, K: Same<T::Id>> ById for Ref<T, K> {}
+
+/// A type itself, as a bound that can fail with a message.
+pub trait Same<T> {}
+impl<T> Same<T> for T {}
+
+/// A field of such references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not hold the id of its document, and its field does not say what it holds",
+    label = "a reference by another field",
+    note = "name the field of the other document: `#[reference(by = field)]`",
+    note = "a reference by the id is written with one parameter: `Ref<T>`"
+)]
+pub trait ReferenceById: Reference {}
+impl<R: Reference> ReferenceById for R where R::Pointer: ById {}
+
+/// A field without `by = field`.
+pub const fn by_id<R: ReferenceById>() {}
+
+/// A field that names its parent, if `R` is a reference to one.
+pub trait ParentIs<P> {}
+impl<P: Document, R: ReferenceTo<Target = P>> ParentIs<P> for R {}
+
+/// The stored name of a field that references are by.
+pub fn key<K, R, T: KeyOf<K>, P: Step, C: PlainlyStored>(path: Path<R, T, P, C>) -> &'static str {
+    path.name()
+}
+
+/// A field that has the values of the references.
+#[diagnostic::on_unimplemented(
+    message = "the field that `by` names is a `{Self}`, and the reference holds a `{K}`",
+    label = "a `{Self}`",
+    note = "name the type of that field as the second parameter: `Ref<T, {Self}>`",
+    note = "a reference by the id is written without `by`: `Ref<T>`"
+)]
+pub trait KeyOf<K> {}
+impl<K> KeyOf<K> for K {}
+impl<K> KeyOf<K> for Option<K> {}
+
+/// `by = field`: one document has the value at most.
+pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let Some(key) = find::<R>(by) else { return None };
+    if key.unique {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" refers to one document by the field `")
+            .text(<R::Target as Document>::META.name)
+            .text(".")
+            .text(by)
+            .text("`, which several documents could have alike. Make it unique there, which is the index to find it by, too: `#[index(unique)] ")
+            .text(by)
+            .text(": ")
+            .text(key.ty)
+            .text("`, without `partial` and `collation`"),
+    )
+}
+
+/// The field of that name of the document that is referred to; nothing where that document has errors of its own.
+const fn find<R: ReferenceTo>(name: &str) -> Option<&'static FieldMeta> {
+    let fields = <R::Target as Fielded>::FIELDS;
+    match position(fields, name) {
+        Some(i) if !fields[i].ty.is_empty() => Some(&fields[i]),
+        _ => None,
+    }
+}
+
+const fn position(fields: &[FieldMeta], rust: &str) -> Option<usize> {
+    let mut i = 0;
+    while i < fields.len() {
+        if same(fields[i].rust, rust) {
+            return Some(i);
+        }
+        i += 1;
+    }
+    None
+}
+
+/// The other side of a two-way reference of `D`.
+pub fn inverse<D: Document, R, T: InverseOf<D>, P: Step, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
+/// A field that refers to the documents on this side, by their ids.
+#[diagnostic::on_unimplemented(
+    message = "the field that `inverse` names is a `{Self}`, which does not refer back to `{D}` by its id",
+    label = "a `{Self}`",
+    note = "the two sides of a two-way reference refer to each other: the other one is a `Ref<{D}>` or an `Option` of it with `#[reference(inverse = …)]`, or a `Vec<Ref<{D}>>` with `#[reference(many, max = N, inverse = …)]`",
+    note = "a reference in one direction is written without `inverse`"
+)]
+pub trait InverseOf<D: Document> {}
+#[diagnostic::do_not_recommend]
+impl<D: Document, R: Reference> InverseOf<D> for R where R::Pointer: BackTo<D> {}
+
+/// A pointer to the documents on this side.
+pub trait BackTo<D: Document> {}
+#[diagnostic::do_not_recommend]
+impl<D: Document, K: Same<D::Id>> BackTo<D> for Ref<D, K> {}
+
+/// `inverse = field`: both sides declare each other, an insert of one of them is possible, and neither side is expected to
+/// outgrow its array.
+pub const fn two_way<D: Fielded, R: ReferenceTo>(
+    inverse: &str,
+    max: Option<u64>,
+    expected: Option<u64>,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
+    let Some(other) = find::<R>(inverse) else {
+        return None;
+    };
+    let target = <R::Target as Document>::META.name;
+    let this = about(owner, field, ty);
+    let Some(back) = other.reference else {
+        return Some(
+            beside(this.text(" has the inverse "), target, other)
+                .text(", which is no declared reference. Write `#[reference(inverse = ")
+                .text(field)
+                .text(")]` above it"),
+        );
+    };
+    if matches!(back.kind, ReferenceKind::Parent) {
+        return Some(
+            beside(this.text(" has the inverse "), target, other)
+                .text(
+                    ", which is a `#[parent_ref]`: the children of a parent are found by their index, without a list of them. \
+                     Write `#[reference(inverse = ",
+                )
+                .text(field)
+                .text(")]` there, or leave this field out and read `.children::<")
+                .text(target)
+                .text(">()`"),
+        );
+    }
+    match back.inverse {
+        None => {
+            return Some(
+                beside(this.text(" has the inverse "), target, other)
+                    .text(", which does not name it back, so a write there would not reach this side. Add it there: `inverse = ")
+                    .text(field)
+                    .text("`"),
+            );
+        }
+        // Where the other side names a field that is not there, that is the error.
+        Some(named) if position(D::FIELDS, named).is_none() => return None,
+        Some(named) if !same(named, field) => {
+            return Some(
+                beside(this.text(" has the inverse "), target, other)
+                    .text(", whose own inverse is `")
+                    .text(owner)
+                    .text(".")
+                    .text(named)
+                    .text("`. A relationship has two sides: give each list a field of its own on the other side"),
+            );
+        }
+        Some(_) => {}
+    }
+    let both_required = !R::MANY && !R::OPTIONAL && !back.optional && matches!(back.kind, ReferenceKind::One);
+    if both_required && !before(target, inverse, owner, field) {
+        return Some(
+            beside(this.text(" and "), target, other)
+                .text(
+                    " each need a document of the other side that is there already, so neither could ever be inserted. Make one of \
+                     them an `Option`, such as `",
+                )
+                .text(field)
+                .text(": Option<")
+                .text(ty)
+                .text(">`"),
+        );
+    }
+    balance::<R>(other, max, expected, owner, field, ty)
+}
+
+/// Relationship balance: ids are embedded on the side that stays small.
+const fn balance<R: ReferenceTo>(
+    other: &FieldMeta,
+    max: Option<u64>,
+    expected: Option<u64>,
+    owner: &str,
+    field: &str,
+    ty: &str,
+) -> Option<Message> {
+    let (Some(max), Some(expected)) = (max, expected) else {
+        return None;
+    };
+    if expected <= max && expected <= 5000 {
+        return None;
+    }
+    let target = <R::Target as Document>::META.name;
+    let message = about(owner, field, ty)
+        .text(" is expected to hold ")
+        .number(expected)
+        .text(" references, ");
+    let message = if expected <= 5000 {
+        message
+            .text("and at most ")
+            .number(max)
+            .text(" fit into it. Write such as `max = ")
+            .plain_number(expected)
+            .text("`, or let the other side hold the relationship alone. ")
+    } else {
+        message.text("more than an array of a document should (5,000). ")
+    };
+    Some(match other.bounds.max_items {
+        Some(few) => beside(
+            message.text(
+                "Relationship balance: where one side is much larger, the ids are embedded on the small side only. Leave this \
+                 field out, and keep ",
+            ),
+            target,
+            other,
+        )
+        .text(" without `inverse`, as `#[reference(many, max = ")
+        .plain_number(few)
+        .text(")]`: its index finds them from here, `.find(|x| x.")
+        .text(other.rust)
+        .text(".contains(id))`"),
+        None => beside(
+            message.text("Rule three: the many name the one. Leave this field out, and declare "),
+            target,
+            other,
+        )
+        .text(" as `#[parent_ref]`: its index finds them from here, `.children::<")
+        .text(target)
+        .text(">()`"),
+    })
+}
+
+/// The message, and `Task.owner: Ref<Person>` of the other side.
+const fn beside(message: Message, target: &str, other: &FieldMeta) -> Message {
+    message
+        .text("`")
+        .text(target)
+        .text(".")
+        .text(other.rust)
+        .text(": ")
+        .text(other.ty)
+        .text("`")
+}
+
+/// Whether the first field comes before the second: what is wrong with both is said of one.
+const fn before(owner: &str, field: &str, other_owner: &str, other_field: &str) -> bool {
+    if same(owner, other_owner) {
+        less(field, other_field)
+    } else {
+        less(owner, other_owner)
+    }
+}
+
+const fn less(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() {
+        if a[i] != b[i] {
+            return a[i] < b[i];
+        }
+        i += 1;
+    }
+    a.len() < b.len()
+}

@@ -1,0 +1,20 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    email: String,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Comment {
+    #[reference]
+    author: Ref<Person>,
+    #[embed(max = 5, depth = 3)]
+    answers: Vec<Comment>,
+}
+
+fn main() {}

@@ -1,0 +1,23 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    email: String,
+}
+
+type Owner = Ref<Person>;
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "tasks")]
+struct Task {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference(many, max = 20)]
+    owner: Owner,
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    email: String,
+}
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "tasks")]
+struct Task {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference(many, max = 0)]
+    watchers: Vec<Ref<Person>>,
+}
+
+fn main() {}

@@ -1,0 +1,23 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    email: String,
+}
+
+type Owners = Vec<Ref<Person>>;
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "tasks")]
+struct Task {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    owners: Owners,
+}
+
+fn main() {}

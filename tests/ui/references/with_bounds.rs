@@ -1,0 +1,25 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    email: String,
+}
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "tasks")]
+struct Task {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference]
+    #[field(max_len = 12)]
+    owner: Ref<Person>,
+    #[reference(many)]
+    #[field(max = 20)]
+    watchers: Vec<Ref<Person>>,
+}
+
+fn main() {}
