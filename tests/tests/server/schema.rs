@@ -18,6 +18,8 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         flatten: false,
         managed: meta::Managed::No,
         size: None,
+        reference: None,
+        unique: false,
     }
 }
 
