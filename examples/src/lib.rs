@@ -1,5 +1,9 @@
 //! The designs of the guide as programs: each `run` is a test, and a part of `cargo xtask demo`.
 #![allow(missing_docs)] // the programs are read, not linked
 
+pub mod many_to_many;
 pub mod one_to_few;
+pub mod one_to_many;
 pub mod one_to_one_split;
+pub mod reference_in_child;
+pub mod two_way;

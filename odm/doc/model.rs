@@ -51,3 +51,55 @@ pub struct Named {
     pub id: ObjectId,
     pub name: String,
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "users")]
+pub struct User {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    pub name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "profiles")]
+pub struct Profile {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref(one)]
+    pub user: Ref<User>,
+    pub biography: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    pub title: String,
+    #[parent_ref]
+    pub author: Ref<User>,
+    #[reference(many, max = 20)]
+    pub tags: Vec<Ref<Tag>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tags")]
+pub struct Tag {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "comments")]
+pub struct Comment {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref(order(-at))]
+    pub post: Ref<Post>,
+    #[reference]
+    pub author: Ref<User>,
+    pub text: String,
+    pub stars: i32,
+    pub at: DateTime,
+}

@@ -3,11 +3,12 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
+use crate::relation::{self, Done, Duties};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes};
 use crate::write::{encode, target_filter};
-use crate::{Document, Error, Filter, Insertable, Odm, Result, Target, operand};
+use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Result, Target, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
@@ -15,9 +16,15 @@ use mongodb::options::{
     UpdateOneModel, WriteModel,
 };
 use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
 
 /// Writes that are carried out together, by `.await`. They are no transaction: use
-/// [`Tx::bulk`](crate::Tx::bulk) for one that is.
+/// [`Tx::bulk`](crate::Tx::bulk) for one that is. A bulk that changes two-way references is one by itself, on a deployment
+/// that has them: then it is all or nothing, also where it is [`unordered`](Bulk::unordered).
+///
+/// Deletes of documents that others refer to are carried out by themselves, as [`Delete`](crate::Delete) says, with those of
+/// one collection that follow each other together: one that `on_delete = restrict` holds back is refused, and leaves the
+/// others as a refused write does. The writes before and behind them are requests of their own.
 ///
 /// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
 /// bulk gives.
@@ -80,11 +87,18 @@ pub struct BulkDone {
     pub modified: u64,
     /// How many documents were deleted.
     pub deleted: u64,
+    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
+    pub cascaded: u64,
+    /// How often a reference was made empty in another document: `on_delete = nullify`.
+    pub nullified: u64,
+    /// How often references were pulled out of an array of another document: `on_delete = pull`.
+    pub pulled: u64,
     /// How many updates and replacements of one document found none: it is gone, it has another version, or a bound
     /// (a full array) held the change back. A single `update` says which.
     pub missed: u64,
 }
 
+#[derive(Clone)]
 struct Write {
     /// The position among those given: what is left out before sending does not shift it.
     at: usize,
@@ -92,6 +106,7 @@ struct Write {
     what: What,
 }
 
+#[derive(Clone)]
 enum What {
     Insert(RawDocumentBuf),
     Update {
@@ -121,6 +136,27 @@ impl What {
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
         matches!(self, What::Update { many: false, .. } | What::Replace { .. })
+    }
+}
+
+impl Write {
+    /// What it is to the references of its document.
+    fn relation(&self) -> relation::Write<'_> {
+        let what = match &self.what {
+            What::Insert(document) => relation::What::Insert(document),
+            What::Update { filter, built, many } => relation::What::Update {
+                filter,
+                built,
+                many: *many,
+                upsert: false,
+            },
+            What::Replace { filter, document } => relation::What::Replace { filter, document },
+            What::Delete { filter, many } => relation::What::Delete { filter, many: *many },
+        };
+        relation::Write {
+            meta: self.meta,
+            what,
+        }
     }
 }
 
@@ -223,7 +259,8 @@ impl Bulk {
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
-            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut built = change(Changes::new()).build(false, crate::now())?;
+            relation::prepare(&self.odm, T::META, &mut built);
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
@@ -256,7 +293,8 @@ impl Bulk {
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
-            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut built = change(Changes::new()).build(false, crate::now())?;
+            relation::prepare(&self.odm, T::META, &mut built);
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {
@@ -346,24 +384,263 @@ impl IntoFuture for Bulk {
             if writes.is_empty() {
                 return Ok(BulkDone::default());
             }
-            let server = self.odm.server().await?;
+            let bulk = Prepared {
+                odm: &self.odm,
+                session: self.session.as_ref(),
+                ordered: self.ordered,
+                by_runs: self.by_runs,
+            };
             let trace = Trace::new("(several)", "bulk");
-            trace
-                .run(async {
-                    let (done, round_trips) = if server.has_bulk_write() && !self.by_runs {
-                        (
-                            together(&self.odm, self.session.as_ref(), writes, self.ordered).await?,
-                            1,
-                        )
-                    } else {
-                        by_runs(&self.odm, self.session.as_ref(), writes, self.ordered, server).await?
-                    };
-                    trace.done(round_trips, done.inserted + done.modified + done.deleted);
-                    Ok(done)
-                })
-                .await
+            let made = trace.run(bulk.carry_out(writes, &trace)).await?;
+            match made.errors.is_empty() {
+                true => Ok(made.done),
+                false => Err(Error::Bulk {
+                    errors: made.errors,
+                    done: Box::new(made.done),
+                }),
+            }
         }
         .boxed()
+    }
+}
+
+/// What came of a bulk, or of a part of one.
+#[derive(Default)]
+struct Made {
+    done: BulkDone,
+    errors: Vec<(usize, Error)>,
+    ordered: bool,
+    /// The positions of its writes among those given.
+    places: Vec<usize>,
+    round_trips: u64,
+}
+
+impl Done for Made {
+    fn inserted(&self, position: usize) -> bool {
+        let place = self.places.get(position).copied().unwrap_or(position);
+        match self.ordered {
+            true => self.errors.iter().all(|(at, _)| place < *at),
+            false => self.errors.iter().all(|(at, _)| place != *at),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Prepared<'a> {
+    odm: &'a Odm,
+    session: Option<&'a Shared>,
+    ordered: bool,
+    by_runs: bool,
+}
+
+impl Prepared<'_> {
+    /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
+    /// way of all such deletes, by themselves.
+    async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        let graph = self.odm.graph();
+        let ruled = |write: &Write| {
+            matches!(write.what, What::Delete { .. }) && relation::has_rules(graph, write.meta)
+        };
+        if !writes.iter().any(ruled) {
+            return self.write(writes, trace).await;
+        }
+        let mut writes = writes;
+        if !self.ordered {
+            writes.sort_by_key(|write| (ruled(write), ruled(write).then_some(write.meta.collection)));
+        }
+        let mut all = Made {
+            ordered: self.ordered,
+            ..Made::default()
+        };
+        let mut rest = writes.as_slice();
+        while let Some(first) = rest.first() {
+            let alike = |next: &&Write| match ruled(first) {
+                true => ruled(next) && std::ptr::eq(next.meta, first.meta),
+                false => !ruled(next),
+            };
+            let length = rest.iter().take_while(alike).count().max(1);
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            let made = match ruled(first) {
+                true => self.delete(first.meta, part).await?,
+                false => self.write(part.to_vec(), trace).await?,
+            };
+            all.done.add(&made.done);
+            all.errors.extend(made.errors);
+            all.round_trips += made.round_trips;
+            if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        all.errors.sort_by_key(|(at, _)| *at);
+        trace.done(
+            all.round_trips,
+            all.done.inserted + all.done.modified + all.done.deleted + all.done.cascaded,
+        );
+        Ok(all)
+    }
+
+    /// Deletes documents of one collection by the rules of the references to them, all together if nothing holds one of
+    /// them back; else it is looked for by halves.
+    async fn delete(self, meta: &'static DocumentMeta, deletes: &[Write]) -> Result<Made> {
+        let trips = AtomicU64::new(0);
+        let scope = relation::Scope {
+            odm: self.odm,
+            session: self.session,
+            trips: &trips,
+        };
+        let mut made = Made {
+            ordered: self.ordered,
+            ..Made::default()
+        };
+        let mut parts = vec![deletes];
+        while let Some(part) = parts.pop() {
+            let mut done = Deleted::default();
+            let outcome = match together_or_alone(part) {
+                Ok(filter) => relation::remove(scope, meta, filter, &mut done).await,
+                Err((first, second)) => {
+                    parts.extend([second, first]);
+                    continue;
+                }
+            };
+            made.done.add(&BulkDone {
+                deleted: done.deleted,
+                cascaded: done.cascaded,
+                nullified: done.nullified,
+                pulled: done.pulled,
+                ..BulkDone::default()
+            });
+            match (outcome, part) {
+                (Ok(()), _) => {}
+                // In a transaction nothing of it can be saved.
+                (Err(error @ Error::StillReferenced { .. }), [first, ..])
+                    if part.len() == 1 || self.session.is_some() =>
+                {
+                    made.errors.push((first.at, error));
+                    if self.ordered || self.session.is_some() {
+                        break;
+                    }
+                }
+                (Err(Error::StillReferenced { .. }), _) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        made.round_trips = trips.into_inner();
+        Ok(made)
+    }
+
+    async fn write(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        let made = match Duties::of(self.odm, writes.iter().map(Write::relation))? {
+            None => self.send(self.session, writes).await?,
+            Some(duties) if duties.is_linked() && self.session.is_none() => {
+                match self.odm.has_transactions().await? {
+                    true => self.in_transaction(&duties, &writes, trace).await?,
+                    false => self.in_parts(&writes, trace).await?,
+                }
+            }
+            Some(duties) => self.with(&duties, &writes, trace).await?,
+        };
+        trace.done(
+            made.round_trips,
+            made.done.inserted + made.done.modified + made.done.deleted,
+        );
+        Ok(made)
+    }
+
+    async fn with<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
+    where
+        Self: 'w,
+    {
+        let send = |session: Option<Shared>| {
+            async move { self.send(session.as_ref(), writes.to_vec()).await }.boxed()
+        };
+        duties.carry_out(self.session, trace, send).await
+    }
+
+    /// All or nothing: what a refused write leaves of a transaction is nothing.
+    async fn in_transaction<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
+    where
+        Self: 'w,
+    {
+        match self.with(duties, writes, trace).await {
+            Err(Error::Bulk { errors, .. }) => Err(Error::Bulk {
+                errors,
+                done: Box::default(),
+            }),
+            made => made,
+        }
+    }
+
+    /// Without transactions, where the documents before and after are compared for one write at a time; inserts of one
+    /// kind are one.
+    async fn in_parts(self, writes: &[Write], trace: &Trace) -> Result<Made> {
+        let mut all = Made::default();
+        let mut rest = writes;
+        while let Some(first) = rest.first() {
+            let alike = |next: &&Write| {
+                matches!((&first.what, &next.what), (What::Insert(_), What::Insert(_)))
+                    && std::ptr::eq(first.meta, next.meta)
+            };
+            let length = rest.iter().take_while(alike).count().max(1);
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            let made = match Duties::of(self.odm, part.iter().map(Write::relation))? {
+                None => self.send(None, part.to_vec()).await,
+                Some(duties) => self.with(&duties, part, trace).await,
+            };
+            match made {
+                Ok(made) => {
+                    all.done.add(&made.done);
+                    all.errors.extend(made.errors);
+                    all.round_trips += made.round_trips;
+                }
+                Err(error) => all.errors.push((first.at, error)),
+            }
+            if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the server refuses is an error only within a transaction, which it ends.
+    async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
+        let server = self.odm.server().await?;
+        let places = writes.iter().map(|write| write.at).collect();
+        let sent = match server.has_bulk_write() && !self.by_runs {
+            true => together(self.odm, session, writes, self.ordered)
+                .await
+                .map(|done| (done, 1)),
+            false => by_runs(self.odm, session, writes, self.ordered, server).await,
+        };
+        let (done, round_trips, errors) = match sent {
+            Ok((done, round_trips)) => (done, round_trips, Vec::new()),
+            Err(Error::Bulk { errors, done }) if session.is_none() => (*done, 1, errors),
+            Err(error) => return Err(error),
+        };
+        Ok(Made {
+            done,
+            errors,
+            ordered: self.ordered,
+            places,
+            round_trips,
+        })
+    }
+}
+
+impl BulkDone {
+    fn add(&mut self, other: &BulkDone) {
+        self.inserted += other.inserted;
+        self.matched += other.matched;
+        self.modified += other.modified;
+        self.deleted += other.deleted;
+        self.cascaded += other.cascaded;
+        self.nullified += other.nullified;
+        self.pulled += other.pulled;
+        self.missed += other.missed;
     }
 }
 
@@ -372,6 +649,40 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
         field: "document".to_owned(),
         source: Box::new(source),
     })
+}
+
+/// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.
+fn together_or_alone(deletes: &[Write]) -> Result<bson::Document, (&[Write], &[Write])> {
+    let filters = || {
+        deletes.iter().filter_map(|write| match &write.what {
+            What::Delete { filter, .. } => Some(filter),
+            _ => None,
+        })
+    };
+    if let [_] = deletes {
+        return Ok(filters().next().cloned().unwrap_or_default());
+    }
+    if let Some(alone) = filters().position(|filter| !relation::combines(filter)) {
+        return Err(deletes.split_at(alone.max(1)));
+    }
+    // An id alone is looked for with all others.
+    let is_id = |filter: &&bson::Document| filter.len() == 1 && !filter.get("_id").is_none_or(is_operator);
+    let ids: Vec<&Bson> = filters()
+        .filter(is_id)
+        .filter_map(|filter| filter.get("_id"))
+        .collect();
+    let mut any: Vec<bson::Document> = filters().filter(|filter| !is_id(filter)).cloned().collect();
+    if !ids.is_empty() {
+        any.push(doc! { "_id": { "$in": ids } });
+    }
+    Ok(match any.len() {
+        1 => any.pop().unwrap_or_default(),
+        _ => doc! { "$or": any },
+    })
+}
+
+fn is_operator(value: &Bson) -> bool {
+    matches!(value, Bson::Document(document) if document.keys().any(|name| name.starts_with('$')))
 }
 
 /// By the `bulkWrite` command.
@@ -457,7 +768,7 @@ async fn together(
             matched: results.summary.matched_count.max(0) as u64,
             modified: results.summary.modified_count.max(0) as u64,
             deleted: results.summary.deleted_count.max(0) as u64,
-            missed: 0,
+            ..BulkDone::default()
         };
         let missed = results
             .update_results

@@ -206,6 +206,10 @@ where
     }
 }
 
+impl odm::Paths for PersonFields {
+    type Document = Person;
+}
+
 impl crate::Document for Person {
     type Id = ObjectId;
     type New = NewPerson;

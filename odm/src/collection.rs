@@ -1,10 +1,11 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::join::{From as _, Join, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
-    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Result, Target,
-    Update, UpdateMany, decode,
+    Aggregate, ChildOf, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Order,
+    Result, Target, Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::marker::PhantomData;
@@ -128,6 +129,14 @@ impl<T: Document> Collection<T> {
 
     pub(crate) fn session(&self) -> Option<&Shared> {
         self.session.as_ref()
+    }
+
+    /// The same collection within a session, or out of one.
+    pub(crate) fn within(&self, session: Option<Shared>) -> Collection<T> {
+        Collection {
+            session,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
@@ -301,6 +310,64 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn find_all(&self) -> Find<'_, T> {
         Find::new(self, Filter::all())
+    }
+
+    /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(comments: Collection<Comment>, post: Post) -> odm::Result<()> {
+    /// let newest = comments.of(&post).limit(10).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn of<P: Document>(&self, parent: &P) -> Find<'_, T>
+    where
+        T: ChildOf<P>,
+    {
+        let field = T::parent();
+        let via = Via::of::<P>(field.name, field.reference);
+        let key = match via.by {
+            "_id" => crate::operand::id(parent.id()),
+            by => mongodb::bson::serialize_to_document(parent)
+                .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
+                .map_err(|source| Error::Encode {
+                    field: by.to_owned(),
+                    source: Box::new(source),
+                }),
+        };
+        let mut find = Find::new(self, Filter::of(key.map(|key| via.filter(vec![key]))));
+        let order = via.order.into_iter();
+        let order = order.map(|(name, direction)| Order::new(name, direction < 0));
+        find.sort = order.collect();
+        find
+    }
+
+    /// What is joined to a document at hand: as [`Find::include`] for a query.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`], [`Error::Decode`].
+    ///
+    /// # Cost
+    /// One round trip for each hop and each collection that is joined.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>, post: Post) -> odm::Result<()> {
+    /// let (author, newest): (User, Vec<Comment>) =
+    ///     posts.load(&post, |p| (p.author, p.children::<Comment>().limit(10))).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn load<J: Join<T>>(&self, document: &T, join: impl FnOnce(T::Paths) -> J) -> Result<J::Out> {
+        let join = join(T::paths());
+        let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
+            field: T::META.name.to_owned(),
+            source: Box::new(source),
+        })?;
+        let mut work = Work::new(&join);
+        work.parent(&raw)?;
+        work.run(&self.source()).await?;
+        work.out()
     }
 
     /// Changes the document with this id, or this document.

@@ -71,7 +71,7 @@ fn id(doc: &RawDocument) -> Option<Bson> {
 }
 
 /// A type's name without modules and parameters.
-fn short_name(full: &'static str) -> &'static str {
+pub(crate) fn short_name(full: &'static str) -> &'static str {
     let base = full.split('<').next().unwrap_or(full);
     base.rsplit("::")
         .next()

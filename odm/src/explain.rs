@@ -1,6 +1,7 @@
 //! How the server carries out a query: by an index, or by reading the whole collection.
 
 use crate::collection::act;
+use crate::join::Join;
 use crate::{Collection, Document, Find, Result};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
@@ -30,8 +31,49 @@ pub struct Explain {
     pub keys_examined: u64,
     /// How many documents were read.
     pub documents_examined: u64,
+    /// How the server would find what is joined to the documents, for each reference and each list of children.
+    pub joins: Vec<JoinExplain>,
     /// The server's whole reply.
     pub raw: bson::Document,
+}
+
+/// How the server would carry out one query of a join.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+/// let explain = posts.find_all().include(|p| (p.author, p.children::<Comment>())).explain().await?;
+/// for join in &explain.joins {
+///     assert!(!join.is_collection_scan(), "{} has no index on {}", join.collection, join.field);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JoinExplain {
+    /// The collection that is asked.
+    pub collection: String,
+    /// The field by which its documents are found.
+    pub field: String,
+    /// The stages of the winning plan, the last first.
+    pub stages: Vec<String>,
+    /// The indexes that would be used.
+    pub indexes: Vec<String>,
+}
+
+impl JoinExplain {
+    /// Whether the whole collection would be read.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let explain = posts.find_all().include(|p| p.author).explain().await?;
+    /// assert!(!explain.joins[0].is_collection_scan()); // by `_id`
+    /// # Ok(()) }
+    /// ```
+    pub fn is_collection_scan(&self) -> bool {
+        self.stages.iter().any(|stage| stage == "COLLSCAN")
+    }
 }
 
 impl Explain {
@@ -68,6 +110,7 @@ impl Explain {
             returned: 0,
             keys_examined: 0,
             documents_examined: 0,
+            joins: Vec::new(),
             raw: bson::Document::new(),
         };
         if let Ok(plan) = raw
@@ -128,14 +171,15 @@ impl Explain {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'_, T, Out, J> {
     /// Carries the query out without giving its documents, and says how the server did it.
     ///
     /// # Errors
     /// The server refuses `explain` within a transaction.
     ///
     /// # Cost
-    /// One round trip, and on the server the cost of the query.
+    /// One round trip, and on the server the cost of the query; one more for each query of its joins, which are planned and
+    /// not carried out.
     ///
     /// # Example
     /// ```no_run
@@ -151,6 +195,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
             return Ok(Explain::of(doc! {}));
         }
         let filter = self.prepare()?;
+        let mut joins = Vec::new();
+        self.join.queries(&mut joins);
         let mut find = doc! { "find": T::META.collection, "filter": filter };
         if let Some(sort) = self.options.sort {
             find.insert("sort", sort);
@@ -176,8 +222,22 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<'_, T, Out> {
             .run(async {
                 let action = self.collection.odm().database().run_command(command);
                 let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
-                trace.done(1, 0);
-                Ok(Explain::of(reply))
+                let mut explain = Explain::of(reply);
+                trace.done(1 + joins.len() as u64, 0);
+                for join in joins {
+                    let find = doc! { "find": join.collection, "filter": join.filter, "sort": join.sort };
+                    let command = doc! { "explain": find, "verbosity": "queryPlanner" };
+                    let action = self.collection.odm().database().run_command(command);
+                    let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                    let planned = Explain::of(reply);
+                    explain.joins.push(JoinExplain {
+                        collection: join.collection.to_owned(),
+                        field: join.field,
+                        stages: planned.stages,
+                        indexes: planned.indexes,
+                    });
+                }
+                Ok(explain)
             })
             .await
     }

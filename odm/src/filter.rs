@@ -130,6 +130,13 @@ impl<R> Filter<R> {
         self.doc.map_err(|error| *error)
     }
 
+    pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
+        Filter {
+            doc: doc.map_err(Box::new),
+            of: PhantomData,
+        }
+    }
+
     fn on(name: &str, operator: &str, value: Result<Bson>) -> Filter<R> {
         Filter {
             doc: value
@@ -677,6 +684,17 @@ pub struct Order<R> {
 pub trait IntoSort<R> {
     /// In their order.
     fn into_sort(self) -> Vec<Order<R>>;
+}
+
+impl<R> Order<R> {
+    pub(crate) fn new(name: &'static str, descending: bool) -> Order<R> {
+        Order {
+            name,
+            descending,
+            multi: false,
+            of: PhantomData,
+        }
+    }
 }
 
 impl<R> IntoSort<R> for Order<R> {

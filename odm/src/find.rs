@@ -2,12 +2,15 @@
 
 use crate::collection::act;
 use crate::filter::IntoSort;
+use crate::join::{ById, From as _, Join, Source, Work};
+use crate::key::Key;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
 use mongodb::options::{Collation, FindOptions, Hint};
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// A query, until one of its last methods carries it out: [`all`](Find::all), [`one`](Find::one),
 /// [`stream`](Find::stream), [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or
@@ -26,16 +29,17 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
-pub struct Find<'c, T, Out = T> {
+pub struct Find<'c, T, Out = T, J = ()> {
     pub(crate) collection: &'c Collection<T>,
     pub(crate) filter: Filter<T>,
     pub(crate) options: FindOptions,
     pub(crate) sort: Vec<crate::Order<T>>,
     pub(crate) fields: Option<Vec<&'static str>>,
+    pub(crate) join: J,
     pub(crate) into: PhantomData<fn() -> Out>,
 }
 
-impl<T: Document, Out> std::fmt::Debug for Find<'_, T, Out> {
+impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Find")
             .field("collection", &T::META.collection)
@@ -52,10 +56,13 @@ impl<'c, T: Document> Find<'c, T> {
             options: FindOptions::default(),
             sort: Vec::new(),
             fields: None,
+            join: (),
             into: PhantomData,
         }
     }
+}
 
+impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     /// Reads into `P` instead of `T`: only its fields cross the network.
     ///
     /// ```no_run
@@ -64,19 +71,74 @@ impl<'c, T: Document> Find<'c, T> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P> {
+    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
             options: self.options,
             sort: self.sort,
             fields: Some(P::fields()),
+            join: self.join,
             into: PhantomData,
         }
     }
 }
 
 impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let found = people.find_all().lossy().all().await?;
+    /// for error in &found.bad {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn lossy(self) -> LossyFind<'c, T, Out> {
+        LossyFind { find: self }
+    }
+
+    /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
+    ///
+    /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
+    /// joined in turn, `.include(|c| c.post.include(|p| p.author))`; the children of a parent,
+    /// `.include(|p| p.children::<Comment>().limit(10))`. A reference gives its document, an `Option` of one an `Option`, and an
+    /// array a `Vec` in the array's order, with duplicates kept. Within an array of embedded documents there is a `Vec` with
+    /// one for each of them.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is carried out; a reference with
+    /// `.or_none()` or `.leave_out_missing()` gives something else.
+    ///
+    /// # Cost
+    /// One round trip more for each hop and each collection that is joined, however many documents there are: one reference
+    /// costs 2 altogether, three references to different collections 4, two hops 3. Where the ids take more than 12 MiB or are
+    /// more than 100,000, there is one for each part of them, and several of them are on their way together (in a
+    /// transaction one after the other).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let mine: Vec<(Post, User)> = posts.find(|p| p.title.starts_with("Rust")).include(|p| p.author).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<'c, T, Out, J> {
+        Find {
+            collection: self.collection,
+            filter: self.filter,
+            options: self.options,
+            sort: self.sort,
+            fields: self.fields,
+            join: join(T::paths()),
+            into: PhantomData,
+        }
+    }
+}
+
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
     /// Those that fit this condition too.
     ///
     /// ```no_run
@@ -185,17 +247,34 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
                     .collect(),
             );
         }
+        self.prepare_projection();
+        std::mem::replace(&mut self.filter, Filter::all()).into_document()
+    }
+
+    fn prepare_projection(&mut self) {
         if let Some(fields) = &self.fields {
             let mut projection: mongodb::bson::Document = fields
                 .iter()
                 .map(|name| ((*name).to_owned(), Bson::Int32(1)))
                 .collect();
+            let mut joined = Vec::new();
+            self.join.needs(&mut joined);
+            for name in joined {
+                // The server takes no name together with one inside it.
+                let known = |given: &str| {
+                    given == name
+                        || name.strip_prefix(given).is_some_and(|rest| rest.starts_with('.'))
+                        || given.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+                };
+                if !projection.keys().any(|given| known(given)) {
+                    projection.insert(name, 1);
+                }
+            }
             if !projection.contains_key("_id") {
                 projection.insert("_id", 0);
             }
             self.options.projection = Some(projection);
         }
-        std::mem::replace(&mut self.filter, Filter::all()).into_document()
     }
 
     /// All of them. Memory is needed for all: [`stream`](Find::stream) holds one batch.
@@ -213,14 +292,18 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let adults = people.find(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(self) -> Result<Vec<Out>> {
+    pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
+        let (find, join) = self.without_join();
+        let from = find.collection.source();
+        let mut work = Work::new(&join);
         let mut items = Vec::new();
-        self.each("find", |document| {
+        find.each("find", |document| {
             items.push(decode::decode(T::META.collection, document)?);
-            Ok(())
+            work.parent(document)
         })
         .await?;
-        Ok(items)
+        work.run(&from).await?;
+        work.rows(items)
     }
 
     /// The first, if there is one.
@@ -238,7 +321,91 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let kate = people.find(|p| p.email.eq("kate@example.com")).one().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn one(mut self) -> Result<Option<Out>> {
+    pub async fn one(self) -> Result<Option<J::Row<Out>>> {
+        let (find, join) = self.without_join();
+        let from = find.collection.source();
+        let Some(raw) = find.first().await? else {
+            return Ok(None);
+        };
+        let item = decode::decode(T::META.collection, &raw)?;
+        let mut work = Work::new(&join);
+        work.parent(&raw)?;
+        work.run(&from).await?;
+        Ok(work.rows(vec![item])?.pop())
+    }
+
+    /// The query with the fields that the join needs, and the join.
+    pub(crate) fn without_join(mut self) -> (Find<'c, T, Out>, J) {
+        self.prepare_projection();
+        (
+            Find {
+                collection: self.collection,
+                filter: self.filter,
+                options: self.options,
+                sort: self.sort,
+                fields: None,
+                join: (),
+                into: PhantomData,
+            },
+            self.join,
+        )
+    }
+
+    /// The documents batch by batch, as the server sends them.
+    async fn batches(mut self, keep: bool) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
+        let filter = self.prepare()?;
+        let trace = self.collection.trace("stream");
+        trace.values("filter", &filter);
+        let action = self.collection.raw().find(filter).with_options(self.options);
+        match self.collection.session() {
+            None => {
+                let cursor = trace
+                    .run(async { action.batch().await })
+                    .await
+                    .map_err(Collection::<T>::error)?;
+                trace.done(1, 0);
+                let batches = cursor.map(move |batch| {
+                    let batch = batch.map_err(Collection::<T>::error)?;
+                    let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
+                    documents
+                        .into_iter()
+                        .map(|document| Ok(Batched::of::<T>(document_of::<T>(document)?, keep)))
+                        .collect()
+                });
+                Ok(batches.boxed())
+            }
+            Some(session) => {
+                let session = session.clone();
+                let cursor = {
+                    let mut locked = session.lock().await;
+                    action
+                        .session(&mut *locked)
+                        .await
+                        .map_err(Collection::<T>::error)?
+                };
+                // The session is free between two parts, for other operations of the transaction.
+                let parts =
+                    futures::stream::try_unfold((cursor, session), move |(mut cursor, session)| async move {
+                        let mut part = Vec::new();
+                        {
+                            let mut locked = session.lock().await;
+                            while part.len() < IN_ONE_PART
+                                && cursor
+                                    .advance(&mut locked)
+                                    .await
+                                    .map_err(Collection::<T>::error)?
+                            {
+                                part.push(Batched::of::<T>(cursor.current(), keep));
+                            }
+                        }
+                        Ok((!part.is_empty()).then_some((part, (cursor, session))))
+                    });
+                Ok(parts.boxed())
+            }
+        }
+    }
+
+    async fn first(mut self) -> Result<Option<mongodb::bson::RawDocumentBuf>> {
         if self.options.limit == Some(0) {
             return Ok(None);
         }
@@ -256,9 +423,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
                 let action = self.collection.raw().find_one(filter).with_options(options);
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());
-                found
-                    .map(|found| decode::decode(T::META.collection, &found))
-                    .transpose()
+                Ok(found)
             })
             .await
     }
@@ -284,84 +449,25 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(mut self) -> Result<BoxStream<'static, Result<Out>>> {
-        if self.options.limit == Some(0) {
+    pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
+        let (find, join) = self.without_join();
+        let join = Arc::new(join);
+        if find.options.limit == Some(0) {
             return Ok(futures::stream::empty().boxed());
         }
-        let filter = self.prepare()?;
-        let trace = self.collection.trace("stream");
-        trace.values("filter", &filter);
-        let action = self.collection.raw().find(filter).with_options(self.options);
-        match self.collection.session() {
-            None => {
-                let cursor = trace
-                    .run(async { action.batch().await })
-                    .await
-                    .map_err(Collection::<T>::error)?;
-                trace.done(1, 0);
-                let documents = cursor.map(|batch| {
-                    let decoded = batch.map_err(Collection::<T>::error).and_then(|batch| {
-                        let mut items = Vec::new();
-                        for document in batch.doc_slices().map_err(Collection::<T>::error)? {
-                            items.push(
-                                document_of::<T>(document)
-                                    .and_then(|d| decode::decode(T::META.collection, d)),
-                            );
-                        }
-                        Ok(items)
-                    });
-                    futures::stream::iter(match decoded {
-                        Ok(items) => items,
-                        Err(error) => vec![Err(error)],
-                    })
-                });
-                Ok(documents.flatten().boxed())
+        let from = find.collection.source();
+        let batches = find.batches(!J::NOTHING).await?;
+        // One batch is in memory, with what is joined to it.
+        let rows = batches.then(move |batch| {
+            let (from, join) = (from.clone(), join.clone());
+            async move {
+                match batch {
+                    Ok(batch) => join_batch(&from, &*join, batch).await,
+                    Err(error) => vec![Err(error)],
+                }
             }
-            Some(session) => {
-                let session = session.clone();
-                let cursor = {
-                    let mut locked = session.lock().await;
-                    action
-                        .session(&mut *locked)
-                        .await
-                        .map_err(Collection::<T>::error)?
-                };
-                // The session is free between two documents, for other operations of the transaction.
-                let documents =
-                    futures::stream::try_unfold((cursor, session), |(mut cursor, session)| async move {
-                        let next = {
-                            let mut locked = session.lock().await;
-                            cursor.next(&mut locked).await
-                        };
-                        match next {
-                            None => Ok(None),
-                            Some(document) => {
-                                let document = document.map_err(Collection::<T>::error)?;
-                                let item = decode::decode(T::META.collection, &document);
-                                Ok(Some((item, (cursor, session))))
-                            }
-                        }
-                    });
-                Ok(documents
-                    .map(|item: Result<Result<Out>>| item.and_then(|item| item))
-                    .boxed())
-            }
-        }
-    }
-
-    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first.
-    ///
-    /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let found = people.find_all().lossy().all().await?;
-    /// for error in &found.bad {
-    ///     eprintln!("{error}");
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn lossy(self) -> LossyFind<'c, T, Out> {
-        LossyFind { find: self }
+        });
+        Ok(rows.flat_map(futures::stream::iter).boxed())
     }
 
     /// How many there are, with `skip` and `limit`.
@@ -500,6 +606,56 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     }
 }
 
+/// The documents of a batch with what is joined to them; one that does not fit is an error in its place.
+async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
+    from: &Source,
+    join: &J,
+    batch: Vec<Batched<Out>>,
+) -> Vec<Result<J::Row<Out>>> {
+    let mut work = Work::new(join);
+    let mut noted = Vec::with_capacity(batch.len());
+    let mut documents = Vec::with_capacity(batch.len());
+    for Batched { document, raw } in batch {
+        let document = document.and_then(|document| {
+            if let Some(raw) = raw {
+                work.parent(&raw)?;
+            }
+            Ok(document)
+        });
+        noted.push(document.map(|document| documents.push(document)));
+    }
+    let rows = match work.run(from).await {
+        Ok(()) => work.rows(documents),
+        Err(error) => Err(error),
+    };
+    let mut rows = match rows {
+        Ok(rows) => rows.into_iter(),
+        Err(error) => return vec![Err(error)],
+    };
+    noted
+        .into_iter()
+        .filter_map(|noted| match noted {
+            Ok(()) => rows.next().map(Ok),
+            Err(error) => Some(Err(error)),
+        })
+        .collect()
+}
+
+/// One document of a batch: itself, and its raw form where something is joined to it.
+struct Batched<Out> {
+    document: Result<Out>,
+    raw: Option<mongodb::bson::RawDocumentBuf>,
+}
+
+impl<Out: DeserializeOwned> Batched<Out> {
+    fn of<T: Document>(raw: &RawDocument, keep: bool) -> Batched<Out> {
+        Batched {
+            document: decode::decode(T::META.collection, raw),
+            raw: keep.then(|| raw.to_owned()),
+        }
+    }
+}
+
 /// The document in an item of a batch.
 fn document_of<T: Document>(
     item: mongodb::bson::error::Result<mongodb::bson::RawBsonRef<'_>>,
@@ -635,136 +791,19 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> 
     }
 }
 
-/// At most so many ids in one `$in`.
-const IDS_IN_ONE_QUERY: usize = 100_000;
-
-/// At most so many bytes of ids in one `$in`: a query is a document, whose limit is 16 MiB.
-const BYTES_IN_ONE_QUERY: usize = 12 << 20;
-
-/// A value as a key: its bytes, which are the same for numbers that MongoDB takes as the same id in one type.
-fn key_of(id: &Bson) -> Vec<u8> {
-    fn plain(id: &Bson) -> Bson {
-        match id {
-            Bson::Double(n) if *n == 0.0 => Bson::Double(0.0),
-            Bson::Double(n) if n.is_nan() => Bson::Double(f64::NAN),
-            Bson::Decimal128(n) => Bson::Symbol(plain_decimal(&n.to_string())),
-            Bson::Document(fields) => fields
-                .iter()
-                .map(|(name, value)| (name.clone(), plain(value)))
-                .collect::<mongodb::bson::Document>()
-                .into(),
-            Bson::Array(items) => Bson::Array(items.iter().map(plain).collect()),
-            other => other.clone(),
-        }
-    }
-    mongodb::bson::serialize_to_vec(&doc! { "": plain(id) }).unwrap_or_default()
-}
-
-/// A decimal without the zeros that say how precisely it is meant: `1.50` and `15E-1` are one number.
-fn plain_decimal(text: &str) -> String {
-    let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", text),
-    };
-    let (digits, exponent) = rest.split_once(['E', 'e']).unwrap_or((rest, "0"));
-    let Ok(exponent) = exponent.parse::<i64>() else {
-        return text.to_owned();
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-        return match rest {
-            "NaN" => rest.to_owned(), // with any sign
-            _ => text.to_owned(),
-        };
-    }
-    let all = format!("{whole}{fraction}");
-    let all = all.trim_start_matches('0');
-    let short = all.trim_end_matches('0');
-    if short.is_empty() {
-        return "0".to_owned();
-    }
-    let exponent = exponent - fraction.len() as i64 + (all.len() - short.len()) as i64;
-    format!("{sign}{short}E{exponent}")
-}
+/// So many documents of a cursor within a transaction are read before the session is free for others.
+const IN_ONE_PART: usize = 101;
 
 /// The documents of these ids, in their order.
 pub(crate) async fn get_many<T: Document + Clone>(
     collection: &Collection<T>,
     ids: Vec<Bson>,
 ) -> Result<Vec<T>> {
-    use std::collections::HashMap;
-    let mut wanted: HashMap<Vec<u8>, Vec<usize>> = HashMap::with_capacity(ids.len());
-    let mut chunks: Vec<Vec<Bson>> = Vec::new();
-    let mut bytes = 0;
-    for (at, id) in ids.iter().enumerate() {
-        let key = key_of(id);
-        let size = key.len() + 8; // with its position as a name
-        let places = wanted.entry(key).or_default();
-        if places.is_empty() {
-            bytes += size;
-            match chunks.last_mut() {
-                Some(chunk) if chunk.len() < IDS_IN_ONE_QUERY && bytes <= BYTES_IN_ONE_QUERY => {
-                    chunk.push(id.clone());
-                }
-                _ => {
-                    bytes = size;
-                    chunks.push(vec![id.clone()]);
-                }
-            }
-        }
-        places.push(at);
-    }
-    let mut found: Vec<Option<T>> = Vec::new();
-    found.resize_with(ids.len(), || None);
-    for chunk in chunks {
-        let find = Find::new(collection, Filter::raw(doc! { "_id": { "$in": chunk } }));
-        find.each("get_many", |document| {
-            let item: T = decode::decode(T::META.collection, document)?;
-            // By the id as this library writes it: the shell may have stored the same number in another type.
-            let Some(places) = wanted.get(&key_of(&crate::operand::id(item.id())?)) else {
-                return Ok(());
-            };
-            if let Some((last, others)) = places.split_last() {
-                for at in others {
-                    found[*at] = Some(item.clone());
-                }
-                found[*last] = Some(item);
-            }
-            Ok(())
-        })
-        .await?;
-    }
-    Ok(found.into_iter().flatten().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_that_are_equal_have_one_key() {
-        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
-        for (a, b) in [
-            (Bson::Double(0.0), Bson::Double(-0.0)),
-            (Bson::Double(f64::NAN), Bson::Double(-f64::NAN)),
-            (decimal("1.50"), decimal("15E-1")),
-            (decimal("0"), decimal("-0.00")),
-            (decimal("100"), decimal("1E+2")),
-            (
-                doc! { "at": -0.0, "of": decimal("2.0") }.into(),
-                doc! { "at": 0.0, "of": decimal("2") }.into(),
-            ),
-        ] {
-            assert_eq!(key_of(&a), key_of(&b), "{a} {b}");
-        }
-        for (a, b) in [
-            (decimal("1"), decimal("-1")),
-            (decimal("1"), decimal("10")),
-            (decimal("Infinity"), decimal("-Infinity")),
-            (Bson::from("1"), Bson::Int32(1)),
-            (doc! { "a": 1, "b": 2 }.into(), doc! { "b": 2, "a": 1 }.into()),
-        ] {
-            assert_ne!(key_of(&a), key_of(&b), "{a} {b}");
-        }
-    }
+    let mut wanted = ById::<T>::new("_id");
+    let places: Vec<u32> = ids.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
+    wanted.load(&collection.source()).await?;
+    Ok(places
+        .into_iter()
+        .filter_map(|at| wanted.get(at, false))
+        .collect())
 }

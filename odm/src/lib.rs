@@ -118,6 +118,7 @@ mod explain;
 mod filter;
 mod find;
 pub mod geo;
+mod join;
 mod key;
 mod map;
 mod modify;
@@ -147,9 +148,13 @@ pub use document::{
     Validation,
 };
 pub use error::{Error, Result, Rule, Violation};
-pub use explain::Explain;
+pub use explain::{Explain, JoinExplain};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
+pub use join::{
+    Children, From, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+    Strict,
+};
 pub use modify::{Returning, Update, UpdateMany, Updated};
 pub use mongodb;
 pub use mongodb::bson;
@@ -285,7 +290,9 @@ pub(crate) fn now() -> bson::DateTime {
 /// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
-    pub use crate::{Change, Document, Embed, Filter, Odm, Pattern, Projection, Ref, models};
+    pub use crate::{
+        Change, Document, Embed, Filter, LoadRefs as _, Odm, Paths as _, Pattern, Projection, Ref, models,
+    };
 }
 
 /// For generated code only: changes without notice.
@@ -297,13 +304,14 @@ pub mod __private {
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
+    pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::id;
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
     pub use crate::reference::{
-        ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Reference, ReferenceKind,
-        ReferenceMeta, ReferenceTo, TargetMeta,
+        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Reference,
+        ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, union_parts,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,

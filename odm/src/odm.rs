@@ -22,6 +22,8 @@ use tokio::sync::OnceCell;
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
+    /// Behaves as on a deployment without transactions, where two-way references are concerned.
+    alone: bool,
 }
 
 struct Inner {
@@ -123,6 +125,7 @@ impl Odm {
                 graph,
                 server: OnceCell::new(),
             }),
+            alone: false,
         })
     }
 
@@ -141,6 +144,18 @@ impl Odm {
     /// The registered documents.
     pub(crate) fn models(&self) -> &[Model] {
         &self.inner.models
+    }
+
+    /// Writes the sides of two-way references one after the other, so that this can be tested where there are transactions.
+    #[doc(hidden)]
+    pub fn without_transactions(mut self) -> Odm {
+        self.alone = true;
+        self
+    }
+
+    /// Whether both sides of a two-way reference can be written as one.
+    pub(crate) async fn has_transactions(&self) -> Result<bool> {
+        Ok(!self.alone && self.server().await?.has_transactions())
     }
 
     /// The references between the registered documents.

@@ -1,5 +1,6 @@
 //! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
 
+use crate::join::{From as _, Join, Work};
 use crate::{Document, Error, Filter, Find, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -96,13 +97,13 @@ struct Position {
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is awaited"]
-pub struct Paged<'c, T, Out> {
-    find: Find<'c, T, Out>,
+pub struct Paged<'c, T, Out, J = ()> {
+    find: Find<'c, T, Out, J>,
     size: u32,
     after: Option<PageToken>,
 }
 
-impl<T: Document, Out> std::fmt::Debug for Paged<'_, T, Out> {
+impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Paged")
             .field("find", &self.find)
@@ -112,7 +113,7 @@ impl<T: Document, Out> std::fmt::Debug for Paged<'_, T, Out> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
@@ -126,7 +127,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let page = query.await?;
     /// # Ok(()) }
     /// ```
-    pub fn page(self, size: u32) -> Paged<'c, T, Out> {
+    pub fn page(self, size: u32) -> Paged<'c, T, Out, J> {
         Paged {
             find: self,
             size,
@@ -135,7 +136,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> Paged<'_, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, T, Out, J> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
     ///
     /// ```no_run
@@ -153,9 +154,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Paged<'_, T, Out> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> IntoFuture for Paged<'c, T, Out> {
-    type Output = Result<Page<Out>>;
-    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<Out>>>;
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
+    for Paged<'c, T, Out, J>
+{
+    type Output = Result<Page<J::Row<Out>>>;
+    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -220,6 +223,9 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> IntoFuture for Pag
                     }
                 }
             }
+            let (find, join) = find.without_join();
+            let from = find.collection.source();
+            let mut work = Work::new(&join);
             let mut items = Vec::new();
             let mut last = None;
             let mut more = false;
@@ -229,6 +235,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> IntoFuture for Pag
                     return Ok(());
                 }
                 items.push(decode::decode(collection, document)?);
+                work.parent(document)?;
                 if items.len() == size as usize {
                     let values: Option<Vec<Bson>> =
                         keys.iter().map(|(name, _)| value_at(document, name)).collect();
@@ -249,7 +256,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> IntoFuture for Pag
                 })?),
                 _ => None,
             };
-            Ok(Page { items, next })
+            work.run(&from).await?;
+            Ok(Page {
+                items: work.rows(items)?,
+                next,
+            })
         })
     }
 }

@@ -4,7 +4,10 @@
 //! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
 //! is joined by the compiler.
 
+use crate::Result;
+use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
+use mongodb::bson::{Bson, doc};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -25,9 +28,22 @@ pub trait Step: 'static {
     /// The dotted name from the root.
     const PATH: &'static str;
     /// Whether it leads through an array, so that it means several values.
-    const MULTI: bool;
+    const MULTI: bool = Self::ARRAYS > 0;
+    /// Through how many arrays it leads.
+    const ARRAYS: u32;
     /// The field at its end.
     const FIELD: Option<&'static FieldMeta>;
+    /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
+    type Many<X: Send>: Send;
+
+    /// The value at its end as an expression of an aggregation, made of the value at its beginning. Arrays are stepped
+    /// through one by one.
+    #[doc(hidden)]
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson;
+
+    /// Puts values in the places of what was found on the way.
+    #[doc(hidden)]
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>>;
 }
 
 /// The document itself, where every path begins.
@@ -35,8 +51,17 @@ pub struct Root(());
 
 impl Step for Root {
     const PATH: &'static str = "";
-    const MULTI: bool = false;
+    const ARRAYS: u32 = 0;
     const FIELD: Option<&'static FieldMeta> = None;
+    type Many<X: Send> = X;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        then(from.to_owned())
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<X> {
+        leaf(tree)
+    }
 }
 
 /// Field number `I` of `O`, below `P`.
@@ -51,8 +76,24 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
         let joined: &'static Joined = &Self::JOINED;
         joined.as_str()
     };
-    const MULTI: bool = P::MULTI;
+    const ARRAYS: u32 = P::ARRAYS;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, &mut |parent| {
+            let field = &O::FIELDS[I];
+            then(match (field.flatten, parent.as_str()) {
+                (true, _) => parent,
+                (false, "$") => format!("${}", field.name),
+                (false, _) => format!("{parent}.{}", field.name),
+            })
+        })
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
 }
 
 /// Through the items of an array: MongoDB's dotted names step over them.
@@ -60,8 +101,41 @@ pub struct Each<P>(PhantomData<fn() -> P>);
 
 impl<P: Step> Step for Each<P> {
     const PATH: &'static str = P::PATH;
-    const MULTI: bool = true;
+    const ARRAYS: u32 = P::ARRAYS + 1;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    type Many<X: Send> = P::Many<Vec<X>>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, &mut |items| {
+            let items = doc! { "$ifNull": [items, []] };
+            doc! { "$map": { "input": items, "in": then("$$this".to_owned()) } }.into()
+        })
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Vec<X>>(tree, &mut |tree| tree.items().map(&mut *leaf).collect())
+    }
+}
+
+/// Through an option: the field may not be there.
+pub struct Maybe<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Maybe<P> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    type Many<X: Send> = P::Many<Option<X>>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Option<X>>(tree, &mut |tree| match tree {
+            Tree::Nothing => Ok(None),
+            there => leaf(there).map(Some),
+        })
+    }
 }
 
 const LONGEST: usize = 512;
@@ -201,6 +275,7 @@ impl Writable for Plain {}
 pub trait Single: Step {}
 impl Single for Root {}
 impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+impl<P: Single> Single for Maybe<P> {}
 
 /// A type with fields of its own, whose paths continue a path.
 pub trait Nested: 'static {
@@ -225,9 +300,9 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
 }
 
 impl<T: Nested> Nested for Option<T> {
-    type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
+    type Fields<R: 'static, P: 'static> = T::Fields<R, Maybe<P>>;
     fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
-        T::fields::<R, P>()
+        T::fields::<R, Maybe<P>>()
     }
 }
 

@@ -5,11 +5,12 @@
 //! of deletion all read it there.
 
 use crate::document::{DocumentMeta, IndexKey};
+use crate::join::{Hop, Slot, Tree};
 use crate::shape::Shape;
 use crate::size::Size;
 use crate::value::{IdValue, Value};
 use crate::{Document, Result, Target};
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, RawBsonRef};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
@@ -171,6 +172,51 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
     const UNION: bool = false;
 }
 
+/// A pointer whose documents a join can give.
+#[diagnostic::on_unimplemented(
+    message = "the document that `{Self}` refers to can't be joined: it is not `Clone`",
+    note = "a document that several others refer to is given to each of them: derive `Clone` for it"
+)]
+pub trait Load: Pointer {
+    /// What a join gives: the document, or for a union an enum of documents.
+    type Loaded: Clone + Send + 'static;
+
+    /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
+    #[doc(hidden)]
+    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot>;
+    /// The document, if it was found.
+    #[doc(hidden)]
+    fn get(slot: Slot, hop: &mut Hop) -> Option<Self::Loaded>;
+}
+
+impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
+    type Loaded = T;
+
+    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
+        Some(hop.want::<T>(value, by))
+    }
+
+    fn get(slot: Slot, hop: &mut Hop) -> Option<T> {
+        hop.get(slot)
+    }
+}
+
+/// A pointer that holds an id, and no value of another field.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a reference by another field than `_id`, and does not say by which",
+    note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
+)]
+pub trait LoadById: Load {}
+impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> where T::Id: Serialize {}
+
+/// The two fields of a stored reference of a union: `{ type, id }`.
+#[doc(hidden)]
+pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
+    let document = value.as_document()?;
+    let tag = document.get_str("type").ok()?;
+    Some((tag, document.get("id").ok()??))
+}
+
 /// A pointer that can point to a `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not refer to `{T}`",
@@ -193,24 +239,109 @@ pub trait Reference: 'static {
     const MANY: bool;
     /// Whether a document can do without it.
     const OPTIONAL: bool;
+    /// What a join gives for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
+    type Joined<X: Send>: Send;
+    /// What a join gives for it if documents that are missing are left out.
+    type Present<X: Send>: Send;
+
+    /// Puts documents in the places of the references to them.
+    #[doc(hidden)]
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>>;
+    /// The same without those that are missing.
+    #[doc(hidden)]
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>>;
 }
 
-impl<T: Document, K: IdValue + Serialize> Reference for Ref<T, K> {
-    type Pointer = Ref<T, K>;
-    const MANY: bool = false;
-    const OPTIONAL: bool = false;
+/// `Reference` for a type that is one pointer.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __reference_of_one {
+    ([$($p:tt)*] $ty:ty) => {
+        impl<$($p)*> $crate::__private::Reference for $ty {
+            type Pointer = $ty;
+            const MANY: bool = false;
+            const OPTIONAL: bool = false;
+            type Joined<X: ::core::marker::Send> = X;
+            type Present<X: ::core::marker::Send> = ::core::option::Option<X>;
+
+            fn joined<X: ::core::marker::Send>(
+                tree: &$crate::__private::Tree,
+                get: &mut dyn ::core::ops::FnMut(
+                    $crate::__private::Slot,
+                ) -> $crate::__private::Result<::core::option::Option<X>>,
+            ) -> $crate::__private::Result<::core::option::Option<X>> {
+                <Self as $crate::__private::Reference>::present(tree, get)
+            }
+
+            fn present<X: ::core::marker::Send>(
+                tree: &$crate::__private::Tree,
+                get: &mut dyn ::core::ops::FnMut(
+                    $crate::__private::Slot,
+                ) -> $crate::__private::Result<::core::option::Option<X>>,
+            ) -> $crate::__private::Result<::core::option::Option<X>> {
+                match tree.slot() {
+                    ::core::option::Option::Some(slot) => get(slot),
+                    ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
+                }
+            }
+        }
+    };
 }
+
+crate::__reference_of_one!([T: Document, K: IdValue + Serialize] Ref<T, K>);
 
 impl<R: Reference> Reference for Option<R> {
     type Pointer = R::Pointer;
     const MANY: bool = R::MANY;
     const OPTIONAL: bool = true;
+    type Joined<X: Send> = Option<R::Joined<X>>;
+    type Present<X: Send> = R::Present<X>;
+
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>> {
+        match tree {
+            Tree::Nothing => Ok(Some(None)),
+            // A reference whose document is missing is no reference that is not there.
+            there => Ok(R::joined(there, get)?.map(Some)),
+        }
+    }
+
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>> {
+        R::present(tree, get)
+    }
 }
 
 impl<R: Reference> Reference for Box<R> {
     type Pointer = R::Pointer;
     const MANY: bool = R::MANY;
     const OPTIONAL: bool = R::OPTIONAL;
+    type Joined<X: Send> = R::Joined<X>;
+    type Present<X: Send> = R::Present<X>;
+
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>> {
+        R::joined(tree, get)
+    }
+
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>> {
+        R::present(tree, get)
+    }
 }
 
 macro_rules! arrays_of_references {
@@ -219,6 +350,27 @@ macro_rules! arrays_of_references {
             type Pointer = P;
             const MANY: bool = true;
             const OPTIONAL: bool = false;
+            type Joined<X: Send> = Vec<X>;
+            type Present<X: Send> = Vec<X>;
+
+            fn joined<X: Send>(
+                tree: &Tree,
+                get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+            ) -> Result<Option<Vec<X>>> {
+                tree.items()
+                    .map(|item| item.slot().map_or(Ok(None), &mut *get))
+                    .collect()
+            }
+
+            fn present<X: Send>(
+                tree: &Tree,
+                get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+            ) -> Result<Vec<X>> {
+                tree.items()
+                    .filter_map(|item| item.slot())
+                    .filter_map(|slot| get(slot).transpose())
+                    .collect()
+            }
         }
     )*};
 }

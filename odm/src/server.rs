@@ -107,6 +107,24 @@ impl Server {
         self.sessions && self.topology != Topology::Standalone
     }
 
+    /// Whether `$lookup` takes both a field and a pipeline, from a collection that may be sharded: it came with MongoDB 5.0
+    /// (wire version 13), and on a sharded cluster with 5.1.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// if !odm.server().await?.has_lookup_with_pipeline() {
+    ///     println!("the first few children are asked for parent by parent");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn has_lookup_with_pipeline(&self) -> bool {
+        match self.topology {
+            Topology::Sharded => self.max_wire_version >= 14,
+            _ => self.max_wire_version >= 13,
+        }
+    }
+
     /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
     ///
     /// ```no_run

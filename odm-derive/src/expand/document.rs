@@ -227,6 +227,10 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
         });
     quote! {
         #[automatically_derived]
+        impl #impl_generics #odm::Paths for #paths #where_clause {
+            type Document = #this;
+        }
+        #[automatically_derived]
         impl #impl_generics #krate::Document for #this #where_clause {
             type Id = #id_ty;
             type New = #new #ty_generics;

@@ -3,11 +3,11 @@
 //! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
 //! program happens to load.
 
-use crate::Model;
 use crate::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::key::Key;
 use crate::reference::{ReferenceMeta, TargetMeta};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
+use crate::{Error, Model};
 use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocument, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -222,6 +222,24 @@ impl Graph {
             .iter()
             .find(|meta| meta.collection == collection)
             .copied()
+    }
+
+    /// Refuses a document that holds references and is not registered: nothing would keep them true.
+    pub(crate) fn is_registered(&self, meta: &'static DocumentMeta) -> Result<(), Error> {
+        if self.model(meta.collection).is_some() {
+            return Ok(());
+        }
+        let mut walk = Walk::new(meta);
+        walk.document();
+        match walk.found.first() {
+            None => Ok(()),
+            Some(found) => Err(Error::Models {
+                problems: vec![format!(
+                    "`{}.{}` is a reference, and `{}` is not among the models: add it to `models![…]`",
+                    meta.name, found.path, meta.name
+                )],
+            }),
+        }
     }
 
     /// The references that a document holds.

@@ -10,9 +10,10 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
-use super::db::{Db, all, behind, document, id, ids};
+use super::batch::{all, behind, document, id, ids};
 use super::graph::is;
 use super::rule::{Detached, Rule, Rules};
+use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::reference::OnDelete;
@@ -46,17 +47,17 @@ const MOST_FOUND: usize = 100_000;
 /// Deletes the documents that fit, as the rules of all registered references say. What was done is added to `done`, also
 /// where it ends with an error.
 pub(crate) async fn remove(
-    db: Db<'_>,
+    scope: Scope<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     done: &mut Deleted,
 ) -> Result<()> {
     let filter = match combines(&filter) {
         true => filter,
-        false => found(db, meta, filter).await?,
+        false => found(scope, meta, filter).await?,
     };
-    let transactions = db.session.is_none() && db.odm.server().await?.has_transactions();
-    let mut removal = Removal::new(db, transactions, done);
+    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let mut removal = Removal::new(scope, transactions, done);
     let mut root = removal.level(meta, filter, true);
     if root.rules.restricts {
         let copy = removal.level(meta, root.filter.clone(), true);
@@ -67,14 +68,22 @@ pub(crate) async fn remove(
         }
     }
     removal.deletes = true;
-    removal.run(root).await
+    let outcome = removal.run(root).await;
+    if let Some(session) = scope.session {
+        if let Err(error) = &outcome {
+            // A part of it may be written: whatever the caller does with the error, that is not committed.
+            session.spoil(error);
+        }
+        session.look_at_the_end(std::mem::take(&mut removal.later));
+    }
+    outcome
 }
 
 /// Looks for what has come to refer to documents that were deleted in a transaction, when it is committed.
-pub(crate) async fn look_again(db: Db<'_>, later: Vec<Later>) -> Result<()> {
-    let transactions = db.odm.server().await?.has_transactions();
+pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()> {
+    let transactions = scope.odm.has_transactions().await?;
     let mut done = Deleted::default();
-    let mut removal = Removal::new(db, transactions, &mut done);
+    let mut removal = Removal::new(scope, transactions, &mut done);
     removal.deletes = true;
     let mut failed = None;
     for Later {
@@ -148,7 +157,7 @@ impl Level<'_> {
 }
 
 struct Removal<'a, 'd> {
-    db: Db<'a>,
+    scope: Scope<'a>,
     /// Whether two-way references are taken out in transactions of this removal's own.
     transactions: bool,
     /// Whether this is the walk that deletes, or the one that looks for what holds it back.
@@ -163,9 +172,9 @@ struct Removal<'a, 'd> {
 }
 
 impl<'a, 'd> Removal<'a, 'd> {
-    fn new(db: Db<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
+    fn new(scope: Scope<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
         Removal {
-            db,
+            scope,
             transactions,
             deletes: false,
             rules: HashMap::new(),
@@ -177,7 +186,7 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
-        let graph = self.db.odm.graph();
+        let graph = self.scope.odm.graph();
         self.rules
             .entry(meta.collection)
             .or_insert_with(|| Arc::new(Rules::of(graph, meta)))
@@ -245,7 +254,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
             State::Delete => {
                 self.delete(level).await?;
-                level.state = match self.db.session {
+                level.state = match self.scope.session {
                     None => State::Look,
                     Some(_) => {
                         self.postpone(level);
@@ -291,7 +300,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         };
         let rest = level.last.as_ref().map(|last| behind(level.meta, last));
         let filter = all([level.filter.clone()].into_iter().chain(rest));
-        let batch = self.db.batch(level.meta, filter, fields, limit).await?;
+        let batch = self.scope.batch(level.meta, filter, fields, limit).await?;
         level.more = batch.more;
         level.batch = batch.documents;
         level.batches += 1;
@@ -318,7 +327,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         let which = doc! { "_id": { "$in": std::mem::take(&mut level.changed) } };
         let filter = all([level.filter.clone(), which]);
-        let batch = self.db.batch(level.meta, filter, None, WHOLE_BATCH).await?;
+        let batch = self.scope.batch(level.meta, filter, None, WHOLE_BATCH).await?;
         level.batch = batch.documents;
         self.enter(level);
         if !level.batch.is_empty() {
@@ -360,7 +369,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             // Those of two-way references go in one transaction with the documents.
             OnDelete::Nullify | OnDelete::Pull
                 if self.deletes
-                    && !(rule.is_two_way() && (self.transactions || self.db.session.is_some())) =>
+                    && !(rule.is_two_way() && (self.transactions || self.scope.session.is_some())) =>
             {
                 self.detach(level, rule).await?;
                 Ok(None)
@@ -389,7 +398,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             let rest = last.as_ref().map(|last| behind(holder, last));
             let filter = all([refers.clone()].into_iter().chain(rest));
             let batch = self
-                .db
+                .scope
                 .batch(holder, filter, Some(doc! { "_id": 1 }), BATCH)
                 .await?;
             last = batch.documents.last().map(id);
@@ -398,7 +407,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
                 let change = rule.detachment(&level.batch);
-                let changed = self.db.update_many(holder, filter, change).await?;
+                let changed = self.scope.update_many(holder, filter, change).await?;
                 self.count(rule, changed);
             }
             if !batch.more {
@@ -416,7 +425,7 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Deletes the batch; what is left in it are the documents that are gone now.
     async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let unlinks: Vec<Rule<'a>> = match self.transactions || self.db.session.is_some() {
+        let unlinks: Vec<Rule<'a>> = match self.transactions || self.scope.session.is_some() {
             true => two_way(&level.rules),
             false => Vec::new(),
         };
@@ -424,13 +433,14 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
             let erased = match self.transactions && !unlinks.is_empty() {
-                false => erase(self.db, level, &part, &unlinks).await?,
+                false => erase(self.scope, level, &part, &unlinks).await?,
                 true => {
-                    let (db, level, part, unlinks) = (self.db, &*level, &part, &unlinks);
-                    db.odm
+                    let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
+                    scope
+                        .odm
                         .transaction(async |tx| {
-                            db.trip(); // its commit
-                            erase(db.within(tx.shared()), level, part, unlinks).await
+                            scope.trip(); // its commit
+                            erase(scope.within(tx.shared()), level, part, unlinks).await
                         })
                         .await?
                 }
@@ -493,13 +503,15 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// What holds the deletion of the batch back, by the first rule that something is found for.
     async fn held(&self, level: &Level<'a>, after: bool) -> Result<Option<Held<'a>>> {
-        let db = self.db;
+        let scope = self.scope;
         let looks: Vec<_> = restricting(&level.rules, after)
             .filter_map(|rule| Some((rule, self.others(level, rule, after)?)))
             .map(|(rule, others)| {
                 async move {
                     let fields = Some(fields_of(rule));
-                    let found = db.batch(rule.edge.holder, others.clone(), fields, SAMPLE).await?;
+                    let found = scope
+                        .batch(rule.edge.holder, others.clone(), fields, SAMPLE)
+                        .await?;
                     Ok::<_, Error>(Held {
                         rule,
                         others,
@@ -510,7 +522,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             })
             .collect();
         // The operations of a transaction take turns.
-        let at_once = if db.session.is_some() { 1 } else { AT_ONCE };
+        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
         let looks: Vec<Held<'a>> = stream::iter(looks).buffered(at_once).try_collect().await?;
         Ok(looks.into_iter().find(|held| !held.found.is_empty()))
     }
@@ -552,7 +564,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             (1, true) => sample.len() as u64,
             _ => {
                 let filter = all(rule.holders(one).into_iter().chain([others]));
-                self.db.count(rule.edge.holder, filter).await?
+                self.scope.count(rule.edge.holder, filter).await?
             }
         };
         Ok(Error::StillReferenced {
@@ -579,7 +591,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 let rest = last.as_ref().map(|last| behind(holder, last));
                 let filter = all([others.clone()].into_iter().chain(rest));
                 let batch = self
-                    .db
+                    .scope
                     .batch(holder, filter, Some(fields_of(rule)), BATCH)
                     .await?;
                 last = batch.documents.last().map(id);
@@ -600,12 +612,12 @@ impl<'a, 'd> Removal<'a, 'd> {
         if back.is_empty() {
             return Ok(ids);
         }
-        self.db.restore(level.meta, &back).await?;
+        self.scope.restore(level.meta, &back).await?;
         // What it was linked to is linked to it again.
         for rule in two_way(&level.rules) {
             for document in &back {
                 if let Some((filter, change)) = rule.attachment(document) {
-                    self.db.update_many(rule.edge.holder, filter, change).await?;
+                    self.scope.update_many(rule.edge.holder, filter, change).await?;
                 }
             }
         }
@@ -692,7 +704,7 @@ struct Erased {
 /// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
 /// were linked to.
 async fn erase(
-    db: Db<'_>,
+    scope: Scope<'_>,
     level: &Level<'_>,
     part: &[RawDocumentBuf],
     unlinks: &[Rule<'_>],
@@ -720,9 +732,9 @@ async fn erase(
             ])
         }
     };
-    erased.deleted = db.delete_many(level.meta, filter).await?;
+    erased.deleted = scope.delete_many(level.meta, filter).await?;
     if erased.deleted < part.len() as u64 {
-        let left = db.there(level.meta, &all_ids).await?;
+        let left = scope.there(level.meta, &all_ids).await?;
         erased.left = left.iter().map(|document| Key::of_bson(&id(document))).collect();
     }
     let gone: Vec<&RawDocumentBuf> = part
@@ -733,7 +745,7 @@ async fn erase(
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
                 let change = rule.detachment(gone.iter().copied());
-                db.update_many(rule.edge.holder, filter, change).await?
+                scope.update_many(rule.edge.holder, filter, change).await?
             }
             None => 0,
         };
@@ -743,7 +755,7 @@ async fn erase(
 }
 
 /// Whether a condition may stand behind `$nor` and beside another one.
-fn combines(filter: &Document) -> bool {
+pub(crate) fn combines(filter: &Document) -> bool {
     fn is_free(value: &Bson) -> bool {
         match value {
             Bson::Document(document) => combines(document),
@@ -757,8 +769,8 @@ fn combines(filter: &Document) -> bool {
 }
 
 /// The condition of the documents that are found by one that does not combine.
-async fn found(db: Db<'_>, meta: &'static DocumentMeta, filter: Document) -> Result<Document> {
-    let found = db
+async fn found(scope: Scope<'_>, meta: &'static DocumentMeta, filter: Document) -> Result<Document> {
+    let found = scope
         .batch(meta, filter, Some(doc! { "_id": 1 }), MOST_FOUND)
         .await?;
     if found.more {

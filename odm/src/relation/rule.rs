@@ -1,6 +1,6 @@
 //! What the deletion of a document means for the documents that refer to it.
 
-use super::db::{self, Change};
+use super::batch::{self, Change};
 use super::graph::{Edge, Graph, Segment};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -10,8 +10,8 @@ use std::collections::HashSet;
 
 /// A reference to documents of one type, as their deletion sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule<'g> {
-    pub(crate) edge: &'g Edge,
+pub(super) struct Rule<'g> {
+    pub(super) edge: &'g Edge,
     /// Which of the edge's targets the deleted documents are.
     target: usize,
     /// The deleted documents' own side of a two-way reference: it names the holders, so they are found by their ids.
@@ -20,7 +20,7 @@ pub(crate) struct Rule<'g> {
 
 /// What a detachment is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detached {
+pub(super) enum Detached {
     Nullified,
     Pulled,
 }
@@ -34,20 +34,20 @@ impl<'g> Rule<'g> {
         })
     }
 
-    pub(crate) fn on_delete(&self) -> OnDelete {
+    pub(super) fn on_delete(&self) -> OnDelete {
         self.edge.reference.on_delete
     }
 
-    pub(crate) fn is_two_way(&self) -> bool {
+    pub(super) fn is_two_way(&self) -> bool {
         self.back.is_some()
     }
 
     /// Whether the reference is taken out of the documents that hold it.
-    pub(crate) fn detaches(&self) -> bool {
+    pub(super) fn detaches(&self) -> bool {
         matches!(self.on_delete(), OnDelete::Nullify | OnDelete::Pull)
     }
 
-    pub(crate) fn counts_as(&self) -> Detached {
+    pub(super) fn counts_as(&self) -> Detached {
         match self.edge.list {
             true => Detached::Pulled,
             false => Detached::Nullified,
@@ -55,8 +55,8 @@ impl<'g> Rule<'g> {
     }
 
     /// What a document is referred to by: its id, or the value of the field that the reference is by.
-    pub(crate) fn key(&self, document: &RawDocumentBuf) -> Option<Bson> {
-        db::value(document, self.edge.by()).filter(is_comparable)
+    pub(super) fn key(&self, document: &RawDocumentBuf) -> Option<Bson> {
+        batch::value(document, self.edge.by()).filter(is_comparable)
     }
 
     fn keys<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
@@ -67,7 +67,7 @@ impl<'g> Rule<'g> {
     }
 
     /// Those of these documents that a holder refers to.
-    pub(crate) fn referred<'d>(
+    pub(super) fn referred<'d>(
         &self,
         holder: &RawDocumentBuf,
         documents: &'d [RawDocumentBuf],
@@ -81,7 +81,7 @@ impl<'g> Rule<'g> {
     }
 
     /// The ids that the documents' own side of a two-way reference names.
-    pub(crate) fn named<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> HashSet<Key> {
+    pub(super) fn named<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> HashSet<Key> {
         let Some(back) = self.back else {
             return HashSet::new();
         };
@@ -93,7 +93,7 @@ impl<'g> Rule<'g> {
     }
 
     /// The condition of the documents that refer to one of these; `None` where there can't be any.
-    pub(crate) fn holders<'d, D>(&self, documents: D) -> Option<Document>
+    pub(super) fn holders<'d, D>(&self, documents: D) -> Option<Document>
     where
         D: IntoIterator<Item = &'d RawDocumentBuf> + Clone,
     {
@@ -106,27 +106,27 @@ impl<'g> Rule<'g> {
             return Some(refers);
         }
         let named: Vec<Bson> = self.named(documents).iter().map(Key::to_bson).collect();
-        (!named.is_empty()).then(|| db::all([doc! { "_id": { "$in": named } }, refers]))
+        (!named.is_empty()).then(|| batch::all([doc! { "_id": { "$in": named } }, refers]))
     }
 
     /// The update that takes the references to these documents out of their holders.
-    pub(crate) fn detachment<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Change {
+    pub(super) fn detachment<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Change {
         self.edge.detachment(self.target, &self.keys(documents))
     }
 
     /// The update that puts the reference to a document back, with the condition that there is room for it.
-    pub(crate) fn attachment(&self, document: &RawDocumentBuf) -> Option<(Document, Change)> {
+    pub(super) fn attachment(&self, document: &RawDocumentBuf) -> Option<(Document, Change)> {
         let key = self.key(document)?;
         let named: Vec<Bson> = self.named([document]).iter().map(Key::to_bson).collect();
         let (room, change) = self.edge.attachment(key);
-        (!named.is_empty()).then(|| (db::all([doc! { "_id": { "$in": named } }, room]), change))
+        (!named.is_empty()).then(|| (batch::all([doc! { "_id": { "$in": named } }, room]), change))
     }
 }
 
 impl Edge {
     /// The update that takes references with these keys out of a document. Of an array the items are pulled, a single
     /// reference is made empty; inside arrays only in the items that hold one.
-    pub(crate) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {
+    pub(super) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {
         let tag = self.tag(target);
         let mut name = String::new();
         let mut array_filters = Vec::new();
@@ -160,7 +160,7 @@ impl Edge {
     }
 
     /// The update that adds a key to a two-way reference, and the condition that it is not there yet and has room.
-    pub(crate) fn attachment(&self, key: Bson) -> (Document, Change) {
+    pub(super) fn attachment(&self, key: Bson) -> (Document, Change) {
         let (room, update) = if self.list {
             let mut room = doc! { &self.path: { "$ne": &key } };
             if let Some(last) = self.max.and_then(|max| max.checked_sub(1)) {
@@ -178,7 +178,7 @@ impl Edge {
     }
 
     /// What stands in `type` of a reference to the target at this position, in a union.
-    pub(crate) fn tag(&self, target: usize) -> Option<&'static str> {
+    pub(super) fn tag(&self, target: usize) -> Option<&'static str> {
         let targets = self.reference.targets;
         self.reference
             .union
@@ -220,18 +220,18 @@ fn is_comparable(value: &Bson) -> bool {
 
 /// All that the deletion of documents of one type means.
 #[derive(Debug)]
-pub(crate) struct Rules<'g> {
-    pub(crate) list: Vec<Rule<'g>>,
+pub(super) struct Rules<'g> {
+    pub(super) list: Vec<Rule<'g>>,
     /// Whether a document may have to be put back as it was, or must not have changed since it was read.
-    pub(crate) whole: bool,
+    pub(super) whole: bool,
     /// Otherwise, what has to be read of it.
-    pub(crate) fields: Document,
+    pub(super) fields: Document,
     /// Whether something may hold the deletion back: here, or where it cascades to.
-    pub(crate) restricts: bool,
+    pub(super) restricts: bool,
 }
 
 impl<'g> Rules<'g> {
-    pub(crate) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
+    pub(super) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
         let list = rules(graph, meta);
         let mut fields = doc! { "_id": 1 };
         for rule in &list {

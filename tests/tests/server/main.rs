@@ -9,6 +9,7 @@ mod derive;
 mod edges;
 mod errors;
 mod input;
+mod joins;
 mod models;
 mod north_star;
 mod operations;

@@ -11,3 +11,23 @@ fn one_to_few() {
 fn one_to_one_split() {
     with_db(async |t| odm_examples::one_to_one_split::run(t.db).await.unwrap());
 }
+
+#[test]
+fn one_to_many() {
+    with_db(async |t| odm_examples::one_to_many::run(t.db).await.unwrap());
+}
+
+#[test]
+fn two_way() {
+    with_db(async |t| odm_examples::two_way::run(t.db).await.unwrap());
+}
+
+#[test]
+fn many_to_many() {
+    with_db(async |t| odm_examples::many_to_many::run(t.db).await.unwrap());
+}
+
+#[test]
+fn reference_in_child() {
+    with_db(async |t| odm_examples::reference_in_child::run(t.db).await.unwrap());
+}

@@ -1,31 +1,26 @@
-//! The database as the rules of references use it: raw documents of any collection, from the primary, written to a
-//! majority, within the caller's transaction if there is one.
+//! Documents in batches, as deletion and audit go through them: in the order of their ids, within a bound of memory.
 //!
-//! A rule looks, writes, and looks again for what came meanwhile. That closes the race only if the second look can't miss
-//! what was acknowledged before: so it asks the primary, whatever the application's client prefers, and waits for the
-//! majority before.
+//! They are read from the primary and written to a majority, whatever the application's client prefers: a rule looks,
+//! writes and looks again, and the second look may not miss what was acknowledged before.
 
 use super::graph::fields;
+use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::map::Context;
-use crate::session::Shared;
 use crate::shape::{Managed, Shape};
-use crate::{Error, Odm, Result};
+use crate::{Error, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
-    CollectionOptions, FindOptions, ReadPreference, SelectionCriteria, UpdateModifications, WriteConcern,
+    CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
+    WriteConcern,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Carries out an action of the driver's, within the session if there is one.
 macro_rules! act {
-    ($db:expr, $meta:expr, $action:expr) => {{
-        $db.trip();
-        let outcome = match $db.session {
-            Some(session) => $action.session(&mut *session.lock().await).await,
-            None => $action.await,
-        };
+    ($scope:expr, $meta:expr, $action:expr) => {{
+        $scope.trip();
+        let outcome = crate::collection::act!($scope.session, $action);
         outcome.map_err(|error| Context::of($meta).driver(error))
     }};
 }
@@ -33,48 +28,29 @@ macro_rules! act {
 /// A batch of documents takes so many bytes at most, and one document more: they wait in memory while others are written.
 const BYTES: usize = 4 << 20;
 
-#[derive(Clone, Copy)]
-pub(crate) struct Db<'a> {
-    pub(crate) odm: &'a Odm,
-    pub(crate) session: Option<&'a Shared>,
-    /// How many commands were sent.
-    pub(crate) trips: &'a AtomicU64,
-}
-
 /// Documents in the order of their ids.
-pub(crate) struct Batch {
-    pub(crate) documents: Vec<RawDocumentBuf>,
+pub(super) struct Batch {
+    pub(super) documents: Vec<RawDocumentBuf>,
     /// Whether there may be more behind them.
-    pub(crate) more: bool,
+    pub(super) more: bool,
 }
 
-impl<'a> Db<'a> {
-    /// The same within a transaction of its own.
-    pub(crate) fn within(self, session: &'a Shared) -> Db<'a> {
-        Db {
-            session: Some(session),
-            ..self
-        }
-    }
-
-    pub(crate) fn trip(&self) {
-        self.trips.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
+impl Scope<'_> {
+    pub(super) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
         let database = self.odm.database();
         if self.session.is_some() {
             return database.collection(meta.collection);
         }
         let options = CollectionOptions::builder()
             .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .read_concern(ReadConcern::local())
             .write_concern(WriteConcern::majority())
             .build();
         database.collection_with_options(meta.collection, options)
     }
 
     /// The first documents that fit, in the order of their ids: `limit` at most.
-    pub(crate) async fn batch(
+    pub(super) async fn batch(
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
@@ -117,7 +93,7 @@ impl<'a> Db<'a> {
     }
 
     /// Those of these ids that have a document.
-    pub(crate) async fn there(
+    pub(super) async fn there(
         &self,
         meta: &'static DocumentMeta,
         ids: &[Bson],
@@ -130,18 +106,18 @@ impl<'a> Db<'a> {
         Ok(found.documents)
     }
 
-    pub(crate) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+    pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         act!(self, meta, collection.count_documents(filter))
     }
 
-    pub(crate) async fn delete_many(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+    pub(super) async fn delete_many(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         Ok(act!(self, meta, collection.delete_many(filter))?.deleted_count)
     }
 
     /// How many documents were changed. The update is carried out as it is: it touches no version and no time stamp.
-    pub(crate) async fn update_many(
+    pub(super) async fn update_many(
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
@@ -157,7 +133,7 @@ impl<'a> Db<'a> {
     }
 
     /// Inserts documents as they are; one whose id is there already is left out.
-    pub(crate) async fn restore(
+    pub(super) async fn restore(
         &self,
         meta: &'static DocumentMeta,
         documents: &[&RawDocumentBuf],
@@ -185,13 +161,13 @@ impl<'a> Db<'a> {
 
 /// An update with its array filters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Change {
-    pub(crate) update: Document,
-    pub(crate) array_filters: Vec<Document>,
+pub(super) struct Change {
+    pub(super) update: Document,
+    pub(super) array_filters: Vec<Document>,
 }
 
 /// All of these conditions.
-pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
+pub(super) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
     let mut conditions: Vec<Document> = conditions.into_iter().filter(|one| !one.is_empty()).collect();
     match conditions.len() {
         0 | 1 => conditions.pop().unwrap_or_default(),
@@ -200,16 +176,16 @@ pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
 }
 
 /// The id of a document.
-pub(crate) fn id(document: &RawDocumentBuf) -> Bson {
+pub(super) fn id(document: &RawDocumentBuf) -> Bson {
     value(document, "_id").unwrap_or(Bson::Null)
 }
 
-pub(crate) fn ids<'d>(documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
+pub(super) fn ids<'d>(documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
     documents.into_iter().map(id).collect()
 }
 
 /// The value of a field, by its dotted name.
-pub(crate) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
+pub(super) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
     let mut parts = name.split('.');
     let mut value = document.get(parts.next()?).ok()??;
     for part in parts {
@@ -218,7 +194,7 @@ pub(crate) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
     Bson::try_from(value).ok()
 }
 
-pub(crate) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
+pub(super) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
     Document::try_from(raw).map_err(|error: bson::error::Error| Error::Decode {
         collection: meta.collection.to_owned(),
         id: Some(Box::new(id(raw))),
@@ -264,7 +240,7 @@ fn type_of(value: &Bson) -> &'static str {
 }
 
 /// The documents behind this id, in the order of their ids.
-pub(crate) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
+pub(super) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
     let behind = doc! { "_id": { "$gt": last } };
     if has_one_type(meta) {
         return behind;

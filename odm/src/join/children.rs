@@ -1,0 +1,804 @@
+//! The join from the other side: the documents that refer to each of those that a query gives.
+
+use super::hop::{Fetch, embedded};
+use super::include::{Beyond, To};
+use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
+use crate::filter::IntoSort;
+use crate::key::{Key, chunks};
+use crate::path::{Path, Step};
+use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
+use crate::{Collection, Document, Error, Filter, Find, Order, Result};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{StreamExt, TryStreamExt};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
+use std::any::Any;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The paths of a document, from which its inverse joins begin: `h.children::<LogMsg>()`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+/// // The posts with the newest three comments of each, in two queries.
+/// let all: Vec<(Post, Vec<Comment>)> =
+///     posts.find_all().include(|p| p.children::<Comment>().limit(3)).all().await?;
+/// # Ok(()) }
+/// ```
+pub trait Paths: Copy + 'static {
+    /// The document.
+    type Document: Document;
+
+    /// The documents of type `C` that name each of these as their parent by `#[parent_ref]`, in the order that it declares.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let all: Vec<(Post, Vec<Comment>)> = posts.find_all().include(|p| p.children::<Comment>()).all().await?;
+    /// # Ok(()) }
+    /// ```
+    fn children<C: ChildOf<Self::Document> + Clone>(self) -> Children<Self::Document, C> {
+        let parent = C::parent();
+        Children::new(Via::of::<Self::Document>(parent.name, parent.reference))
+    }
+
+    /// The one document of type `C` that names each of these as its parent by `#[parent_ref(one)]`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(users: Collection<User>) -> odm::Result<()> {
+    /// let all: Vec<(User, Option<Profile>)> = users.find_all().include(|u| u.child::<Profile>()).all().await?;
+    /// # Ok(()) }
+    /// ```
+    fn child<C: OnlyChildOf<Self::Document> + Clone>(self) -> OnlyChild<Self::Document, C> {
+        OnlyChild(self.children::<C>())
+    }
+
+    /// The documents of type `C` that refer to each of these by this field, whatever kind of reference it is.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(tags: Collection<Tag>) -> odm::Result<()> {
+    /// let all: Vec<(Tag, Vec<Post>)> =
+    ///     tags.find_all().include(|t| t.children_by(|p: odm::PathsOf<Post>| p.tags).limit(10)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    fn children_by<C, V, P, K>(
+        self,
+        field: impl FnOnce(C::Paths) -> Path<C, V, P, K>,
+    ) -> Children<Self::Document, C>
+    where
+        C: Document + Clone,
+        V: Reference<Pointer: PointsTo<Self::Document>>,
+        P: Step,
+    {
+        field(C::paths());
+        let reference = P::FIELD.and_then(|field| field.reference);
+        Children::new(Via {
+            many: P::MULTI || V::MANY,
+            ..Via::of::<Self::Document>(P::PATH, reference.unwrap_or(&UNDECLARED))
+        })
+    }
+}
+
+/// The struct of typed paths of `T`, to name the type of a closure's parameter.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn author(p: odm::PathsOf<Post>) -> &'static str {
+///     p.author.name()
+/// }
+/// assert_eq!(author(Post::paths()), "author");
+/// ```
+pub type PathsOf<T> = <T as Document>::Paths;
+
+/// For a path without a declaration, which the derive does not make.
+static UNDECLARED: ReferenceMeta = ReferenceMeta {
+    kind: crate::reference::ReferenceKind::One,
+    targets: &[],
+    union: false,
+    optional: false,
+    by: || "_id",
+    inverse: None,
+    one: false,
+    order: &[],
+    check: false,
+    index: false,
+    on_delete: crate::OnDelete::Keep,
+};
+
+/// How children name their parent.
+#[derive(Clone, Debug)]
+pub(crate) struct Via {
+    /// The stored path of the reference.
+    pub(crate) path: &'static str,
+    /// The parent's field whose value it holds.
+    pub(crate) by: &'static str,
+    /// What stands in `type` for the parent, where the reference is one of a union.
+    pub(crate) tag: Option<&'static str>,
+    /// Whether a child may have several parents.
+    pub(crate) many: bool,
+    /// The order of the children.
+    pub(crate) order: Vec<(&'static str, i32)>,
+}
+
+impl Via {
+    pub(crate) fn of<R: Document>(path: &'static str, reference: &'static ReferenceMeta) -> Via {
+        let tag = reference
+            .targets
+            .iter()
+            .find(|target| (target.document)().collection == R::META.collection)
+            .map(|target| target.tag);
+        Via {
+            path,
+            by: (reference.by)(),
+            tag: tag.filter(|_| reference.union),
+            many: reference.kind == crate::reference::ReferenceKind::Many,
+            order: reference
+                .order
+                .iter()
+                .map(|key| {
+                    let descending = key.kind == crate::document::IndexKind::Descending;
+                    ((key.path)(), if descending { -1 } else { 1 })
+                })
+                .collect(),
+        }
+    }
+
+    /// The children of these parents.
+    pub(crate) fn filter(&self, keys: Vec<Bson>) -> bson::Document {
+        let keys = match <[Bson; 1]>::try_from(keys) {
+            Ok([key]) => doc! { "$eq": key },
+            Err(keys) => doc! { "$in": keys },
+        };
+        match (self.tag, self.many) {
+            (None, _) => doc! { self.path: keys },
+            (Some(tag), false) => {
+                doc! { format!("{}.type", self.path): tag, format!("{}.id", self.path): keys }
+            }
+            (Some(tag), true) => doc! { self.path: { "$elemMatch": { "type": tag, "id": keys } } },
+        }
+    }
+
+    /// Where the id stands in a child.
+    fn key_path(&self) -> String {
+        match self.tag {
+            Some(_) => format!("{}.id", self.path),
+            None => self.path.to_owned(),
+        }
+    }
+
+    /// The parents that a child names.
+    fn parents(&self, child: &RawDocument, take: &mut dyn FnMut(Key)) {
+        Tree::of(child, self.path, &mut |value| {
+            match self.tag {
+                None => take(Key::of(value)),
+                Some(tag) => {
+                    if let Some((named, id)) = crate::reference::union_parts(value)
+                        && named == tag
+                    {
+                        take(Key::of(id));
+                    }
+                }
+            }
+            None
+        });
+    }
+}
+
+/// The documents of type `C` that refer to each document of type `R`, as a part of a join. It comes from
+/// [`Paths::children`] and [`Paths::children_by`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+/// let all: Vec<(Post, Vec<(Comment, User)>)> = posts
+///     .find_all()
+///     .include(|p| p.children::<Comment>().filter(|c| c.text.starts_with("I")).include(|c| c.author))
+///     .all()
+///     .await?;
+/// # Ok(()) }
+/// ```
+pub struct Children<R, C, J = ()> {
+    what: Arc<What>,
+    join: J,
+    of: PhantomData<fn() -> (R, C)>,
+}
+
+impl<R, C: Document, J> std::fmt::Debug for Children<R, C, J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Children")
+            .field("of", &C::META.collection)
+            .field("what", &self.what)
+            .finish()
+    }
+}
+
+/// Which children are wanted.
+#[derive(Debug)]
+pub(crate) struct What {
+    via: Via,
+    filter: Result<bson::Document, String>,
+    limit: Option<u32>,
+    /// As on a server without the stage that it takes otherwise.
+    by_queries: bool,
+}
+
+impl<R: Document, C: Document + Clone> Children<R, C> {
+    fn new(via: Via) -> Self {
+        Children {
+            what: Arc::new(What {
+                via,
+                filter: Ok(bson::Document::new()),
+                limit: None,
+                by_queries: false,
+            }),
+            join: (),
+            of: PhantomData,
+        }
+    }
+
+    /// Joins further documents to each child.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let all: Vec<(Post, Vec<(Comment, User)>)> =
+    ///     posts.find_all().include(|p| p.children::<Comment>().include(|c| c.author)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn include<J: Join<C>>(self, join: impl FnOnce(C::Paths) -> J) -> Children<R, C, To<J>> {
+        Children {
+            what: self.what,
+            join: To::new(join(C::paths())),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<R: Document, C: Document, J> Children<R, C, J> {
+    fn change(mut self, change: impl FnOnce(&mut What)) -> Self {
+        // Nobody else has it until the join is carried out.
+        if let Some(what) = Arc::get_mut(&mut self.what) {
+            change(what);
+        }
+        self
+    }
+
+    /// At most so many for each parent: the first ones in the order. The server reads no more of them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let newest: Vec<(Post, Vec<Comment>)> =
+    ///     posts.find_all().include(|p| p.children::<Comment>().limit(10)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn limit(self, n: u32) -> Self {
+        self.change(|what| what.limit = Some(n))
+    }
+
+    /// In this order, instead of the declared one.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let oldest: Vec<(Post, Vec<Comment>)> =
+    ///     posts.find_all().include(|p| p.children::<Comment>().sort(|c| c.at.asc()).limit(1)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn sort<S: IntoSort<C>>(self, order: impl FnOnce(C::Paths) -> S) -> Self {
+        let order = order(C::paths()).into_sort();
+        self.change(|what| {
+            what.via.order = order
+                .iter()
+                .map(|order: &Order<C>| (order.name, if order.descending { -1 } else { 1 }))
+                .collect();
+        })
+    }
+
+    /// Asks for the first few as on a server before MongoDB 5.0.
+    #[doc(hidden)]
+    pub fn by_queries(self) -> Self {
+        self.change(|what| what.by_queries = true)
+    }
+
+    /// Only those that fit this condition.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let long: Vec<(Post, Vec<Comment>)> =
+    ///     posts.find_all().include(|p| p.children::<Comment>().filter(|c| c.stars.gte(4))).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn filter(self, filter: impl FnOnce(C::Paths) -> Filter<C>) -> Self {
+        let filter = filter(C::paths()).into_document();
+        self.change(|what| {
+            what.filter = match (std::mem::replace(&mut what.filter, Ok(doc! {})), filter) {
+                (Ok(a), Ok(b)) if a.is_empty() => Ok(b),
+                (Ok(a), Ok(b)) => Ok(doc! { "$and": [a, b] }),
+                (Err(error), _) => Err(error),
+                (_, Err(error)) => Err(error.to_string()),
+            };
+        })
+    }
+}
+
+/// Children that are wanted, by their parents.
+struct Wanted<R, C> {
+    what: Arc<What>,
+    places: HashMap<Key, u32>,
+    /// The numbers of each parent's children.
+    groups: Vec<Vec<u32>>,
+    found: Vec<Child<C>>,
+    with_raw: bool,
+    of: PhantomData<fn() -> R>,
+}
+
+struct Child<C> {
+    document: Option<C>,
+    raw: Option<RawDocumentBuf>,
+    wanted: u32,
+}
+
+impl<R: Document, C: Document + Clone> Wanted<R, C> {
+    fn want(&mut self, key: Key) -> u32 {
+        let next = self.groups.len() as u32;
+        let at = *self.places.entry(key).or_insert(next);
+        if at == next {
+            self.groups.push(Vec::new());
+        }
+        at
+    }
+
+    fn filter(&self, keys: Vec<Bson>) -> Result<bson::Document> {
+        let own = self.what.filter.clone().map_err(|message| Error::Query {
+            collection: C::META.collection,
+            message,
+        })?;
+        let via = self.what.via.filter(keys);
+        Ok(if own.is_empty() {
+            via
+        } else {
+            doc! { "$and": [via, own] }
+        })
+    }
+
+    fn sort(&self) -> bson::Document {
+        self.what
+            .via
+            .order
+            .iter()
+            .map(|(name, direction)| ((*name).to_owned(), Bson::Int32(*direction)))
+            .collect()
+    }
+
+    /// One child, of all the parents that it names or of the given one.
+    fn put(&mut self, of: Option<u32>, raw: &RawDocument) -> Result<()> {
+        let mut parents: Vec<u32> = Vec::new();
+        match of {
+            Some(parent) => parents.push(parent),
+            None => self.what.via.parents(raw, &mut |key| {
+                if let Some(at) = self.places.get(&key)
+                    && !parents.contains(at)
+                {
+                    parents.push(*at);
+                }
+            }),
+        }
+        if parents.is_empty() {
+            return Ok(());
+        }
+        let number = self.found.len() as u32;
+        for parent in &parents {
+            if let Some(group) = self.groups.get_mut(*parent as usize) {
+                group.push(number);
+            }
+        }
+        self.found.push(Child {
+            document: Some(super::lookup::read(C::META.collection, raw)?),
+            raw: self.with_raw.then(|| raw.to_owned()),
+            wanted: parents.len() as u32,
+        });
+        Ok(())
+    }
+
+    fn get(&mut self, number: u32, repeated: bool) -> Option<C> {
+        let child = self.found.get_mut(number as usize)?;
+        child.wanted = child.wanted.saturating_sub(1);
+        if child.wanted == 0 && !repeated {
+            child.document.take()
+        } else {
+            child.document.clone()
+        }
+    }
+
+    async fn load(&mut self, from: &Source) -> Result<()> {
+        let collection = from.collection::<C>();
+        match self.what.limit {
+            Some(0) => Ok(()),
+            Some(limit) if self.places.len() > 1 => self.load_first(from, &collection, limit).await,
+            limit => {
+                let mut find_sort = self.sort();
+                if !self.what.via.many && self.what.via.tag.is_none() && self.places.len() > 1 {
+                    // The order of the index, so that nothing is sorted: within one parent it is the order that is wanted.
+                    let mut sort = doc! { self.what.via.path: 1 };
+                    sort.extend(find_sort);
+                    find_sort = sort;
+                }
+                for chunk in chunks(self.places.keys()) {
+                    let mut find = Find::new(&collection, Filter::raw(self.filter(chunk)?));
+                    if !self.what.via.order.is_empty() {
+                        find.options.sort = Some(find_sort.clone());
+                    }
+                    find.options.limit = limit.map(i64::from);
+                    find.each("children", |raw| self.put(None, raw)).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The first few of each parent.
+    async fn load_first(&mut self, from: &Source, collection: &Collection<C>, limit: u32) -> Result<()> {
+        let server = from.odm.server().await?;
+        if self.what.by_queries || !server.has_lookup_with_pipeline() {
+            return self.load_first_by_queries(from, collection, limit).await;
+        }
+        let parents = from.collection::<R>();
+        for chunk in chunks(self.places.keys()) {
+            let mut stages = vec![
+                doc! { "$match": { self.what.via.by: { "$in": chunk } } },
+                doc! { "$project": { "_id": 0, "k": format!("${}", self.what.via.by) } },
+            ];
+            stages.push(lookup::<C>(&self.what, "k", "c")?);
+            stages.push(doc! { "$unwind": "$c" });
+            each_of(&parents, stages, |raw| {
+                let at = raw.get("k").ok().flatten().map(Key::of);
+                let at = at.and_then(|key| self.places.get(&key).copied());
+                match (at, raw.get_document("c")) {
+                    (Some(at), Ok(child)) => self.put(Some(at), child),
+                    _ => Ok(()),
+                }
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// The same before MongoDB 5.0, or 5.1 on a sharded cluster: one query for each parent, several on their way together.
+    async fn load_first_by_queries(
+        &mut self,
+        from: &Source,
+        collection: &Collection<C>,
+        limit: u32,
+    ) -> Result<()> {
+        let mut queries = Vec::with_capacity(self.places.len());
+        for (key, at) in &self.places {
+            let mut find = Find::new(collection, Filter::raw(self.filter(vec![key.to_bson()])?));
+            find.options.limit = Some(limit.into());
+            if !self.what.via.order.is_empty() {
+                find.options.sort = Some(self.sort());
+            }
+            let at = *at;
+            queries.push(async move {
+                let mut children = Vec::new();
+                find.each("children", |raw| {
+                    children.push((at, raw.to_owned()));
+                    Ok(())
+                })
+                .await?;
+                Ok::<_, Error>(children)
+            });
+        }
+        let mut answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
+        while let Some(children) = answers.try_next().await? {
+            for (at, raw) in children {
+                self.put(Some(at), &raw)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The stage that puts the children of the parent with the key in `local` into `name`.
+fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Document> {
+    let own = what.filter.clone().map_err(|message| Error::Query {
+        collection: C::META.collection,
+        message,
+    })?;
+    let mut inner = Vec::new();
+    if let Some(tag) = what.via.tag {
+        inner.push(doc! { "$match": { format!("{}.type", what.via.path): tag } });
+    }
+    if !own.is_empty() {
+        inner.push(doc! { "$match": own });
+    }
+    if !what.via.order.is_empty() {
+        let sort: bson::Document = what
+            .via
+            .order
+            .iter()
+            .map(|(name, direction)| ((*name).to_owned(), Bson::Int32(*direction)))
+            .collect();
+        inner.push(doc! { "$sort": sort });
+    }
+    match what.limit {
+        // The server refuses this limit.
+        Some(0) => inner.push(doc! { "$match": { "_id": { "$in": [] } } }),
+        Some(limit) => inner.push(doc! { "$limit": i64::from(limit) }),
+        None => {}
+    }
+    Ok(doc! { "$lookup": {
+        "from": C::META.collection,
+        "localField": local,
+        "foreignField": what.via.key_path(),
+        "pipeline": inner,
+        "as": name,
+    } })
+}
+
+/// Hands every document that a pipeline gives to `take`.
+pub(super) async fn each_of<T: Document>(
+    collection: &Collection<T>,
+    stages: Vec<bson::Document>,
+    mut take: impl FnMut(&RawDocument) -> Result<()>,
+) -> Result<()> {
+    let trace = collection.trace("join");
+    trace
+        .run(async {
+            let action = collection.raw().aggregate(stages).batch_size(i32::MAX as u32);
+            match collection.session() {
+                None => {
+                    let mut cursor = action.await.map_err(Collection::<T>::error)?;
+                    while cursor.advance().await.map_err(Collection::<T>::error)? {
+                        take(cursor.current())?;
+                    }
+                }
+                Some(session) => {
+                    let mut session = session.lock().await;
+                    let mut cursor = action
+                        .session(&mut *session)
+                        .await
+                        .map_err(Collection::<T>::error)?;
+                    while cursor
+                        .advance(&mut session)
+                        .await
+                        .map_err(Collection::<T>::error)?
+                    {
+                        take(cursor.current())?;
+                    }
+                }
+            }
+            Ok(())
+        })
+        .await
+}
+
+impl<R: Document, C: Document + Clone> Fetch for Wanted<R, C> {
+    fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        self.load(from).boxed()
+    }
+    fn take(&mut self, raw: &RawDocument) -> Result<()> {
+        self.put(None, raw)
+    }
+    fn collection(&self) -> &'static str {
+        C::META.collection
+    }
+    fn has(&self, at: u32) -> bool {
+        (at as usize) < self.groups.len()
+    }
+    fn key(&self, _: u32) -> Bson {
+        Bson::Null
+    }
+    fn raw(&self, at: u32) -> Option<&RawDocument> {
+        self.found.get(at as usize)?.raw.as_deref()
+    }
+    fn keep_raw(&mut self) {
+        self.with_raw = true;
+    }
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// The parents of one join, and where their children are.
+pub struct Parents<S> {
+    number: u32,
+    level: usize,
+    list: Option<Slot>,
+    /// Where each parent's group is.
+    groups: Vec<Option<u32>>,
+    /// For what is joined to the children: which of its documents each child is.
+    numbers: HashMap<u32, usize>,
+    beyond: S,
+}
+
+impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R, C, J> {
+    type Out = Vec<J::Item>;
+    type Row<X: Send + 'static> = (X, Self::Out);
+    type State = Parents<J::State>;
+
+    fn row<X: Send + 'static>(document: X, out: Self::Out) -> (X, Self::Out) {
+        (document, out)
+    }
+
+    fn needs(&self, names: &mut Vec<&'static str>) {
+        names.push(self.what.via.by);
+    }
+
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        let mut sort = bson::Document::new();
+        for (name, direction) in &self.what.via.order {
+            sort.insert(*name, *direction);
+        }
+        queries.push(Asked {
+            collection: C::META.collection,
+            field: self.what.via.key_path(),
+            filter: self.what.via.filter(vec![Asked::nobody()]),
+            sort,
+        });
+        self.join.queries(queries);
+    }
+
+    fn start(&self, number: &mut u32) -> Self::State {
+        let own = *number;
+        *number += 1;
+        Parents {
+            number: own,
+            level: 0,
+            list: None,
+            groups: Vec::new(),
+            numbers: HashMap::new(),
+            beyond: self.join.start(number),
+        }
+    }
+
+    fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
+        state.level = level;
+        let list = *state.list.get_or_insert_with(|| {
+            hop.add(Box::new(Wanted::<R, C> {
+                what: self.what.clone(),
+                places: HashMap::new(),
+                groups: Vec::new(),
+                found: Vec::new(),
+                with_raw: !J::NOTHING,
+                of: PhantomData,
+            }))
+        });
+        let lookup = hop.embedded;
+        let Some(wanted) = wanted::<R, C>(hop, list) else {
+            return Ok(());
+        };
+        let key = raw.get(self.what.via.by).ok().flatten().map(Key::of);
+        let group = key.map(|key| wanted.want(key));
+        if lookup && let Some(group) = group {
+            for child in embedded(raw, &super::lookup::name(state.number)) {
+                wanted.put(Some(group), child)?;
+            }
+        }
+        state.groups.push(group);
+        Ok(())
+    }
+
+    fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()> {
+        if level != state.level {
+            return self.join.next(&mut state.beyond, level, hops, next);
+        }
+        let (false, Some(list)) = (J::NOTHING, state.list) else {
+            return Ok(());
+        };
+        let Some(fetch) = hops.get(level).and_then(|hop| hop.fetch(list)) else {
+            return Ok(());
+        };
+        let mut number = 0;
+        while let Some(raw) = fetch.raw(number) {
+            state.numbers.insert(number, state.numbers.len());
+            self.join.parent(&mut state.beyond, raw, next, level + 1)?;
+            number += 1;
+        }
+        Ok(())
+    }
+
+    fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Vec<J::Item>> {
+        let (Some(Some(group)), Some(list)) = (state.groups.get(at).copied(), state.list) else {
+            return Ok(Vec::new());
+        };
+        let mut children = Vec::new();
+        if let Some(hop) = hops.get_mut(state.level) {
+            let repeated = hop.repeated;
+            if let Some(wanted) = wanted::<R, C>(hop, list) {
+                let numbers = wanted.groups.get(group as usize).cloned().unwrap_or_default();
+                for number in numbers {
+                    children.extend(wanted.get(number, repeated).map(|child| (number, child)));
+                }
+            }
+        }
+        children
+            .into_iter()
+            .map(|(number, child)| {
+                let at = state.numbers.get(&number).copied().unwrap_or_default();
+                self.join.item(&mut state.beyond, hops, at, child)
+            })
+            .collect()
+    }
+
+    fn stages(&self, stages: &mut Stages) -> Result<()> {
+        let (what, join) = (&self.what, &self.join);
+        stages.children(what.via.by, |local, name, inner| {
+            let mut stage = lookup::<C>(what, local, name)?;
+            join.stages(inner)?;
+            inner.append_to(&mut stage);
+            Ok(stage)
+        })
+    }
+}
+
+fn wanted<R: Document, C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<R, C>> {
+    hop.fetch_mut(list)?.as_any().downcast_mut()
+}
+
+/// The one document of type `C` that refers to each document of type `R`, as a part of a join. It comes from
+/// [`Paths::child`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(users: Collection<User>) -> odm::Result<()> {
+/// let all: Vec<(User, Option<Profile>)> = users.find_all().include(|u| u.child::<Profile>()).all().await?;
+/// # Ok(()) }
+/// ```
+pub struct OnlyChild<R, C, J = ()>(Children<R, C, J>);
+
+impl<R, C: Document, J> std::fmt::Debug for OnlyChild<R, C, J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<R: Document, C: Document + Clone> OnlyChild<R, C> {
+    /// Joins further documents to the child.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(users: Collection<User>) -> odm::Result<()> {
+    /// let all: Vec<(User, Option<(Profile, User)>)> =
+    ///     users.find_all().include(|u| u.child::<Profile>().include(|p| p.user)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn include<J: Join<C>>(self, join: impl FnOnce(C::Paths) -> J) -> OnlyChild<R, C, To<J>> {
+        OnlyChild(self.0.include(join))
+    }
+}
+
+impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for OnlyChild<R, C, J> {
+    type Out = Option<J::Item>;
+    type Row<X: Send + 'static> = (X, Self::Out);
+    type State = Parents<J::State>;
+
+    fn row<X: Send + 'static>(document: X, out: Self::Out) -> (X, Self::Out) {
+        (document, out)
+    }
+    fn needs(&self, names: &mut Vec<&'static str>) {
+        self.0.needs(names);
+    }
+    fn queries(&self, queries: &mut Vec<Asked>) {
+        self.0.queries(queries);
+    }
+    fn start(&self, number: &mut u32) -> Self::State {
+        self.0.start(number)
+    }
+    fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
+        self.0.parent(state, raw, hop, level)
+    }
+    fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()> {
+        self.0.next(state, level, hops, next)
+    }
+    fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out> {
+        Ok(self.0.out(state, hops, at)?.into_iter().next())
+    }
+    fn stages(&self, stages: &mut Stages) -> Result<()> {
+        self.0.stages(stages)
+    }
+}

@@ -1,0 +1,354 @@
+//! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
+
+use super::{Slot, Tree};
+use crate::key::{Key, chunks};
+use crate::session::Shared;
+use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{StreamExt, TryStreamExt};
+use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::any::Any;
+use std::collections::HashMap;
+
+/// So many queries of one join are on their way together, outside a transaction.
+const IN_FLIGHT: usize = 4;
+
+/// Where a join reads: a database, within a transaction or not.
+#[derive(Clone)]
+pub struct Source {
+    pub(crate) odm: Odm,
+    pub(crate) session: Option<Shared>,
+}
+
+impl Source {
+    pub(crate) fn collection<T: Document>(&self) -> Collection<T> {
+        Collection::new(&self.odm, self.session.clone())
+    }
+
+    /// The driver carries out one operation of a session at a time.
+    pub(super) fn in_flight(&self) -> usize {
+        if self.session.is_some() { 1 } else { IN_FLIGHT }
+    }
+}
+
+/// What a join can read from: an [`Odm`], or a [`Tx`] for what its transaction sees.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// /// Within a transaction or not.
+/// async fn owner(from: &impl odm::From, post: &Post) -> odm::Result<User> {
+///     post.author.load(from).await
+/// }
+/// ```
+pub trait From: Sync {
+    /// The database, and the transaction if there is one.
+    #[doc(hidden)]
+    fn source(&self) -> Source;
+}
+
+impl From for Odm {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.clone(),
+            session: None,
+        }
+    }
+}
+
+impl From for Tx {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.odm().clone(),
+            session: Some(self.shared().clone()),
+        }
+    }
+}
+
+impl<T: Document> From for Collection<T> {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.odm().clone(),
+            session: self.session().cloned(),
+        }
+    }
+}
+
+/// The documents that are wanted next, by collection.
+#[derive(Default)]
+pub struct Hop {
+    fetches: Vec<Box<dyn Fetch>>,
+    /// Documents may be asked for more often than they are wanted, since what they belong to is given several times.
+    pub(super) repeated: bool,
+    /// The documents stand in those that refer to them already: the server has joined them.
+    pub(super) embedded: bool,
+    /// Which join is noting what it wants: two that the server carried out don't share documents, since what is joined to
+    /// these in turn stands in them.
+    pub(super) lane: u32,
+}
+
+/// Documents that one query brings (or several, where they are very many).
+pub(super) trait Fetch: Any + Send {
+    fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>>;
+    /// Takes a document that came in another way.
+    fn take(&mut self, raw: &RawDocument) -> Result<()>;
+    fn collection(&self) -> &'static str;
+    fn has(&self, at: u32) -> bool;
+    fn key(&self, at: u32) -> Bson;
+    fn raw(&self, at: u32) -> Option<&RawDocument>;
+    /// The raw documents are needed too, for what is joined to them.
+    fn keep_raw(&mut self);
+    fn as_any(&mut self) -> &mut dyn Any;
+}
+
+impl Hop {
+    /// A hop behind the first one.
+    pub(super) fn further(embedded: bool) -> Hop {
+        Hop {
+            fetches: Vec::new(),
+            repeated: true,
+            embedded,
+            lane: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fetches.is_empty()
+    }
+
+    /// The document of a `T` whose field `by` has this value.
+    pub(crate) fn want<T: Document + Clone>(&mut self, value: RawBsonRef<'_>, by: &'static str) -> Slot {
+        for (fetch, known) in self.fetches.iter_mut().enumerate() {
+            if let Some(known) = known.as_any().downcast_mut::<ById<T>>()
+                && known.by == by
+                && known.lane == self.lane
+            {
+                return Slot {
+                    fetch: fetch as u32,
+                    at: known.want(value),
+                };
+            }
+        }
+        let mut new = ById::<T>::new(by);
+        new.lane = self.lane;
+        let at = new.want(value);
+        self.add(Box::new(new)).at(at)
+    }
+
+    pub(super) fn add(&mut self, fetch: Box<dyn Fetch>) -> Slot {
+        self.fetches.push(fetch);
+        Slot {
+            fetch: (self.fetches.len() - 1) as u32,
+            at: 0,
+        }
+    }
+
+    pub(crate) fn get<T: Document + Clone>(&mut self, slot: Slot) -> Option<T> {
+        let repeated = self.repeated;
+        let fetch = self.fetches.get_mut(slot.fetch as usize)?;
+        fetch.as_any().downcast_mut::<ById<T>>()?.get(slot.at, repeated)
+    }
+
+    pub(super) fn fetch(&self, slot: Slot) -> Option<&dyn Fetch> {
+        self.fetches.get(slot.fetch as usize).map(|fetch| &**fetch)
+    }
+
+    pub(super) fn fetch_mut(&mut self, slot: Slot) -> Option<&mut dyn Fetch> {
+        match self.fetches.get_mut(slot.fetch as usize) {
+            Some(fetch) => Some(&mut **fetch),
+            None => None,
+        }
+    }
+
+    /// Takes the documents that the server has put into `raw` under `name`, for the lists that `tree` refers to.
+    pub(super) fn take_embedded(&mut self, raw: &RawDocument, name: &str, tree: &Tree) -> Result<()> {
+        let mut fetches: Vec<u32> = Vec::new();
+        tree.each(&mut |slot| {
+            if !fetches.contains(&slot.fetch) {
+                fetches.push(slot.fetch);
+            }
+        });
+        for document in embedded(raw, name) {
+            for fetch in &fetches {
+                if let Some(fetch) = self.fetches.get_mut(*fetch as usize) {
+                    fetch.take(document)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings all of them.
+    pub(super) async fn run(&mut self, from: &Source) -> Result<()> {
+        if let [fetch] = self.fetches.as_mut_slice() {
+            return fetch.run(from).await;
+        }
+        // Collected, since a stream of closures that borrow can't be shown to be `Send`.
+        let queries: Vec<_> = self.fetches.iter_mut().map(|fetch| fetch.run(from)).collect();
+        futures::stream::iter(queries)
+            .buffer_unordered(from.in_flight())
+            .try_collect::<()>()
+            .await
+    }
+}
+
+/// The documents in an array.
+pub(super) fn embedded<'d>(raw: &'d RawDocument, name: &str) -> impl Iterator<Item = &'d RawDocument> {
+    raw.get_array(name)
+        .ok()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.ok()?.as_document())
+}
+
+impl Slot {
+    pub(super) fn at(self, at: u32) -> Slot {
+        Slot { at, ..self }
+    }
+}
+
+/// Documents that are wanted by the value of a field.
+pub(crate) struct ById<T> {
+    by: &'static str,
+    places: HashMap<Key, u32>,
+    found: Vec<Found<T>>,
+    with_raw: bool,
+    lane: u32,
+}
+
+struct Found<T> {
+    document: Option<T>,
+    raw: Option<RawDocumentBuf>,
+    wanted: u32,
+}
+
+impl<T: Document + Clone> ById<T> {
+    pub(crate) fn new(by: &'static str) -> ById<T> {
+        ById {
+            by,
+            places: HashMap::new(),
+            found: Vec::new(),
+            with_raw: false,
+            lane: 0,
+        }
+    }
+
+    pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
+        self.want_key(Key::of(value))
+    }
+
+    pub(crate) fn want_key(&mut self, key: Key) -> u32 {
+        let next = self.found.len() as u32;
+        let at = *self.places.entry(key).or_insert(next);
+        match self.found.get_mut(at as usize) {
+            Some(found) => found.wanted = found.wanted.saturating_add(1),
+            None => self.found.push(Found {
+                document: None,
+                raw: None,
+                wanted: 1,
+            }),
+        }
+        at
+    }
+
+    /// The document: itself where it is wanted for the last time, else a copy.
+    pub(crate) fn get(&mut self, at: u32, repeated: bool) -> Option<T> {
+        let found = self.found.get_mut(at as usize)?;
+        found.wanted = found.wanted.saturating_sub(1);
+        if found.wanted == 0 && !repeated {
+            found.document.take()
+        } else {
+            found.document.clone()
+        }
+    }
+
+    /// Asks for all of them.
+    pub(crate) async fn load(&mut self, from: &Source) -> Result<()> {
+        let collection = from.collection::<T>();
+        let (places, by, with_raw) = (&self.places, self.by, self.with_raw);
+        let mut queries = Vec::new();
+        for chunk in chunks(places.keys()) {
+            let collection = &collection;
+            queries.push(async move {
+                let mut documents = Vec::with_capacity(chunk.len());
+                Find::new(collection, Filter::raw(doc! { by: { "$in": chunk } }))
+                    .each("join", |raw| {
+                        documents.extend(read(places, by, with_raw, raw)?);
+                        Ok(())
+                    })
+                    .await?;
+                Ok::<_, Error>(documents)
+            });
+        }
+        let mut answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
+        while let Some(documents) = answers.try_next().await? {
+            for (at, document, raw) in documents {
+                put(&mut self.found, at, document, raw);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read<T: Document>(
+    places: &HashMap<Key, u32>,
+    by: &str,
+    with_raw: bool,
+    raw: &RawDocument,
+) -> Result<Option<(u32, T, Option<RawDocumentBuf>)>> {
+    let key = raw.get(by).ok().flatten().map(Key::of);
+    let Some(at) = key.and_then(|key| places.get(&key).copied()) else {
+        return Ok(None);
+    };
+    let document = super::lookup::read::<T>(T::META.collection, raw)?;
+    Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
+}
+
+fn put<T>(found: &mut [Found<T>], at: u32, document: T, raw: Option<RawDocumentBuf>) {
+    if let Some(found) = found.get_mut(at as usize) {
+        found.document = Some(document);
+        found.raw = raw;
+    }
+}
+
+impl<T: Document + Clone> Fetch for ById<T> {
+    fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        self.load(from).boxed()
+    }
+
+    fn take(&mut self, raw: &RawDocument) -> Result<()> {
+        if let Some((at, document, raw)) = read(&self.places, self.by, self.with_raw, raw)? {
+            put(&mut self.found, at, document, raw);
+        }
+        Ok(())
+    }
+
+    fn collection(&self) -> &'static str {
+        T::META.collection
+    }
+
+    fn has(&self, at: u32) -> bool {
+        self.found
+            .get(at as usize)
+            .is_some_and(|found| found.document.is_some())
+    }
+
+    fn key(&self, at: u32) -> Bson {
+        // Only for the message of an error, so the search does not matter.
+        self.places
+            .iter()
+            .find(|(_, place)| **place == at)
+            .map_or(Bson::Null, |(key, _)| key.to_bson())
+    }
+
+    fn raw(&self, at: u32) -> Option<&RawDocument> {
+        self.found.get(at as usize)?.raw.as_deref()
+    }
+
+    fn keep_raw(&mut self) {
+        self.with_raw = true;
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

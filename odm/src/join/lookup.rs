@@ -1,0 +1,251 @@
+//! The same join carried out by the server: the stages of its pipeline.
+
+use super::children::each_of;
+use super::{From as _, Join, Work};
+use crate::path::Step;
+use crate::reference::{Pointer, Reference};
+use crate::{Document, Error, Find, Result, decode};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
+use serde::de::DeserializeOwned;
+
+/// A query whose joins the server carries out, by `$lookup`: [`Find::lookup`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+/// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a query does nothing until it is carried out, by `all` or `one`"]
+pub struct Lookup<'c, T, Out, J> {
+    find: Find<'c, T, Out>,
+    join: J,
+}
+
+impl<T: Document, Out, J> std::fmt::Debug for Lookup<'_, T, Out, J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lookup").field("find", &self.find).finish()
+    }
+}
+
+impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+    /// Has the joins carried out by the server, in one pipeline with `$lookup`, with the same result.
+    ///
+    /// One round trip instead of one for each hop; but the server looks up the targets document by document, and sends one
+    /// that several documents refer to several times. The chapter on joins of the guide has measurements.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn lookup(self) -> Lookup<'c, T, Out, J> {
+        let (find, join) = self.without_join();
+        Lookup { find, join }
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_, T, Out, J> {
+    /// All of them.
+    ///
+    /// # Errors
+    /// As [`Find::all`]; [`Error::Unsupported`] before MongoDB 5.0 (5.1 on a sharded cluster) for children and nested joins;
+    /// [`Error::Query`] for a reference to documents of several collections. MongoDB takes no `near` in a pipeline.
+    ///
+    /// # Cost
+    /// One round trip, and one for every further batch.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn all(mut self) -> Result<Vec<J::Row<Out>>> {
+        let collection = self.find.collection;
+        if self.find.options.limit == Some(0) {
+            return Ok(Vec::new());
+        }
+        let mut stages = vec![doc! { "$match": self.find.prepare()? }];
+        let options = &self.find.options;
+        if let Some(sort) = &options.sort {
+            stages.push(doc! { "$sort": sort });
+        }
+        if let Some(skip) = options.skip {
+            stages.push(doc! { "$skip": i64::try_from(skip).unwrap_or(i64::MAX) });
+        }
+        if let Some(limit) = options.limit {
+            stages.push(doc! { "$limit": limit });
+        }
+        if let Some(projection) = &options.projection {
+            stages.push(doc! { "$project": projection });
+        }
+        let mut joins = Stages::default();
+        self.join.stages(&mut joins)?;
+        if joins.has_pipelines {
+            let server = collection.odm().server().await?;
+            if !server.has_lookup_with_pipeline() {
+                return Err(Error::Unsupported {
+                    operation: "`lookup` of children or of nested joins",
+                    needs: "MongoDB 5.0, or 5.1 on a sharded cluster",
+                    is: server.to_string(),
+                });
+            }
+        }
+        stages.extend(joins.list);
+        let mut work = Work::of_lookup(&self.join);
+        let mut items = Vec::new();
+        each_of(collection, stages, |raw| {
+            items.push(read(T::META.collection, raw)?);
+            work.parent(raw)
+        })
+        .await?;
+        work.run(&collection.source()).await?;
+        work.rows(items)
+    }
+
+    /// The first, if there is one.
+    ///
+    /// # Errors
+    /// As [`all`](Lookup::all).
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let first: Option<(Post, User)> = posts.find_all().include(|p| p.author).lookup().one().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn one(mut self) -> Result<Option<J::Row<Out>>> {
+        if self.find.options.limit != Some(0) {
+            self.find.options.limit = Some(1);
+        }
+        Ok(self.all().await?.pop())
+    }
+}
+
+/// The stages of a pipeline that joins, and the number of the next join.
+#[derive(Default)]
+pub struct Stages {
+    pub(crate) list: Vec<bson::Document>,
+    number: u32,
+    /// Whether a stage has a pipeline of its own, which older servers don't take.
+    pub(crate) has_pipelines: bool,
+}
+
+/// The field into which the server puts what join number `number` gives. A field of the application's own does not start
+/// like this.
+pub(super) fn name(number: u32) -> String {
+    format!("__odm_join_{number}")
+}
+
+/// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
+pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -> Result<Out> {
+    decode::decode(collection, raw).or_else(|error| {
+        let mut plain = RawDocumentBuf::new();
+        for (name, value) in raw.iter().flatten() {
+            if !name.as_str().starts_with("__odm_") {
+                plain.append(name, value);
+            }
+        }
+        // What else is wrong with it is the same with these fields and without.
+        decode::decode(collection, &plain).map_err(|_| error)
+    })
+}
+
+impl Stages {
+    fn next(&mut self) -> String {
+        let name = name(self.number);
+        self.number += 1;
+        name
+    }
+
+    /// The targets of the references at `path`.
+    pub(super) fn reference<R: Document, V: Reference, P: Step>(
+        &mut self,
+        by: &str,
+        beyond: impl FnOnce(&mut Stages) -> Result<()>,
+    ) -> Result<()> {
+        let path = P::PATH;
+        let local = format!("__odm_local_{}", self.number);
+        let name = self.next();
+        let [target] = V::Pointer::TARGETS else {
+            return Err(Error::Query {
+                collection: R::META.collection,
+                message: format!(
+                    "`{path}` may refer to documents of several collections, which one `$lookup` can't join: leave out \
+                     `lookup`"
+                ),
+            });
+        };
+        let mut stage = doc! { "$lookup": {
+            "from": (target.document)().collection,
+            "localField": if P::MULTI { &local } else { path },
+            "foreignField": by,
+            "as": name,
+        } };
+        let mut inner = self.inner();
+        beyond(&mut inner)?;
+        if P::MULTI {
+            // The references of all items as one array.
+            let mut references = P::expression("$", &mut Bson::String);
+            for _ in 1..P::ARRAYS + u32::from(V::MANY) {
+                references = doc! { "$reduce": {
+                    "input": references,
+                    "initialValue": [],
+                    "in": { "$concatArrays": ["$$value", { "$ifNull": ["$$this", []] }] },
+                } }
+                .into();
+            }
+            self.list.push(doc! { "$set": { local: references } });
+        }
+        self.has_pipelines |= !inner.list.is_empty();
+        inner.append_to(&mut stage);
+        self.number = inner.number;
+        self.list.push(stage);
+        Ok(())
+    }
+
+    /// What refers to the documents by its own reference.
+    pub(super) fn children(
+        &mut self,
+        by: &str,
+        stage: impl FnOnce(&str, &str, &mut Stages) -> Result<bson::Document>,
+    ) -> Result<()> {
+        let name = self.next();
+        let mut inner = self.inner();
+        let stage = stage(by, &name, &mut inner)?;
+        self.has_pipelines = true;
+        self.number = inner.number;
+        self.list.push(stage);
+        Ok(())
+    }
+
+    fn inner(&self) -> Stages {
+        Stages {
+            number: self.number,
+            ..Stages::default()
+        }
+    }
+
+    /// Joins these stages to the documents that a `$lookup` gives.
+    pub(super) fn append_to(&mut self, stage: &mut bson::Document) {
+        if self.list.is_empty() {
+            return;
+        }
+        if let Ok(lookup) = stage.get_document_mut("$lookup") {
+            let more = self.list.drain(..).map(Bson::Document);
+            match lookup.get_array_mut("pipeline") {
+                Ok(pipeline) => pipeline.extend(more),
+                Err(_) => {
+                    lookup.insert("pipeline", more.collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+}

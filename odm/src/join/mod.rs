@@ -1,0 +1,238 @@
+//! Application-level joins: documents together with those that they refer to, in one query for each hop and collection.
+//!
+//! A query is carried out first. Of every document that it gives, the references at the wanted paths are noted in a
+//! [`Hop`], each target once; then each collection of the hop is asked once for all of them (`$in`), and what is joined to
+//! these targets in turn is the next hop. At the end every document gets its targets in the order of its references. So
+//! duplicates, order, missing targets, nested and inverse joins are one mechanism, and the number of queries depends on the
+//! number of hops and collections alone.
+
+use crate::{Document, Result};
+use mongodb::bson::{self, RawDocument};
+
+mod children;
+mod hop;
+mod include;
+mod load;
+mod lookup;
+mod tree;
+
+pub(crate) use children::Via;
+pub use children::{Children, OnlyChild, Paths, PathsOf};
+pub(crate) use hop::ById;
+pub use hop::{From, Hop, Source};
+pub use include::{Include, LeaveOut, OrNone, Strict};
+pub use load::{LoadRefs, Loading};
+pub use lookup::Lookup;
+pub(crate) use lookup::Stages;
+pub use tree::{Slot, Tree};
+
+/// What a query joins to the documents of type `R` that it gives: a reference (`p.parts`), the children of a parent
+/// (`h.children::<LogMsg>()`), or several of these as a tuple. [`Find::include`](crate::Find::include) takes it.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+/// let all: Vec<(Post, (User, Vec<Tag>))> = posts.find_all().include(|p| (p.author, p.tags)).all().await?;
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be joined to a `{R}`",
+    label = "neither a reference nor children",
+    note = "join a field that is a reference, `.include(|x| x.field)`, or several, `.include(|x| (x.one, x.other))`",
+    note = "what refers to the documents is joined by `.include(|x| x.children::<Child>())`"
+)]
+pub trait Join<R: Document>: Send + Sync + Sized + 'static {
+    /// What is joined to each document.
+    type Out: Send + 'static;
+    /// A document with what is joined to it.
+    type Row<X: Send + 'static>: Send + 'static;
+    /// What is known while the join is carried out.
+    #[doc(hidden)]
+    type State: Send;
+    /// Whether there is nothing to join.
+    #[doc(hidden)]
+    const NOTHING: bool = false;
+
+    #[doc(hidden)]
+    fn row<X: Send + 'static>(document: X, out: Self::Out) -> Self::Row<X>;
+    /// The stored fields that it reads in a document, for a projection.
+    #[doc(hidden)]
+    fn needs(&self, names: &mut Vec<&'static str>);
+    /// The queries by which it is carried out, to ask the server how it does so.
+    #[doc(hidden)]
+    fn queries(&self, queries: &mut Vec<Asked>);
+    /// `number` counts the joins of a query in the order of [`stages`](Join::stages).
+    #[doc(hidden)]
+    fn start(&self, number: &mut u32) -> Self::State;
+    /// Notes what is wanted for one more document.
+    #[doc(hidden)]
+    fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()>;
+    /// Hop `level` has been carried out: notes what is wanted next.
+    #[doc(hidden)]
+    fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()>;
+    /// What is joined to document number `at`.
+    #[doc(hidden)]
+    fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out>;
+    /// The stages of a pipeline that joins on the server.
+    #[doc(hidden)]
+    fn stages(&self, stages: &mut Stages) -> Result<()>;
+}
+
+impl<R: Document> Join<R> for () {
+    type Out = ();
+    type Row<X: Send + 'static> = X;
+    type State = ();
+    const NOTHING: bool = true;
+
+    fn row<X: Send + 'static>(document: X, _: ()) -> X {
+        document
+    }
+    fn needs(&self, _: &mut Vec<&'static str>) {}
+    fn queries(&self, _: &mut Vec<Asked>) {}
+    fn start(&self, _: &mut u32) {}
+    fn parent(&self, _: &mut (), _: &RawDocument, _: &mut Hop, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn next(&self, _: &mut (), _: usize, _: &[Hop], _: &mut Hop) -> Result<()> {
+        Ok(())
+    }
+    fn out(&self, _: &mut (), _: &mut [Hop], _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn stages(&self, _: &mut Stages) -> Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $at:tt)*))*) => {$(
+        impl<R: Document, $($name: Join<R>),*> Join<R> for ($($name,)*) {
+            type Out = ($($name::Out,)*);
+            type Row<X: Send + 'static> = (X, Self::Out);
+            type State = ($($name::State,)*);
+
+            fn row<X: Send + 'static>(document: X, out: Self::Out) -> Self::Row<X> {
+                (document, out)
+            }
+            fn needs(&self, names: &mut Vec<&'static str>) {
+                $(self.$at.needs(names);)*
+            }
+            fn queries(&self, queries: &mut Vec<Asked>) {
+                $(self.$at.queries(queries);)*
+            }
+            fn start(&self, number: &mut u32) -> Self::State {
+                ($(self.$at.start(number),)*)
+            }
+            fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
+                $(self.$at.parent(&mut state.$at, raw, hop, level)?;)*
+                Ok(())
+            }
+            fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()> {
+                $(self.$at.next(&mut state.$at, level, hops, next)?;)*
+                Ok(())
+            }
+            fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out> {
+                Ok(($(self.$at.out(&mut state.$at, hops, at)?,)*))
+            }
+            fn stages(&self, stages: &mut Stages) -> Result<()> {
+                $(self.$at.stages(stages)?;)*
+                Ok(())
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0 B 1)
+    (A 0 B 1 C 2)
+    (A 0 B 1 C 2 D 3)
+    (A 0 B 1 C 2 D 3 E 4)
+    (A 0 B 1 C 2 D 3 E 4 F 5)
+}
+
+/// A query of a join, with a value in it that no document has.
+#[derive(Debug)]
+pub struct Asked {
+    pub(crate) collection: &'static str,
+    /// The field by which the documents are found.
+    pub(crate) field: String,
+    pub(crate) filter: bson::Document,
+    pub(crate) sort: bson::Document,
+}
+
+impl Asked {
+    /// A value for the filter: by which index it is found does not depend on it.
+    fn nobody() -> bson::Bson {
+        bson::oid::ObjectId::from_bytes([0; 12]).into()
+    }
+}
+
+/// A join that is being carried out.
+pub(crate) struct Work<'j, R: Document, J: Join<R>> {
+    join: &'j J,
+    state: J::State,
+    hops: Vec<Hop>,
+}
+
+impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
+    pub(crate) fn new(join: &'j J) -> Self {
+        Work {
+            join,
+            state: join.start(&mut 0),
+            hops: vec![Hop::default()],
+        }
+    }
+
+    /// For documents into which the server has put what is joined to them.
+    pub(crate) fn of_lookup(join: &'j J) -> Self {
+        let mut work = Work::new(join);
+        for hop in &mut work.hops {
+            hop.embedded = true;
+        }
+        work
+    }
+
+    /// One more document of the query.
+    pub(crate) fn parent(&mut self, raw: &RawDocument) -> Result<()> {
+        match self.hops.first_mut() {
+            Some(hop) => self.join.parent(&mut self.state, raw, hop, 0),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for everything that is joined.
+    pub(crate) async fn run(&mut self, from: &Source) -> Result<()> {
+        if J::NOTHING {
+            return Ok(());
+        }
+        for level in 0.. {
+            match self.hops.get_mut(level) {
+                Some(hop) if hop.is_empty() => break,
+                Some(hop) if hop.embedded => {}
+                Some(hop) => hop.run(from).await?,
+                None => break,
+            }
+            let mut next = Hop::further(self.hops.iter().any(|hop| hop.embedded));
+            self.join.next(&mut self.state, level, &self.hops, &mut next)?;
+            self.hops.push(next);
+        }
+        Ok(())
+    }
+
+    /// The documents, in the order in which they were noted, each with what is joined to it.
+    pub(crate) fn rows<X: Send + 'static>(mut self, documents: Vec<X>) -> Result<Vec<J::Row<X>>> {
+        documents
+            .into_iter()
+            .enumerate()
+            .map(|(at, document)| {
+                let out = self.join.out(&mut self.state, &mut self.hops, at)?;
+                Ok(J::row(document, out))
+            })
+            .collect()
+    }
+
+    /// What is joined to the only document.
+    pub(crate) fn out(mut self) -> Result<J::Out> {
+        self.join.out(&mut self.state, &mut self.hops, 0)
+    }
+}

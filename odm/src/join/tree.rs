@@ -1,0 +1,86 @@
+//! The references of one document, as they stand in it: which of them are wanted, and in which places.
+
+use mongodb::bson::{RawBsonRef, RawDocument};
+
+/// Where a wanted document is found: in which list of documents, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    pub(super) fetch: u32,
+    pub(super) at: u32,
+}
+
+/// What stands at a path: nothing, one reference, or an array of whatever stands in its items.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tree {
+    /// Nothing, or `null`.
+    Nothing,
+    /// A reference.
+    One(Slot),
+    /// The items of an array, in their order.
+    Many(Vec<Tree>),
+}
+
+impl Tree {
+    /// The references at a dotted path.
+    pub(super) fn of(
+        document: &RawDocument,
+        path: &str,
+        want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
+    ) -> Tree {
+        let (name, rest) = match path.split_once('.') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (path, None),
+        };
+        match document.get(name) {
+            Ok(Some(value)) => Tree::below(value, rest, want),
+            _ => Tree::Nothing,
+        }
+    }
+
+    fn below(
+        value: RawBsonRef<'_>,
+        rest: Option<&str>,
+        want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
+    ) -> Tree {
+        match (value, rest) {
+            (RawBsonRef::Array(items), _) => Tree::Many(
+                items
+                    .into_iter()
+                    .filter_map(Result::ok)
+                    .map(|item| Tree::below(item, rest, want))
+                    .collect(),
+            ),
+            (RawBsonRef::Null | RawBsonRef::Undefined, _) => Tree::Nothing,
+            (RawBsonRef::Document(document), Some(rest)) => Tree::of(document, rest, want),
+            (_, Some(_)) => Tree::Nothing,
+            (value, None) => want(value).map_or(Tree::Nothing, Tree::One),
+        }
+    }
+
+    /// The items of an array; of anything else, itself.
+    pub fn items(&self) -> impl Iterator<Item = &Tree> {
+        match self {
+            Tree::Nothing => &[],
+            Tree::One(_) => std::slice::from_ref(self),
+            Tree::Many(items) => items.as_slice(),
+        }
+        .iter()
+    }
+
+    /// The one reference.
+    pub fn slot(&self) -> Option<Slot> {
+        match self {
+            Tree::One(slot) => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// All references in it.
+    pub(super) fn each(&self, take: &mut dyn FnMut(Slot)) {
+        match self {
+            Tree::Nothing => {}
+            Tree::One(slot) => take(*slot),
+            Tree::Many(items) => items.iter().for_each(|item| item.each(take)),
+        }
+    }
+}

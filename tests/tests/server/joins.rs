@@ -1,0 +1,944 @@
+//! Joins: along references and from the other side, by queries and by `$lookup`.
+
+use odm::prelude::*;
+use odm::{Error, PathsOf};
+use odm_tests::with_db;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "suppliers")]
+struct Supplier {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "parts")]
+struct Part {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(unique)]
+    number: String,
+    #[reference(check = false)]
+    supplier: Option<Ref<Supplier>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[reference(many, max = 50, check = false)]
+    parts: Vec<Ref<Part>>,
+    #[reference(check = false)]
+    main: Option<Ref<Part>>,
+    #[reference(check = false, by = number)]
+    spare: Option<Ref<Part, String>>,
+    #[embed(max = 10)]
+    lines: Vec<Line>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Line {
+    #[reference(check = false)]
+    part: Ref<Part>,
+    #[reference(many, max = 5, check = false)]
+    also: Vec<Ref<Part>>,
+    #[embed]
+    detail: Option<Detail>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Detail {
+    #[reference(check = false)]
+    supplier: Ref<Supplier>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "stock")]
+struct Stock {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(order(-at), check = false)]
+    part: Ref<Part>,
+    at: i32,
+    #[reference(check = false)]
+    from: Option<Ref<Supplier>>,
+}
+
+fn part(id: i32, supplier: Option<i32>) -> Part {
+    Part {
+        id,
+        number: format!("p{id}"),
+        supplier: supplier.map(Ref::new),
+    }
+}
+
+fn line(part: i32, also: &[i32], supplier: Option<i32>) -> Line {
+    Line {
+        part: Ref::new(part),
+        also: also.iter().copied().map(Ref::new).collect(),
+        detail: supplier.map(|supplier| Detail {
+            supplier: Ref::new(supplier),
+        }),
+    }
+}
+
+fn product(id: i32, parts: &[i32]) -> Product {
+    Product {
+        id,
+        name: format!("product {id}"),
+        parts: parts.iter().copied().map(Ref::new).collect(),
+        main: parts.first().copied().map(Ref::new),
+        spare: parts.last().map(|id| Ref::new(format!("p{id}"))),
+        lines: vec![],
+    }
+}
+
+async fn filled(db: &odm::mongodb::Database) -> Odm {
+    let odm = Odm::new(db.clone(), models![Supplier, Part, Product, Stock]).unwrap();
+    odm.sync().await.unwrap();
+    let suppliers = [1, 2].map(|id| Supplier {
+        id,
+        name: format!("supplier {id}"),
+    });
+    odm.collection::<Supplier>().insert_many(suppliers).await.unwrap();
+    let parts = [
+        part(1, Some(1)),
+        part(2, Some(2)),
+        part(3, None),
+        part(4, Some(1)),
+    ];
+    odm.collection::<Part>().insert_many(parts).await.unwrap();
+    let products = [
+        Product {
+            lines: vec![line(1, &[2, 3], Some(2)), line(4, &[], None)],
+            ..product(1, &[3, 1, 3, 2])
+        },
+        product(2, &[]),
+        product(3, &[1]),
+    ];
+    odm.collection::<Product>().insert_many(products).await.unwrap();
+    let stock = (0..20).map(|n| Stock {
+        id: n,
+        part: Ref::new(1 + n % 2),
+        at: n * 7 % 20,
+        from: (n % 3 == 0).then(|| Ref::new(1)),
+    });
+    odm.collection::<Stock>().insert_many(stock).await.unwrap();
+    odm
+}
+
+fn ids(parts: &[Part]) -> Vec<i32> {
+    parts.iter().map(|part| part.id).collect()
+}
+
+#[test]
+fn an_array_keeps_its_order_and_its_duplicates() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let all = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(ids(&all[0].1), [3, 1, 3, 2]);
+        assert_eq!(ids(&all[1].1), [0; 0]);
+        assert_eq!(ids(&all[2].1), [1]);
+        let by_lookup = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .lookup()
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_lookup, all);
+        let loaded: Vec<Part> = all[0].0.parts.load(&odm).await.unwrap();
+        assert_eq!(loaded, all[0].1);
+    });
+}
+
+#[test]
+fn several_references_nest_and_share_queries() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let commands = &t.commands;
+        commands.clear();
+        type Row = (
+            Product,
+            (Vec<(Part, Option<Supplier>)>, Option<Part>, Option<Part>),
+        );
+        let all: Vec<Row> = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| (p.parts.include(|q| q.supplier), p.main, p.spare))
+            .all()
+            .await
+            .unwrap();
+        // Products; parts by id (for two paths) and by number; suppliers.
+        assert_eq!(commands.take(), ["find", "find", "find", "find"]);
+        let (parts, main, spare) = &all[0].1;
+        let of = |at: usize| (parts[at].0.id, parts[at].1.as_ref().map(|s| s.id));
+        assert_eq!(
+            [of(0), of(1), of(2), of(3)],
+            [(3, None), (1, Some(1)), (3, None), (2, Some(2))]
+        );
+        assert_eq!(main.as_ref().map(|part| part.id), Some(3));
+        assert_eq!(spare.as_ref().map(|part| part.id), Some(2));
+        assert_eq!(all[1].1, (vec![], None, None));
+        let by_lookup: Vec<Row> = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| (p.parts.include(|q| q.supplier), p.main, p.spare))
+            .lookup()
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_lookup, all);
+    });
+}
+
+#[test]
+fn references_inside_embedded_documents_come_in_their_shape() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        type Row = (Product, (Vec<Part>, Vec<Vec<Part>>, Vec<Option<Supplier>>));
+        let query = || {
+            products
+                .find(|p| p.id.eq(1))
+                .include(|p| (p.lines.part, p.lines.also, p.lines.detail.supplier))
+        };
+        let all: Vec<Row> = query().all().await.unwrap();
+        let (parts, also, suppliers) = &all[0].1;
+        assert_eq!(ids(parts), [1, 4]);
+        assert_eq!(
+            also.iter().map(|parts| ids(parts)).collect::<Vec<_>>(),
+            [vec![2, 3], vec![]]
+        );
+        assert_eq!(
+            suppliers
+                .iter()
+                .map(|s| s.as_ref().map(|s| s.id))
+                .collect::<Vec<_>>(),
+            [Some(2), None]
+        );
+        assert_eq!(query().lookup().all().await.unwrap(), all);
+        assert_eq!(query().one().await.unwrap(), all.into_iter().next());
+    });
+}
+
+#[test]
+fn a_missing_target_is_what_the_caller_chooses() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        products.insert(product(9, &[1, 77, 3, 78, 77])).await.unwrap();
+        let query = || products.find(|p| p.id.eq(9));
+        let error = query()
+            .include(|p| p.parts)
+            .all()
+            .await
+            .expect_err("two are missing");
+        let Error::MissingReference {
+            collection,
+            field,
+            target,
+            ids: missing,
+        } = &error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!(
+            (*collection, field.as_str(), *target),
+            ("products", "parts", "parts")
+        );
+        assert_eq!(missing, &[77_i64.into(), 78_i64.into()]);
+        let left_out = query()
+            .include(|p| p.parts.leave_out_missing())
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(ids(&left_out[0].1), [1, 3]);
+        let with_none = query().include(|p| p.parts.or_none()).all().await.unwrap();
+        let found: Vec<Option<i32>> = with_none[0].1.iter().map(|p| p.as_ref().map(|p| p.id)).collect();
+        assert_eq!(found, [Some(1), None, Some(3), None, None]);
+        let nested = query()
+            .include(|p| p.parts.include(|q| q.supplier).leave_out_missing())
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(nested[0].1.len(), 2);
+        let lines = &products.get(9).await.unwrap().expect("is there").parts;
+        assert!(matches!(
+            lines.load(&odm).await,
+            Err(Error::MissingReference { .. })
+        ));
+        assert_eq!(lines.load(&odm).leave_out_missing().await.unwrap().len(), 2);
+        assert_eq!(lines.load(&odm).or_none().await.unwrap().len(), 5);
+    });
+}
+
+#[test]
+fn children_come_to_their_parents() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let parts = odm.collection::<Part>();
+        let at = |stock: &[Stock]| stock.iter().map(|s| s.at).collect::<Vec<_>>();
+        let query = || parts.find_all().sort(|p| p.id.asc());
+        let all = query().include(|p| p.children::<Stock>()).all().await.unwrap();
+        assert_eq!(
+            all.iter().map(|(_, stock)| stock.len()).collect::<Vec<_>>(),
+            [10, 10, 0, 0]
+        );
+        assert_eq!(at(&all[0].1), [18, 16, 14, 12, 10, 8, 6, 4, 2, 0]);
+        let newest = query()
+            .include(|p| p.children::<Stock>().limit(3))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(at(&newest[0].1), [18, 16, 14]);
+        assert_eq!(at(&newest[1].1), [19, 17, 15]);
+        assert_eq!(newest[2].1, []);
+        let by_queries = query()
+            .include(|p| p.children::<Stock>().limit(3).by_queries())
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_queries, newest);
+        assert_eq!(
+            query()
+                .include(|p| p.children::<Stock>().limit(3))
+                .lookup()
+                .all()
+                .await
+                .unwrap(),
+            newest
+        );
+        let one = parts
+            .find(|p| p.id.eq(1))
+            .include(|p| p.children::<Stock>().limit(2))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(at(&one[0].1), [18, 16]);
+        let filtered = query()
+            .include(|p| {
+                p.children::<Stock>()
+                    .filter(|s| s.at.lt(5))
+                    .sort(|s| s.at.asc())
+                    .limit(2)
+            })
+            .all()
+            .await
+            .unwrap();
+        assert_eq!((at(&filtered[0].1), at(&filtered[1].1)), (vec![0, 2], vec![1, 3]));
+        let nested = query()
+            .include(|p| p.children::<Stock>().limit(4).include(|s| s.from))
+            .all()
+            .await
+            .unwrap();
+        for (_, stock) in &nested {
+            for (stock, from) in stock {
+                assert_eq!(stock.from.map(|from| *from.key()), from.as_ref().map(|s| s.id));
+            }
+        }
+        assert_eq!(
+            query()
+                .include(|p| p.children::<Stock>().limit(4).include(|s| s.from))
+                .lookup()
+                .all()
+                .await
+                .unwrap(),
+            nested
+        );
+        let stock = odm.collection::<Stock>();
+        assert_eq!(stock.of(&all[0].0).all().await.unwrap(), all[0].1);
+        assert_eq!(
+            parts.load(&all[0].0, |p| p.children::<Stock>()).await.unwrap(),
+            all[0].1
+        );
+    });
+}
+
+#[test]
+fn what_refers_by_an_array_is_found_from_the_other_side() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let parts = odm.collection::<Part>();
+        let all = parts
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.children_by(|r: PathsOf<Product>| r.parts).sort(|r| r.id.asc()))
+            .all()
+            .await
+            .unwrap();
+        let products: Vec<Vec<i32>> = all
+            .iter()
+            .map(|(_, p)| p.iter().map(|p| p.id).collect())
+            .collect();
+        assert_eq!(products, [vec![1, 3], vec![1], vec![1], vec![]]);
+        let limited = parts
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| {
+                p.children_by(|r: PathsOf<Product>| r.parts)
+                    .sort(|r| r.id.desc())
+                    .limit(1)
+            })
+            .all()
+            .await
+            .unwrap();
+        let products: Vec<Vec<i32>> = limited
+            .iter()
+            .map(|(_, p)| p.iter().map(|p| p.id).collect())
+            .collect();
+        assert_eq!(products, [vec![3], vec![1], vec![1], vec![]]);
+        let by_line = parts
+            .find(|p| p.id.eq(4))
+            .include(|p| p.children_by(|r: PathsOf<Product>| r.lines.part))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_line[0].1.len(), 1);
+        let by_number = parts
+            .find(|p| p.id.eq(2))
+            .include(|p| p.children_by(|r: PathsOf<Product>| r.spare))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_number[0].1.iter().map(|p| p.id).collect::<Vec<_>>(), [1]);
+    });
+}
+
+#[derive(Projection, Deserialize, Debug, PartialEq)]
+#[projection(of = Product)]
+struct Named {
+    name: String,
+}
+
+#[test]
+fn projections_streams_and_transactions_join_too() {
+    use futures::TryStreamExt;
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let all = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| (p.parts, p.lines.part))
+            .all()
+            .await
+            .unwrap();
+        let named: Vec<(Named, (Vec<Part>, Vec<Part>))> = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .select::<Named>()
+            .include(|p| (p.parts, p.lines.part))
+            .all()
+            .await
+            .unwrap();
+        for ((product, joined), (name, also)) in all.iter().zip(&named) {
+            assert_eq!((&product.name, joined), (&name.name, also));
+        }
+        let streamed: Vec<_> = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .batch_size(2)
+            .include(|p| (p.parts, p.lines.part))
+            .stream()
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        assert_eq!(streamed, all);
+        let first = products.find_all().include(|p| p.parts).page(2).await.unwrap();
+        let rest = products
+            .find_all()
+            .include(|p| p.parts)
+            .page(2)
+            .after(first.next.clone().unwrap())
+            .await
+            .unwrap();
+        let paged: Vec<_> = first.items.into_iter().chain(rest.items).collect();
+        let direct = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .all()
+            .await
+            .unwrap();
+        assert_eq!((paged, rest.next), (direct, None));
+        let in_tx = odm
+            .transaction(async |tx| {
+                let products = tx.collection::<Product>();
+                products.insert(product(10, &[1])).await?;
+                let all = products
+                    .find(|p| p.id.gt(2))
+                    .sort(|p| p.id.asc())
+                    .include(|p| p.parts)
+                    .all()
+                    .await?;
+                let streamed: Vec<_> = products
+                    .find(|p| p.id.gt(2))
+                    .sort(|p| p.id.asc())
+                    .include(|p| p.parts)
+                    .stream()
+                    .await?
+                    .try_collect()
+                    .await?;
+                assert_eq!(streamed, all);
+                let loaded = all[0].0.parts.load(&tx).await?;
+                assert_eq!(loaded, all[0].1);
+                Ok(all)
+            })
+            .await
+            .unwrap();
+        assert_eq!(
+            in_tx
+                .iter()
+                .map(|(p, parts)| (p.id, ids(parts)))
+                .collect::<Vec<_>>(),
+            [(3, vec![1]), (10, vec![1])]
+        );
+    });
+}
+
+#[test]
+fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let more = (100..1_100).map(|id| Product {
+            lines: vec![line(id % 4 + 1, &[], Some(id % 2 + 1))],
+            ..product(id, &[id % 4 + 1, 2])
+        });
+        products.insert_many(more).await.unwrap();
+        for limit in [1, 1_000] {
+            let query = || products.find(|p| p.id.gte(100)).limit(limit);
+            let sent = || t.commands.take();
+            sent();
+            assert_eq!(
+                query().include(|p| p.parts).all().await.unwrap().len() as u64,
+                limit
+            );
+            assert_eq!(sent(), ["find"; 2], "one join");
+            query()
+                .include(|p| (p.parts, p.spare, p.lines.detail.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 4], "three targets");
+            query()
+                .include(|p| p.parts.include(|q| q.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 3], "two hops");
+            query()
+                .include(|p| (p.parts, p.main, p.lines.part))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 2], "three paths to one collection");
+            query()
+                .include(|p| (p.parts.include(|q| q.supplier), p.lines.detail.supplier))
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 4], "the same collection at two hops");
+            query().include(|p| p.parts).lookup().all().await.unwrap();
+            assert_eq!(sent(), ["aggregate"]);
+            query().include(|p| p.parts).one().await.unwrap();
+            assert_eq!(sent(), ["find"; 2]);
+            odm.collection::<Part>()
+                .find_all()
+                .include(|p| p.children::<Stock>())
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(sent(), ["find"; 2], "all children");
+            odm.collection::<Part>()
+                .find_all()
+                .include(|p| p.children::<Stock>().limit(8).include(|s| s.from))
+                .all()
+                .await
+                .unwrap();
+            let sent: Vec<String> = sent().into_iter().filter(|name| name != "hello").collect();
+            assert_eq!(
+                sent,
+                ["find", "aggregate", "find"],
+                "the first few children, and a hop behind them"
+            );
+        }
+        let one = products.get(1).await.unwrap().unwrap();
+        t.commands.clear();
+        one.parts.load(&odm).await.unwrap();
+        assert_eq!(t.commands.take(), ["find"]);
+        products
+            .load(&one, |p| (p.parts.include(|q| q.supplier), p.main))
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["find", "find"]);
+        products
+            .get(2)
+            .await
+            .unwrap()
+            .unwrap()
+            .parts
+            .load(&odm)
+            .await
+            .unwrap();
+        assert_eq!(
+            t.commands.take(),
+            ["find"],
+            "only the product: it has no parts to ask for"
+        );
+    });
+}
+
+#[test]
+fn a_join_that_scans_is_told() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let parts = odm.collection::<Part>();
+        let explain = parts
+            .find_all()
+            .include(|p| {
+                (
+                    p.supplier,
+                    p.children::<Stock>(),
+                    p.children_by(|r: PathsOf<Product>| r.spare),
+                )
+            })
+            .explain()
+            .await
+            .unwrap();
+        let told: Vec<(&str, &str)> = explain
+            .joins
+            .iter()
+            .map(|join| (join.collection.as_str(), join.field.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [("suppliers", "_id"), ("stock", "part"), ("products", "spare")]
+        );
+        // A collection without the index that the relationship declares.
+        t.db.collection::<Stock>("stock").drop_indexes().await.unwrap();
+        let explain = parts
+            .find_all()
+            .include(|p| p.children::<Stock>())
+            .explain()
+            .await
+            .unwrap();
+        assert!(explain.joins[0].is_collection_scan());
+    });
+}
+
+mod naive {
+    //! The join that anybody would write first: one query for each reference.
+    use super::*;
+    use odm::bson::{Document, doc};
+    use odm::mongodb::Database;
+
+    pub async fn one<T: odm::Document>(
+        db: &Database,
+        by: &str,
+        value: impl Into<odm::bson::Bson>,
+    ) -> Option<T> {
+        let collection = db.collection::<T>(T::META.collection);
+        collection.find_one(doc! { by: value.into() }).await.unwrap()
+    }
+
+    pub async fn supplier(db: &Database, part: &Part) -> Option<Option<Supplier>> {
+        match part.supplier {
+            Some(id) => Some(one(db, "_id", *id.key()).await),
+            None => None,
+        }
+    }
+
+    pub async fn parts(db: &Database, refs: &[Ref<Part>]) -> Vec<Option<Part>> {
+        let mut parts = Vec::new();
+        for id in refs {
+            parts.push(one(db, "_id", *id.key()).await);
+        }
+        parts
+    }
+
+    pub async fn stock(db: &Database, part: i32, limit: Option<i64>, filter: Document) -> Vec<Stock> {
+        use futures::TryStreamExt;
+        let mut filter = filter;
+        filter.insert("part", part);
+        let stock = db.collection::<Stock>("stock");
+        let mut find = stock.find(filter).sort(doc! { "at": -1 });
+        if let Some(limit) = limit {
+            find = find.limit(limit);
+        }
+        find.await.unwrap().try_collect().await.unwrap()
+    }
+}
+
+fn ids_of<const N: i32>() -> impl proptest::strategy::Strategy<Value = i32> {
+    1..N
+}
+
+/// Random documents: ids up to 8 are referred to, and about half of them exist.
+fn data() -> impl proptest::strategy::Strategy<Value = (Vec<Supplier>, Vec<Part>, Vec<Product>, Vec<Stock>)> {
+    use proptest::collection::{btree_set, vec};
+    use proptest::option;
+    use proptest::prelude::*;
+    let suppliers = btree_set(ids_of::<5>(), 0..4).prop_map(|ids| {
+        ids.into_iter()
+            .map(|id| Supplier {
+                id,
+                name: format!("s{id}"),
+            })
+            .collect()
+    });
+    let parts =
+        proptest::collection::btree_map(ids_of::<9>(), option::of(ids_of::<5>()), 0..8).prop_map(|parts| {
+            parts
+                .into_iter()
+                .map(|(id, supplier)| part(id, supplier))
+                .collect()
+        });
+    let lines = vec(
+        (ids_of::<9>(), vec(ids_of::<9>(), 0..3), option::of(ids_of::<5>())),
+        0..3,
+    );
+    let refs = (
+        vec(ids_of::<9>(), 0..6),
+        option::of(ids_of::<9>()),
+        option::of(ids_of::<9>()),
+        lines,
+    );
+    let products = vec(refs, 0..5).prop_map(|products| {
+        let products = products.into_iter().enumerate();
+        products
+            .map(|(id, (parts, main, spare, lines))| Product {
+                id: id as i32,
+                name: String::new(),
+                parts: parts.into_iter().map(Ref::new).collect(),
+                main: main.map(Ref::new),
+                spare: spare.map(|id| Ref::new(format!("p{id}"))),
+                lines: lines
+                    .into_iter()
+                    .map(|(part, also, supplier)| line(part, &also, supplier))
+                    .collect(),
+            })
+            .collect()
+    });
+    let stock = vec((ids_of::<9>(), option::of(ids_of::<5>())), 0..12).prop_map(|stock| {
+        let stock = stock.into_iter().enumerate();
+        stock
+            .map(|(at, (part, from))| Stock {
+                id: at as i32,
+                part: Ref::new(part),
+                at: (at as i32 * 7) % 13,
+                from: from.map(Ref::new),
+            })
+            .collect()
+    });
+    (suppliers, parts, products, stock)
+}
+
+async fn store<T: odm::Document>(db: &odm::mongodb::Database, documents: &[T]) {
+    let collection = db.collection::<T>(T::META.collection);
+    collection.delete_many(odm::bson::doc! {}).await.unwrap();
+    if !documents.is_empty() {
+        collection.insert_many(documents).await.unwrap();
+    }
+}
+
+#[test]
+fn every_join_is_what_one_query_for_each_reference_gives() {
+    use proptest::strategy::{Strategy, ValueTree};
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        for case in 0..40 {
+            let (suppliers, parts, products, stock) = data().new_tree(&mut runner).unwrap().current();
+            store(&t.db, &suppliers).await;
+            store(&t.db, &parts).await;
+            store(&t.db, &products).await;
+            store(&t.db, &stock).await;
+            same_as_naive(&t.db, &odm, &products, &parts, case).await;
+        }
+    });
+}
+
+async fn same_as_naive(
+    db: &odm::mongodb::Database,
+    odm: &Odm,
+    products: &[Product],
+    parts: &[Part],
+    case: usize,
+) {
+    use futures::TryStreamExt;
+    let typed = odm.collection::<Product>();
+    let query = || typed.find_all().sort(|p| p.id.asc());
+    // What is missing stays in its place, so that every position is compared.
+    let with_none = query()
+        .include(|p| {
+            (
+                p.parts.include(|q| q.supplier.or_none()).or_none(),
+                p.main.or_none(),
+                p.spare.or_none(),
+                p.lines.part.or_none(),
+                p.lines.also.or_none(),
+                p.lines.detail.supplier.or_none(),
+            )
+        })
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(with_none.len(), products.len(), "case {case}");
+    for ((product, joined), stored) in with_none.iter().zip(products) {
+        assert_eq!(product, stored);
+        let mut expected = Vec::new();
+        for part in naive::parts(db, &product.parts).await {
+            expected.push(match part {
+                Some(part) => {
+                    let supplier = naive::supplier(db, &part).await;
+                    Some((part, supplier))
+                }
+                None => None,
+            });
+        }
+        assert_eq!(joined.0, expected, "case {case}");
+        let main = match &product.main {
+            Some(id) => Some(naive::one::<Part>(db, "_id", *id.key()).await),
+            None => None,
+        };
+        assert_eq!(joined.1, main, "case {case}");
+        let spare = match &product.spare {
+            Some(number) => Some(naive::one::<Part>(db, "number", number.key().clone()).await),
+            None => None,
+        };
+        assert_eq!(joined.2, spare, "case {case}");
+        for (at, line) in product.lines.iter().enumerate() {
+            assert_eq!(
+                joined.3[at],
+                naive::one::<Part>(db, "_id", *line.part.key()).await,
+                "case {case}"
+            );
+            assert_eq!(joined.4[at], naive::parts(db, &line.also).await, "case {case}");
+            let supplier = match &line.detail {
+                Some(detail) => Some(naive::one::<Supplier>(db, "_id", *detail.supplier.key()).await),
+                None => None,
+            };
+            assert_eq!(joined.5[at], supplier, "case {case}");
+        }
+        let loaded = product.parts.load(odm).or_none().await.unwrap();
+        assert_eq!(loaded, naive::parts(db, &product.parts).await, "case {case}");
+    }
+    // The same without what is missing, as a stream of small batches, by the server, and as an error.
+    let left_out: Vec<(Product, Vec<Part>)> = query()
+        .include(|p| p.parts.leave_out_missing())
+        .batch_size(2)
+        .stream()
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    let mut missing = false;
+    for (product, joined) in &left_out {
+        let expected = naive::parts(db, &product.parts).await;
+        missing |= expected.contains(&None);
+        let expected: Vec<Part> = expected.into_iter().flatten().collect();
+        assert_eq!(*joined, expected, "case {case}");
+    }
+    let strict = query().include(|p| p.parts).all().await;
+    match strict {
+        Ok(strict) => assert!(!missing && strict == left_out, "case {case}"),
+        Err(error) => assert!(
+            missing && matches!(error, Error::MissingReference { .. }),
+            "case {case}: {error}"
+        ),
+    }
+    let by_lookup = query()
+        .include(|p| {
+            (
+                p.parts.include(|q| q.supplier.or_none()).or_none(),
+                p.main.or_none(),
+                p.spare.or_none(),
+                p.lines.part.or_none(),
+                p.lines.also.or_none(),
+                p.lines.detail.supplier.or_none(),
+            )
+        })
+        .lookup()
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(by_lookup, with_none, "case {case}");
+
+    let typed = odm.collection::<Part>();
+    let query = || typed.find_all().sort(|p| p.id.asc());
+    for limit in [None, Some(0), Some(1), Some(2), Some(50)] {
+        let children = |p: PartFields| match limit {
+            None => p.children::<Stock>(),
+            Some(limit) => p.children::<Stock>().limit(limit),
+        };
+        let inverse = query()
+            .include(|p| children(p).include(|s| s.from.or_none()))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(inverse.len(), parts.len());
+        for (part, joined) in &inverse {
+            let limit = limit.map(i64::from);
+            let expected = match limit {
+                Some(0) => Vec::new(), // MongoDB takes 0 as no limit
+                limit => naive::stock(db, part.id, limit, odm::bson::doc! {}).await,
+            };
+            let (children, from): (Vec<Stock>, Vec<_>) = joined.iter().cloned().unzip();
+            assert_eq!(children, expected, "case {case}, limit {limit:?}");
+            for (child, from) in children.iter().zip(from) {
+                let expected = match &child.from {
+                    Some(id) => Some(naive::one::<Supplier>(db, "_id", *id.key()).await),
+                    None => None,
+                };
+                assert_eq!(from, expected, "case {case}");
+            }
+        }
+        let by_queries = query().include(|p| children(p).by_queries()).all().await.unwrap();
+        let direct = query().include(children).all().await.unwrap();
+        assert_eq!(by_queries, direct, "case {case}, limit {limit:?}");
+        {
+            let by_lookup = query().include(children).lookup().all().await.unwrap();
+            assert_eq!(by_lookup, direct, "case {case}, limit {limit:?}");
+        }
+    }
+    let referring = query()
+        .include(|p| {
+            (
+                p.children_by(|r: PathsOf<Product>| r.parts).sort(|r| r.id.asc()),
+                p.children_by(|r: PathsOf<Product>| r.lines.part)
+                    .sort(|r| r.id.asc()),
+            )
+        })
+        .all()
+        .await
+        .unwrap();
+    for (part, (by_parts, by_lines)) in referring {
+        let by = |refers: &dyn Fn(&Product) -> bool| -> Vec<Product> {
+            products.iter().filter(|p| refers(p)).cloned().collect()
+        };
+        assert_eq!(by_parts, by(&|p| p.parts.contains(&part.to_ref())), "case {case}");
+        assert_eq!(
+            by_lines,
+            by(&|p| p.lines.iter().any(|l| l.part == part.to_ref())),
+            "case {case}"
+        );
+    }
+}
