@@ -14,6 +14,7 @@ mod models;
 mod north_star;
 mod operations;
 mod pages;
+mod references;
 mod roundtrip;
 mod schema;
 mod tracing;
