@@ -276,6 +276,7 @@ impl<'a> Effects<'a> {
         // Taken over: the document that it referred to before does not refer to it any more.
         if let Some(former) = &former
             && self.diff.holds(edge.at, &former.key, &link.target.key) != Some(false)
+            && !self.claimed.contains_key(&(edge.at, former.key.clone()))
         {
             if !edge.list && !edge.reference.optional {
                 return Err(must_refer(edge, former));
