@@ -10,6 +10,8 @@ pub(crate) mod graph;
 mod links;
 mod order;
 mod scope;
+#[cfg(test)]
+mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
