@@ -276,28 +276,38 @@ impl Recheck {
 /// [`Error::MissingReference`].
 pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()> {
     let graph = scope.odm.graph();
-    let mut asked = Asked::default();
-    for one in rechecks.iter().flat_map(|recheck| &recheck.brought) {
-        let Some((edge, meta)) = one.edge(graph) else {
-            continue;
-        };
-        for (key, _) in &one.keys {
-            asked.add(meta, edge.by(), key);
+    let mut first = None;
+    let mut open: Vec<&Recheck> = rechecks.iter().collect();
+    while !open.is_empty() {
+        let mut asked = Asked::default();
+        for one in open.iter().flat_map(|recheck| &recheck.brought) {
+            let Some((edge, meta)) = one.edge(graph) else {
+                continue;
+            };
+            for (key, _) in &one.keys {
+                asked.add(meta, edge.by(), key);
+            }
         }
-    }
-    let there = asked.ask(scope).await?;
-    let is_there = |column: Column, key: &Key| there.get(&column).is_some_and(|keys| keys.contains(key));
-    let mut first = Ok(());
-    for recheck in rechecks {
-        let Err(error) = refuse(graph, &recheck.brought, is_there) else {
-            continue;
-        };
-        recheck.take_back(scope, graph, &is_there).await?;
-        if first.is_ok() {
-            first = Err(error);
+        let there = asked.ask(scope).await?;
+        let is_there = |column: Column, key: &Key| there.get(&column).is_some_and(|keys| keys.contains(key));
+        let before = open.len();
+        let mut kept = Vec::new();
+        for recheck in open {
+            match refuse(graph, &recheck.brought, is_there) {
+                Ok(()) => kept.push(recheck),
+                Err(error) => {
+                    recheck.take_back(scope, graph, &is_there).await?;
+                    first.get_or_insert(error);
+                }
+            }
         }
+        // What was taken back may be the target of another one.
+        open = match kept.len() == before {
+            true => Vec::new(),
+            false => kept,
+        };
     }
-    first
+    first.map_or(Ok(()), Err)
 }
 
 impl Recheck {

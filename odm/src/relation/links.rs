@@ -55,9 +55,14 @@ impl Diff {
     /// Compares the references of a document by one edge before and after the write.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where an array names a document twice: a link is there once or not at all.
+    /// [`Error::Invalid`] where the write makes an array name a document twice: a link is there once or not at all.
     pub(super) fn add(&mut self, edge: &Edge, holder: &Node, before: &[Bson], after: &[Bson]) -> Result<()> {
-        let old: HashSet<Key> = before.iter().map(Key::of_bson).collect();
+        let (mut old, mut twice_before) = (HashSet::new(), HashSet::new());
+        for key in before.iter().map(Key::of_bson) {
+            if let Some(again) = old.replace(key) {
+                twice_before.insert(again);
+            }
+        }
         let mut new = HashMap::with_capacity(after.len());
         let link = |target: Node| Link {
             edge: edge.at,
@@ -67,7 +72,10 @@ impl Diff {
         let mut added = Vec::new();
         for target in after.iter().map(Node::of) {
             if new.insert(target.key.clone(), target.id.clone()).is_some() {
-                return Err(twice(edge, target.id));
+                match twice_before.contains(&target.key) {
+                    true => continue,
+                    false => return Err(twice(edge, target.id)),
+                }
             }
             if !old.contains(&target.key) {
                 added.push(link(target));

@@ -25,7 +25,7 @@ impl<'a> Duties<'a> {
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let graph = self.graph();
-        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let before = self.look(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
         let own = self.inserts(&before);
         let is_inserted = |effect: &Effect| {

@@ -194,7 +194,7 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let before = self.look(scope).await?;
         let done = work(scope.session.cloned()).await?;
         let recheck = self.recheck(scope, before, &done).await?;
         match (recheck, scope.session) {
@@ -205,7 +205,17 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    pub(super) async fn check(&self, scope: &Scope<'_>) -> Result<()> {
+    /// Whether the targets are there, and what the documents are that will change; together where that can be.
+    pub(super) async fn look(&self, scope: &Scope<'_>) -> Result<Images> {
+        if scope.session.is_none() {
+            let (images, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+            return Ok(images);
+        }
+        self.check(scope).await?;
+        self.images(scope).await
+    }
+
+    async fn check(&self, scope: &Scope<'_>) -> Result<()> {
         checks::before(scope, self.graph(), &self.brought, self.writes.iter()).await
     }
 
@@ -243,8 +253,12 @@ impl<'a> Duties<'a> {
             }
         }
         if let (Some(id), Some(write)) = (done.upserted(), self.writes.first()) {
-            // The condition of an upsert may bring references too.
             insert(write.meta, id.clone());
+        }
+        if let (Some(id), Some(write)) = (done.upserted(), self.writes.first())
+            && matches!(write.what, What::Update { many: true, .. })
+        {
+            // The condition brings references too.
             let names = roots(graph.outgoing(write.meta));
             let key = Key::of_bson(id);
             for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
@@ -263,7 +277,7 @@ impl<'a> Duties<'a> {
     }
 
     /// The documents that the writes will change, as they are: the fields that hold references.
-    pub(super) async fn images(&self, scope: &Scope<'_>) -> Result<Images> {
+    async fn images(&self, scope: &Scope<'_>) -> Result<Images> {
         let graph = self.graph();
         let mut images = Images::default();
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
@@ -362,7 +376,7 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let before = self.look(scope).await?;
         let done = work(Some(session.clone())).await?;
         let other_side = self.other_side(scope, &before, &done).await;
         if let Err(error) = &other_side {

@@ -99,6 +99,26 @@ pub struct Passport {
     pub holder: Option<Ref<Citizen>>,
 }
 
+// An array that may be missing.
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "bands")]
+pub struct Band {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(many, inverse = band, max = 10)]
+    pub players: Option<Vec<Ref<Player>>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "players")]
+pub struct Player {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(inverse = players)]
+    pub band: Option<Ref<Band>>,
+}
+
 // Within one collection: a tree, and two fields that are their own other side.
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -172,7 +192,9 @@ pub fn refs<T: Document<Id = i32>>(ids: &[i32]) -> Vec<Ref<T>> {
 
 /// A handle with all of them, with the collections made and the record of commands empty.
 pub async fn odm(test: &TestDb) -> Odm {
-    let models = models![Person, Task, Team, Member, Author, Book, Citizen, Passport, Node];
+    let models = models![
+        Person, Task, Team, Member, Author, Book, Citizen, Passport, Band, Player, Node
+    ];
     let odm = Odm::new(test.db.clone(), models).expect("sound models");
     odm.sync().await.expect("the schema is made");
     odm.server().await.expect("the server answers");
@@ -211,6 +233,7 @@ pub async fn agree(odm: &Odm) {
         ("teams", "playing", "members", "plays_for"),
         ("authors", "books", "books", "authors"),
         ("citizens", "passport", "passports", "holder"),
+        ("bands", "players", "players", "band"),
         ("nodes", "parent", "nodes", "children"),
         ("nodes", "friends", "nodes", "friends"),
         ("nodes", "partner", "nodes", "partner"),

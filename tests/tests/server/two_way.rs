@@ -3,7 +3,7 @@
 use super::links::*;
 use odm::bson::doc;
 use odm::prelude::*;
-use odm::{Changes, Error};
+use odm::{Changes, Error, Target};
 use odm_tests::{TestDb, with_db};
 use std::collections::HashSet;
 
@@ -875,5 +875,322 @@ fn spans_count_the_commands_for_the_other_side() {
             .filter(|line| line.contains("operation=\"insert\""))
             .collect();
         assert!(sent.iter().any(|line| line.contains("round_trips=3")), "{log}");
+    });
+}
+
+#[test]
+fn a_refused_insert_leaves_nothing_of_several() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let books = odm.collection::<Book>();
+        odm.collection::<Author>()
+            .insert_many((1..=6).map(|id| author(id, &[])))
+            .await
+            .unwrap();
+        books.insert(book(1, &[1])).await.unwrap();
+        let error = books
+            .insert_many([book(2, &[2]), book(1, &[3]), book(3, &[3])])
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(
+            (inserted, errors.len(), errors[0].0),
+            (0, 1, 1),
+            "one transaction"
+        );
+        assert_eq!(books.find_all().count().await.unwrap(), 1);
+        agree(&odm).await;
+        // One that breaks a bound is not sent, and the others are inserted.
+        let error = books
+            .insert_many([book(2, &[1, 2, 3, 4]), book(3, &[3])])
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((inserted, errors.len(), errors[0].0), (1, 1, 0));
+        assert_eq!(books_of(&odm, 3).await, [3]);
+        agree(&odm).await;
+        // Without transactions, each for itself.
+        let odm = odm.without_transactions();
+        let books = odm.collection::<Book>();
+        let error = books
+            .insert_many([book(4, &[4]), book(1, &[3]), book(5, &[5])])
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!((inserted, errors.len(), errors[0].0), (2, 1, 1));
+        assert_eq!(
+            (books_of(&odm, 3).await, books_of(&odm, 5).await),
+            (vec![3], vec![5])
+        );
+        agree(&odm).await;
+        let error = books
+            .insert_many([book(6, &[6]), book(1, &[3]), book(7, &[5])])
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::InsertMany { inserted: 1, .. }), "{error}");
+        assert_eq!(
+            (books_of(&odm, 6).await, books_of(&odm, 5).await),
+            (vec![6], vec![5])
+        );
+        agree(&odm).await;
+    });
+}
+
+#[test]
+fn what_held_an_upsert_back_is_named() {
+    both_ways(async |_, odm| {
+        let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
+        members
+            .insert_many((1..=5).map(|id| member(id, None)))
+            .await
+            .unwrap();
+        for id in 1..=3 {
+            teams
+                .update("a".to_owned())
+                .push(|t| t.members, Ref::new(id))
+                .upsert()
+                .await
+                .unwrap();
+            agree(&odm).await;
+        }
+        let error = teams
+            .update("a".to_owned())
+            .push(|t| t.members, Ref::new(4))
+            .upsert()
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::ArrayFull { field, max: 3, .. } if field == "playing"),
+            "{error}"
+        );
+        let error = teams
+            .update("a".to_owned())
+            .push(|t| t.members, Ref::new(4))
+            .upsert()
+            .returning()
+            .await
+            .unwrap_err();
+        assert!(matches!(&error, Error::ArrayFull { .. }), "{error}");
+        assert_eq!(members_of(&odm, "a").await, [1, 2, 3]);
+        agree(&odm).await;
+    });
+}
+
+#[test]
+fn an_array_that_is_null_takes_references() {
+    both_ways(async |_, odm| {
+        let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
+        bands.insert(NewBand { id: 1, players: None }).await.unwrap();
+        players
+            .insert_many([1, 2].map(|id| NewPlayer {
+                id,
+                band: Some(Ref::new(1)),
+            }))
+            .await
+            .unwrap();
+        assert_eq!(bands.get(1).await.unwrap().unwrap().players, Some(refs(&[1, 2])));
+        agree(&odm).await;
+        bands.update(1).unset(|b| b.players).await.unwrap();
+        assert_eq!(players.get(2).await.unwrap().unwrap().band, None);
+        agree(&odm).await;
+    });
+}
+
+/// A generator of numbers that is the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+
+    fn id(&mut self, most: i32) -> i32 {
+        1 + i32::try_from(self.roll(u64::try_from(most).unwrap())).unwrap()
+    }
+}
+
+/// A delete in a transaction, for the sake of the server that these tests run on where there is no `mongod`: a delete
+/// of its own that meets an open transaction's write stops it for ever, while a `mongod` lets it wait.
+async fn deleted<T: Document>(odm: &Odm, id: impl Target<T> + Clone + Send + Sync) -> odm::Result<()> {
+    odm.transaction(|tx| {
+        let id = id.clone();
+        async move { tx.collection::<T>().delete(id).await.map(drop) }
+    })
+    .await
+}
+
+/// One random write.
+async fn anything(odm: &Odm, dice: &mut Dice) -> odm::Result<()> {
+    let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
+    let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
+    let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
+    let nodes = odm.collection::<Node>();
+    let (a, b, c) = (dice.id(6), dice.id(6), dice.id(20));
+    let to_team = |n: i32| Ref::<Team>::new(format!("team {n}"));
+    let op = dice.roll(27);
+    match op {
+        0 => people.insert(person(a)).await.map(drop),
+        1 => tasks.insert(task(c, a)).await.map(drop),
+        2 => tasks.update(c).set(|t| t.owner, Ref::new(a)).await.map(drop),
+        3 => people.update(a).push(|p| p.tasks, Ref::new(c)).await.map(drop),
+        4 => people
+            .update(a)
+            .push_all(|p| p.tasks, refs(&[c, c % 20 + 1]))
+            .returning()
+            .await
+            .map(drop),
+        5 => people.update(a).pull(|p| p.tasks, Ref::new(c)).await.map(drop),
+        6 => tasks
+            .update_where(|t| t.owner.eq(Ref::new(a)))
+            .set(|t| t.owner, Ref::new(b))
+            .await
+            .map(drop),
+        7 => deleted::<Task>(odm, c).await,
+        8 => deleted::<Person>(odm, a).await,
+        9 => members
+            .insert(member(c.into(), Some(&format!("team {a}"))))
+            .await
+            .map(drop),
+        10 => members
+            .update(i64::from(c))
+            .set(|m| m.team, to_team(a))
+            .await
+            .map(drop),
+        11 => members.update(i64::from(c)).unset(|m| m.team).await.map(drop),
+        12 => teams
+            .update(format!("team {a}"))
+            .push(|t| t.members, Ref::new(c.into()))
+            .await
+            .map(drop),
+        13 => teams
+            .update(format!("team {a}"))
+            .pop_first(|t| t.members)
+            .await
+            .map(drop),
+        14 => deleted::<Team>(odm, format!("team {a}")).await,
+        15 => teams
+            .insert(team(&format!("team {a}"), &[c.into()]))
+            .await
+            .map(drop),
+        16 => deleted::<Member>(odm, i64::from(c)).await,
+        17 => books.insert(book(c, &[a, b])).await.map(drop),
+        18 => authors.insert(author(a, &[])).await.map(drop),
+        19 => books
+            .update(c)
+            .add_to_set(|x| x.authors, Ref::new(a))
+            .await
+            .map(drop),
+        20 => authors.update(a).set(|x| x.books, refs(&[c])).await.map(drop),
+        21 => books.update(c).pull(|x| x.authors, Ref::new(a)).await.map(drop),
+        22 => match dice.roll(2) {
+            0 => deleted::<Book>(odm, c).await,
+            _ => deleted::<Author>(odm, a).await,
+        },
+        23 => nodes
+            .update(a)
+            .set(|n| n.partner, Ref::new(b))
+            .push(|n| n.friends, Ref::new(b))
+            .await
+            .map(drop),
+        24 => nodes
+            .update(a)
+            .set(|n| n.parent, Ref::new(b))
+            .pull(|n| n.friends, Ref::new(b))
+            .await
+            .map(drop),
+        25 => tasks
+            .update(c)
+            .set(|t| t.description, format!("for {a}"))
+            .await
+            .map(drop),
+        _ => {
+            odm.transaction(async |tx| {
+                let books = tx.collection::<Book>();
+                books.update(c).push(|x| x.authors, Ref::new(a)).await?;
+                tx.collection::<Task>()
+                    .update(c)
+                    .set(|t| t.owner, Ref::new(b))
+                    .await?;
+                Ok(())
+            })
+            .await
+        }
+    }
+}
+
+/// 16 tasks for a few seconds, or for as many as `ODM_LONG` says.
+#[test]
+fn whatever_happens_at_once_both_sides_agree() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let seconds = std::env::var("ODM_LONG")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(3);
+        odm.collection::<Person>()
+            .insert_many((1..=6).map(person))
+            .await
+            .unwrap();
+        odm.collection::<Author>()
+            .insert_many((1..=6).map(|id| author(id, &[])))
+            .await
+            .unwrap();
+        odm.collection::<Node>()
+            .insert_many((1..=6).map(node))
+            .await
+            .unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+        let workers = (1..=16_u64).map(|seed| {
+            let odm = odm.clone();
+            tokio::spawn(async move {
+                let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                let (mut done, mut refused) = (0, 0);
+                while std::time::Instant::now() < end {
+                    match anything(&odm, &mut dice).await {
+                        Ok(()) => done += 1,
+                        Err(
+                            Error::NotFound { .. }
+                            | Error::ArrayFull { .. }
+                            | Error::MissingReference { .. }
+                            | Error::StillReferenced { .. }
+                            | Error::DuplicateKey { .. }
+                            | Error::Invalid { .. }
+                            | Error::Query { .. },
+                        ) => refused += 1,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                (done, refused)
+            })
+        });
+        let (mut done, mut refused) = (0, 0);
+        for worker in futures::future::join_all(workers).await {
+            let (more, less) = worker.unwrap();
+            (done, refused) = (done + more, refused + less);
+        }
+        println!("{done} writes, {refused} refused, in {seconds} s");
+        assert!(done > 16, "{done} writes, {refused} refused");
+        agree(&odm).await;
+        for (_, owners) in named(&odm, "tasks", "owner").await {
+            assert_eq!(owners.len(), 1, "every task has an owner");
+        }
     });
 }
