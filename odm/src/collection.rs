@@ -1,6 +1,6 @@
 //! The typed collection: where queries and writes begin.
 
-use crate::join::{From as _, Join, Via, Work};
+use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{

@@ -63,10 +63,12 @@
 //! | to | see |
 //! | --- | --- |
 //! | declare documents | the derives [`Document`](derive@Document), [`Embed`](derive@Embed) and [`Projection`](derive@Projection) |
+//! | refer to other documents | [`Ref`], with [`reference` and `parent_ref`](derive@Document#references) |
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that don't fit |
+//! | join what is referred to | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
@@ -152,8 +154,8 @@ pub use explain::{Explain, JoinExplain};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
-    Children, From, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-    Strict,
+    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+    ReadFrom, Strict,
 };
 pub use modify::{Returning, Update, UpdateMany, Updated};
 pub use mongodb;
@@ -207,6 +209,52 @@ pub use mongodb::bson;
 /// };
 /// let article = Article::from_new(new.clone(), DateTime::now());
 /// assert_eq!((article.version, article.slug), (1, new.slug));
+/// ```
+///
+/// References:
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "authors")]
+/// pub struct Author {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[index(unique)]
+///     pub number: i32,
+///     /// Both sides always agree.
+///     #[reference(many, max = 500, inverse = authors)]
+///     pub books: Vec<Ref<Book>>,
+/// }
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "books")]
+/// pub struct Book {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[reference(many, max = 20, inverse = books)]
+///     pub authors: Vec<Ref<Author>>,
+///     /// By another field than `_id`.
+///     #[reference(by = number)]
+///     pub editor: Option<Ref<Author, i32>>,
+/// }
+///
+/// /// Any number of them belong to one book or author.
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "reviews")]
+/// pub struct Review {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[parent_ref(any(Author, Book), order(-time), on_delete = cascade)]
+///     pub of: SubjectRef,
+///     pub time: DateTime,
+/// }
+///
+/// let author = Ref::<Author>::new(ObjectId::new());
+/// let review = NewReview { of: SubjectRef::Author(author), time: DateTime::now() };
+/// assert_eq!(review.of, author.into());
 /// ```
 pub use odm_derive::Document;
 /// ```
@@ -300,6 +348,7 @@ pub mod prelude {
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
@@ -312,8 +361,8 @@ pub mod __private {
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
     pub use crate::reference::{
-        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Reference,
-        ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, union_parts,
+        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
+        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Union, union_parts,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
@@ -321,9 +370,9 @@ pub mod __private {
     };
     pub use crate::size::{self, Message, Size};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Removable, Text, Value,
+        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };
-    pub use mongodb::bson::{Bson, DateTime, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{Bson, DateTime, RawBsonRef, RawDocumentBuf, oid::ObjectId};
     pub use serde;
 }
 

@@ -225,6 +225,10 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
 pub trait PointsTo<T: Document>: Pointer {}
 impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
 
+/// A reference to one of several documents.
+#[doc(hidden)]
+pub trait Union: Pointer {}
+
 /// A field that refers to documents: a [`Pointer`], an `Option` of one, or an array of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reference to documents",

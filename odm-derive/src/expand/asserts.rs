@@ -38,13 +38,16 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     match &field.reference {
         Some(declared) => {
             let kind = reference::kind(target, declared);
-            message(quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #owner, #rust, #text)));
+            let any = declared.any.is_some();
+            message(
+                quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #any, #owner, #rust, #text)),
+            );
             // A `Ref<T>` with one parameter is by the id.
             let other_key = match ty::referred(stored) {
                 Some(_) => ty::referred_by(stored).is_some(),
                 None => !ty::is_scalar(stored),
             };
-            if declared.by.is_none() && other_key {
+            if declared.by.is_none() && !any && other_key {
                 by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
             }
             if declared

@@ -8,7 +8,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, parse_quote};
+use syn::{Ident, Type, parse_quote};
 
 /// Its `ReferenceKind`.
 pub fn kind(target: &Target, declared: &Reference) -> TokenStream {
@@ -81,64 +81,116 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
 
 /// `ChildOf` for the parents of a document, of which each is another type.
 pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
-    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    parents(target)
-        .into_iter()
-        .map(|(position, field, declared)| {
-            let (ty, mut generics) = (field.ty, generics.clone());
-            let parent = match ty::referred(ty) {
-                Some(parent) => quote!(#parent),
-                // An alias: as a condition, since what is no reference is said where the field is.
-                None => {
-                    generics.params.push(parse_quote!(__Parent: #krate::Document));
-                    generics
-                        .make_where_clause()
-                        .predicates
-                        .push(parse_quote!(#ty: #odm::check::ParentIs<__Parent>));
-                    quote!(__Parent)
-                }
-            };
-            let (impl_generics, _, where_clause) = generics.split_for_impl();
-            let only = declared.one.map(|_| {
-                quote! {
-                    #[automatically_derived]
-                    impl #impl_generics #odm::OnlyChildOf<#parent> for #this #where_clause {}
-                }
-            });
-            quote! {
-                #[automatically_derived]
-                impl #impl_generics #odm::ChildOf<#parent> for #this #where_clause {
-                    fn parent() -> #odm::ParentField {
-                        const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }
-                    }
-                }
-                #only
-            }
-        })
-        .collect()
+    let (odm, this) = (&target.odm, &target.this);
+    implement_children(
+        target,
+        generics,
+        |position| quote!(const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }),
+    )
 }
 
-/// The parents with the positions of their fields; without a type that two fields name.
-fn parents<'a>(target: &Target<'a>) -> Vec<(usize, &'a Field<'a>, &'a Reference)> {
-    let all: Vec<_> = target
-        .fields
-        .iter()
-        .enumerate()
-        .filter_map(|(i, field)| {
-            let declared = field.reference.as_ref().filter(|declared| declared.parent)?;
-            Some((i, *field, declared))
+/// The same, with what gives the field at a position.
+pub fn implement_children(
+    target: &Target,
+    generics: &syn::Generics,
+    field: impl Fn(usize) -> TokenStream,
+) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let implement = |parent: Parent| {
+        let (ty, field) = (parent.ty, field(parent.position));
+        let mut generics = generics.clone();
+        let name = match parent.named {
+            Named::Document(name) => name,
+            // As a condition, since what is no reference is said where the field is.
+            Named::Unseen(condition) => {
+                generics.params.push(parse_quote!(__Parent: #krate::Document));
+                generics
+                    .make_where_clause()
+                    .predicates
+                    .push(parse_quote!(#ty: #odm::check::#condition<__Parent>));
+                quote!(__Parent)
+            }
+        };
+        let (impl_generics, _, where_clause) = generics.split_for_impl();
+        let only = parent.one.then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics #odm::OnlyChildOf<#name> for #this #where_clause {}
+            }
+        });
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #odm::ChildOf<#name> for #this #where_clause {
+                fn parent() -> #odm::ParentField {
+                    #field
+                }
+            }
+            #only
+        }
+    };
+    parents(target).into_iter().map(implement).collect()
+}
+
+/// A type of parent.
+struct Parent<'a> {
+    /// The position of the field that names it.
+    position: usize,
+    ty: &'a Type,
+    one: bool,
+    named: Named,
+}
+
+enum Named {
+    Document(TokenStream),
+    /// Behind an alias, or by another field's list: the condition that tells it.
+    Unseen(TokenStream),
+}
+
+/// The types of parents; without one that two fields name.
+fn parents<'a>(target: &Target<'a>) -> Vec<Parent<'a>> {
+    let mut all: Vec<(String, Parent)> = Vec::new();
+    for (position, field) in target.fields.iter().enumerate() {
+        let Some(declared) = field.reference.as_ref().filter(|declared| declared.parent) else {
+            continue;
+        };
+        let mut add = |name: String, named: Named| {
+            let (ty, one) = (field.ty, declared.one.is_some());
+            all.push((
+                name,
+                Parent {
+                    position,
+                    ty,
+                    one,
+                    named,
+                },
+            ));
+        };
+        let (documents, visible) = match &declared.any {
+            Some(any) => (any.documents.iter().map(|path| quote!(#path)).collect(), None),
+            None => (Vec::new(), ty::referred(field.ty)),
+        };
+        if let Some(parent) = visible {
+            add(ty::text(parent), Named::Document(quote!(#parent)));
+        } else if documents.is_empty() {
+            let condition = if declared.any.is_some() {
+                quote!(ParentAmong)
+            } else {
+                quote!(ParentIs)
+            };
+            add(String::new(), Named::Unseen(condition));
+        }
+        for document in documents {
+            add(ty::text(&document), Named::Document(document));
+        }
+    }
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    all.into_iter()
+        .filter(|(name, parent)| match parent.named {
+            Named::Document(_) => names.iter().filter(|other| *other == name).count() == 1,
+            // Of several, the compiler could not tell that they differ.
+            Named::Unseen(_) => names.len() == 1,
         })
-        .collect();
-    let name = |field: &Field| ty::referred(field.ty).map(ty::text);
-    all.iter()
-        .filter(|(i, field, declared)| match name(field) {
-            Some(parent) => !all
-                .iter()
-                .any(|(j, other, _)| i != j && name(other).as_ref() == Some(&parent)),
-            // Behind an alias: of several, the compiler could not tell that they differ.
-            None => all.len() == 1 && declared.any.is_none(),
-        })
-        .copied()
+        .map(|(_, parent)| parent)
         .collect()
 }
 

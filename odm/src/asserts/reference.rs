@@ -3,7 +3,7 @@
 use super::{PlainlyStored, about, same};
 use crate::document::Document;
 use crate::path::{Fielded, Path, Step};
-use crate::reference::{Ref, Reference, ReferenceKind, ReferenceTo};
+use crate::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceTo};
 use crate::shape::FieldMeta;
 use crate::size::Message;
 use crate::value::{Array, Value};
@@ -82,11 +82,24 @@ const fn nested(holds: bool, owner: &str, field: &str, ty: &str) -> Option<Messa
 /// One reference or an array of them, as the attribute says.
 pub const fn relationship<R: Reference>(
     kind: ReferenceKind,
+    any: bool,
     owner: &str,
     field: &str,
     ty: &str,
 ) -> Option<Message> {
     let message = about(owner, field, ty);
+    let union = <R::Pointer as Pointer>::UNION;
+    if any && !union {
+        return Some(message.text(
+            " refers to documents of one type. Leave out `any`, or list the documents, for which the field's type is then made: \
+             `#[reference(any(Photo, Video))] media: MediaRef`",
+        ));
+    }
+    if union && !any {
+        return Some(message.text(
+            " refers to documents of several types. Write `any` in the attribute, which says so: `#[reference(any)]`",
+        ));
+    }
     match kind {
         ReferenceKind::Many if !R::MANY => Some(message.text(
             " is a single reference, and `many` is for an array of them. Write `#[reference]`, or make it a `Vec`",
@@ -155,6 +168,10 @@ pub const fn by_id<R: ReferenceById>() {}
 /// A field that names its parent, if `R` is a reference to one.
 pub trait ParentIs<P> {}
 impl<P: Document, R: ReferenceTo<Target = P>> ParentIs<P> for R {}
+
+/// The same of a reference to one of several documents.
+pub trait ParentAmong<P> {}
+impl<P: Document, R: Reference> ParentAmong<P> for R where R::Pointer: PointsTo<P> {}
 
 /// The stored name of a field that references are by.
 pub fn key<K, R, T: KeyOf<K>, P: Step, C: PlainlyStored>(path: Path<R, T, P, C>) -> &'static str {
