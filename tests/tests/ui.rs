@@ -19,6 +19,7 @@ fn messages() {
         "paths",
         "projection",
         "recursion",
+        "references",
         "serde",
     ] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));
