@@ -2,6 +2,7 @@
 
 pub mod films;
 pub mod people;
+pub mod shop;
 
 use futures::FutureExt;
 use mongodb::options::ClientOptions;
@@ -64,6 +65,8 @@ pages! {
     getting_started => "src/getting-started.md";
     schema_design => "src/schema-design.md";
     documents => "src/documents.md";
+    references => "src/references.md";
+    joins => "src/joins.md";
     bounds => "src/bounds.md";
     inserting => "src/inserting.md";
     querying => "src/querying.md";
@@ -120,6 +123,7 @@ mod tests {
                 include_str!("src/querying.md"),
                 include_str!("films.rs"),
             ),
+            ("joins", include_str!("src/joins.md"), include_str!("shop.rs")),
         ] {
             assert!(
                 samples(page).iter().any(|sample| sample.contains(models(module))),
