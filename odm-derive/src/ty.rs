@@ -126,6 +126,11 @@ pub fn referred(ty: &Type) -> Option<&Type> {
         .and_then(|segment| argument(segment, 0))
 }
 
+/// The type of the value by which a reference visibly names it: `i32` of `Ref<Account, i32>`.
+pub fn referred_by(ty: &Type) -> Option<&Type> {
+    last(single(ty)).and_then(|segment| argument(segment, 1))
+}
+
 /// A type without parts, or an `Option` or an array of one.
 pub fn is_scalar(ty: &Type) -> bool {
     const SCALARS: [&str; 18] = [

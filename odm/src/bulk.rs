@@ -3,6 +3,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
+use crate::relation::{self, Done, Duties};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes};
@@ -17,7 +18,8 @@ use mongodb::options::{
 use std::future::IntoFuture;
 
 /// Writes that are carried out together, by `.await`. They are no transaction: use
-/// [`Tx::bulk`](crate::Tx::bulk) for one that is.
+/// [`Tx::bulk`](crate::Tx::bulk) for one that is. A bulk that changes two-way references is one by itself, on a deployment
+/// that has them: then it is all or nothing, also where it is [`unordered`](Bulk::unordered).
 ///
 /// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
 /// bulk gives.
@@ -85,6 +87,7 @@ pub struct BulkDone {
     pub missed: u64,
 }
 
+#[derive(Clone)]
 struct Write {
     /// The position among those given: what is left out before sending does not shift it.
     at: usize,
@@ -92,6 +95,7 @@ struct Write {
     what: What,
 }
 
+#[derive(Clone)]
 enum What {
     Insert(RawDocumentBuf),
     Update {
@@ -121,6 +125,27 @@ impl What {
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
         matches!(self, What::Update { many: false, .. } | What::Replace { .. })
+    }
+}
+
+impl Write {
+    /// What it is to the references of its document.
+    fn relation(&self) -> relation::Write<'_> {
+        let what = match &self.what {
+            What::Insert(document) => relation::What::Insert(document),
+            What::Update { filter, built, many } => relation::What::Update {
+                filter,
+                built,
+                many: *many,
+                upsert: false,
+            },
+            What::Replace { filter, document } => relation::What::Replace { filter, document },
+            What::Delete { filter, many } => relation::What::Delete { filter, many: *many },
+        };
+        relation::Write {
+            meta: self.meta,
+            what,
+        }
     }
 }
 
@@ -223,7 +248,8 @@ impl Bulk {
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
-            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut built = change(Changes::new()).build(false, crate::now())?;
+            relation::prepare(&self.odm, T::META, &mut built);
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
@@ -256,7 +282,8 @@ impl Bulk {
         change: impl FnOnce(Changes<T>) -> Changes<T>,
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
-            let built = change(Changes::new()).build(false, crate::now())?;
+            let mut built = change(Changes::new()).build(false, crate::now())?;
+            relation::prepare(&self.odm, T::META, &mut built);
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {
@@ -346,24 +373,163 @@ impl IntoFuture for Bulk {
             if writes.is_empty() {
                 return Ok(BulkDone::default());
             }
-            let server = self.odm.server().await?;
+            let bulk = Prepared {
+                odm: &self.odm,
+                session: self.session.as_ref(),
+                ordered: self.ordered,
+                by_runs: self.by_runs,
+            };
             let trace = Trace::new("(several)", "bulk");
-            trace
-                .run(async {
-                    let (done, round_trips) = if server.has_bulk_write() && !self.by_runs {
-                        (
-                            together(&self.odm, self.session.as_ref(), writes, self.ordered).await?,
-                            1,
-                        )
-                    } else {
-                        by_runs(&self.odm, self.session.as_ref(), writes, self.ordered, server).await?
-                    };
-                    trace.done(round_trips, done.inserted + done.modified + done.deleted);
-                    Ok(done)
-                })
-                .await
+            let made = trace.run(bulk.carry_out(writes, &trace)).await?;
+            match made.errors.is_empty() {
+                true => Ok(made.done),
+                false => Err(Error::Bulk {
+                    errors: made.errors,
+                    done: Box::new(made.done),
+                }),
+            }
         }
         .boxed()
+    }
+}
+
+/// What came of a bulk, or of a part of one.
+#[derive(Default)]
+struct Made {
+    done: BulkDone,
+    errors: Vec<(usize, Error)>,
+    ordered: bool,
+    /// The positions of its writes among those given.
+    places: Vec<usize>,
+    round_trips: u64,
+}
+
+impl Done for Made {
+    fn inserted(&self, position: usize) -> bool {
+        let place = self.places.get(position).copied().unwrap_or(position);
+        match self.ordered {
+            true => self.errors.iter().all(|(at, _)| place < *at),
+            false => self.errors.iter().all(|(at, _)| place != *at),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Prepared<'a> {
+    odm: &'a Odm,
+    session: Option<&'a Shared>,
+    ordered: bool,
+    by_runs: bool,
+}
+
+impl Prepared<'_> {
+    /// Carries out the writes, with what their references ask for.
+    async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        let made = match Duties::of(self.odm, writes.iter().map(Write::relation))? {
+            None => self.send(self.session, writes).await?,
+            Some(duties) if duties.is_linked() && self.session.is_none() => {
+                match self.odm.has_transactions().await? {
+                    true => self.in_transaction(&duties, &writes, trace).await?,
+                    false => self.in_parts(&writes, trace).await?,
+                }
+            }
+            Some(duties) => self.with(&duties, &writes, trace).await?,
+        };
+        trace.done(
+            made.round_trips,
+            made.done.inserted + made.done.modified + made.done.deleted,
+        );
+        Ok(made)
+    }
+
+    async fn with<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
+    where
+        Self: 'w,
+    {
+        let send = |session: Option<Shared>| {
+            async move { self.send(session.as_ref(), writes.to_vec()).await }.boxed()
+        };
+        duties.carry_out(self.session, trace, send).await
+    }
+
+    /// All or nothing: what a refused write leaves of a transaction is nothing.
+    async fn in_transaction<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
+    where
+        Self: 'w,
+    {
+        match self.with(duties, writes, trace).await {
+            Err(Error::Bulk { errors, .. }) => Err(Error::Bulk {
+                errors,
+                done: Box::default(),
+            }),
+            made => made,
+        }
+    }
+
+    /// Without transactions, where the documents before and after are compared for one write at a time; inserts of one
+    /// kind are one.
+    async fn in_parts(self, writes: &[Write], trace: &Trace) -> Result<Made> {
+        let mut all = Made::default();
+        let mut rest = writes;
+        while let Some(first) = rest.first() {
+            let alike = |next: &&Write| {
+                matches!((&first.what, &next.what), (What::Insert(_), What::Insert(_)))
+                    && std::ptr::eq(first.meta, next.meta)
+            };
+            let length = rest.iter().take_while(alike).count().max(1);
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            let made = match Duties::of(self.odm, part.iter().map(Write::relation))? {
+                None => self.send(None, part.to_vec()).await,
+                Some(duties) => self.with(&duties, part, trace).await,
+            };
+            match made {
+                Ok(made) => {
+                    all.done.add(&made.done);
+                    all.errors.extend(made.errors);
+                    all.round_trips += made.round_trips;
+                }
+                Err(error) => all.errors.push((first.at, error)),
+            }
+            if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the server refuses is an error only within a transaction, which it ends.
+    async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
+        let server = self.odm.server().await?;
+        let places = writes.iter().map(|write| write.at).collect();
+        let sent = match server.has_bulk_write() && !self.by_runs {
+            true => together(self.odm, session, writes, self.ordered)
+                .await
+                .map(|done| (done, 1)),
+            false => by_runs(self.odm, session, writes, self.ordered, server).await,
+        };
+        let (done, round_trips, errors) = match sent {
+            Ok((done, round_trips)) => (done, round_trips, Vec::new()),
+            Err(Error::Bulk { errors, done }) if session.is_none() => (*done, 1, errors),
+            Err(error) => return Err(error),
+        };
+        Ok(Made {
+            done,
+            errors,
+            ordered: self.ordered,
+            places,
+            round_trips,
+        })
+    }
+}
+
+impl BulkDone {
+    fn add(&mut self, other: &BulkDone) {
+        self.inserted += other.inserted;
+        self.matched += other.matched;
+        self.modified += other.modified;
+        self.deleted += other.deleted;
+        self.missed += other.missed;
     }
 }
 

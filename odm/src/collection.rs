@@ -1,6 +1,6 @@
 //! The typed collection: where queries and writes begin.
 
-use crate::join::{From as _, Join, Via, Work};
+use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
@@ -129,6 +129,14 @@ impl<T: Document> Collection<T> {
 
     pub(crate) fn session(&self) -> Option<&Shared> {
         self.session.as_ref()
+    }
+
+    /// The same collection within a session, or out of one.
+    pub(crate) fn within(&self, session: Option<Shared>) -> Collection<T> {
+        Collection {
+            session,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {

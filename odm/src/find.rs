@@ -2,7 +2,7 @@
 
 use crate::collection::act;
 use crate::filter::IntoSort;
-use crate::join::{ById, From as _, Join, Source, Work};
+use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, StreamExt};

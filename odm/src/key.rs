@@ -3,7 +3,7 @@
 use mongodb::bson::{self, Bson, Document, RawBsonRef, doc};
 
 /// The value of an id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
     ObjectId(bson::oid::ObjectId),
     /// A whole number of any type.

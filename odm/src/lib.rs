@@ -127,6 +127,7 @@ mod operand;
 mod page;
 mod path;
 mod reference;
+mod relation;
 pub mod schema;
 mod server;
 mod session;
@@ -151,8 +152,8 @@ pub use explain::{Explain, JoinExplain};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
-    Children, From, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-    Strict,
+    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+    ReadFrom, Strict,
 };
 pub use modify::{Returning, Update, UpdateMany, Updated};
 pub use mongodb;
@@ -297,6 +298,7 @@ pub mod prelude {
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
@@ -309,8 +311,8 @@ pub mod __private {
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
     pub use crate::reference::{
-        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Reference,
-        ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, union_parts,
+        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
+        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Union, union_parts,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
@@ -318,9 +320,9 @@ pub mod __private {
     };
     pub use crate::size::{self, Message, Size};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Removable, Text, Value,
+        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };
-    pub use mongodb::bson::{Bson, DateTime, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{Bson, DateTime, RawBsonRef, RawDocumentBuf, oid::ObjectId};
     pub use serde;
 }
 

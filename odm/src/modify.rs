@@ -1,6 +1,9 @@
 //! Updates of one document and of many, with what holds them back.
 
 use crate::collection::act;
+use crate::relation::{self, Done, Duties, What, Write};
+use crate::session::Shared;
+use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard};
 use crate::write::{missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Result, decode};
@@ -138,6 +141,7 @@ impl<'c, T: Document> Update<'c, T> {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
+        relation::prepare(self.collection.odm(), T::META, &mut built);
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
@@ -171,14 +175,14 @@ enum Verdict {
 }
 
 impl<T: Document> Prepared<'_, T> {
-    async fn verdict(&self) -> Result<Verdict> {
+    async fn verdict(&self, collection: &Collection<T>) -> Result<Verdict> {
         let names = self
             .built
             .guards
             .iter()
             .map(Guard::name)
             .chain(version_field::<T>());
-        let stored = peek(self.collection, &self.id, names).await?;
+        let stored = peek(collection, &self.id, names).await?;
         if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
         }
@@ -196,12 +200,8 @@ impl<T: Document> Prepared<'_, T> {
                 continue;
             };
             let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };
-            let action = self
-                .collection
-                .raw()
-                .find_one(filter)
-                .projection(doc! { "_id": 1 });
-            if act!(self.collection.session(), action)
+            let action = collection.raw().find_one(filter).projection(doc! { "_id": 1 });
+            if act!(collection.session(), action)
                 .map_err(Collection::<T>::error)?
                 .is_some()
             {
@@ -225,18 +225,18 @@ impl<T: Document> Prepared<'_, T> {
     /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
     /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
     /// a transaction the error has ended it, so nothing more can be found out.
-    fn may_exist(&self, error: &Error) -> bool {
+    fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
         use mongodb::error::ErrorKind;
         let guarded = !self.built.guards.is_empty() || self.seen.is_some();
         let refused = error
             .driver_error()
             .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
-        self.upsert && self.collection.session().is_none() && (is_twin(error) || guarded && refused)
+        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
     /// What is behind such an error.
-    async fn behind(&self, error: Error, attempt: u64) -> Result<Verdict> {
-        match self.verdict().await? {
+    async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
+        match self.verdict(collection).await? {
             Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),
             Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
             Verdict::Again if attempt > 0 && !is_twin(&error) => Ok(Verdict::Refused(error)),
@@ -279,6 +279,151 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
     Some(value)
 }
 
+impl<T: Document> Prepared<'_, T> {
+    /// Carries out one way of making the change, with what its references ask for.
+    async fn carry_out<R, F>(&self, trace: &Trace, nothing: impl Fn() -> R, make: F) -> Result<R>
+    where
+        R: Done + Send,
+        F: for<'a> Fn(&'a Self, Collection<T>, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let collection = self.collection;
+        let what = What::Update {
+            filter: &self.filter,
+            built: &self.built,
+            many: false,
+            upsert: self.upsert,
+        };
+        let writes = [Write { meta: T::META, what }].into_iter();
+        let Some(duties) = Duties::of(collection.odm(), writes)? else {
+            return make(self, collection.clone(), trace).await;
+        };
+        let again = collection.session().is_none() && duties.is_one().await?;
+        for attempt in 0..ATTEMPTS as u64 {
+            let within = |session: Option<Shared>| make(self, collection.within(session), trace);
+            match duties.carry_out(collection.session(), trace, within).await {
+                // What ended the transaction is found out after it.
+                Err(error) if again && self.may_exist(collection, &error) => {
+                    match self.behind(collection, error, attempt).await? {
+                        Verdict::Refused(error) => return Err(error),
+                        Verdict::Nothing => return Ok(nothing()),
+                        Verdict::Again => {}
+                    }
+                }
+                made => return made,
+            }
+        }
+        Err(self.contended())
+    }
+
+    async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        for attempt in 0..ATTEMPTS as u64 {
+            let update = UpdateModifications::Document(self.built.update.clone());
+            let mut action = collection.raw().update_one(self.filter.clone(), update);
+            if self.upsert {
+                action = action.upsert(true);
+            }
+            if !self.built.array_filters.is_empty() {
+                action = action.array_filters(self.built.array_filters.clone());
+            }
+            let result = act!(collection.session(), action).map_err(Collection::<T>::error);
+            match result {
+                Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
+                    trace.done(attempt * 2 + 1, result.modified_count);
+                    return Ok(Updated {
+                        matched: result.matched_count,
+                        modified: result.modified_count,
+                        upserted: result.upserted_id.clone(),
+                        refused: 0,
+                    });
+                }
+                Err(error) if !self.may_exist(collection, &error) => {
+                    trace.done(attempt * 2 + 1, 0);
+                    return Err(error);
+                }
+                _ => {}
+            }
+            trace.done(attempt * 2 + 2, 0);
+            let verdict = match result {
+                Err(error) => self.behind(collection, error, attempt).await?,
+                Ok(_) => self.verdict(collection).await?,
+            };
+            match verdict {
+                Verdict::Refused(error) => return Err(error),
+                Verdict::Nothing => return Ok(found_as_it_was()),
+                Verdict::Again => {}
+            }
+        }
+        Err(self.contended())
+    }
+
+    async fn returning(
+        &self,
+        collection: &Collection<T>,
+        which: &ReturnDocument,
+        trace: &Trace,
+    ) -> Result<Found<T>> {
+        for attempt in 0..ATTEMPTS as u64 {
+            let update = UpdateModifications::Document(self.built.update.clone());
+            let mut action = collection
+                .raw()
+                .find_one_and_update(self.filter.clone(), update)
+                .return_document(which.clone());
+            if self.upsert {
+                action = action.upsert(true);
+            }
+            if !self.built.array_filters.is_empty() {
+                action = action.array_filters(self.built.array_filters.clone());
+            }
+            let result = act!(collection.session(), action).map_err(Collection::<T>::error);
+            match result {
+                Ok(Some(ref document)) => {
+                    trace.done(attempt * 2 + 1, 1);
+                    return decode::decode(T::META.collection, document).map(|found| Found(Some(found)));
+                }
+                // Nothing was there before, and now it is.
+                Ok(None) if self.upsert => {
+                    trace.done(attempt * 2 + 1, 1);
+                    return Ok(Found(None));
+                }
+                Err(error) if !self.may_exist(collection, &error) => {
+                    trace.done(attempt * 2 + 1, 0);
+                    return Err(error);
+                }
+                _ => {}
+            }
+            trace.done(attempt * 2 + 2, 0);
+            let verdict = match result {
+                Err(error) => self.behind(collection, error, attempt).await?,
+                Ok(_) => self.verdict(collection).await?,
+            };
+            match verdict {
+                Verdict::Refused(error) => return Err(error),
+                Verdict::Nothing => return Find::by_id(collection, &self.id).one().await.map(Found),
+                Verdict::Again => {}
+            }
+        }
+        Err(self.contended())
+    }
+}
+
+fn found_as_it_was() -> Updated {
+    Updated {
+        matched: 1,
+        ..Updated::default()
+    }
+}
+
+/// A document as it was, or as it is.
+struct Found<T>(Option<T>);
+
+impl<T> Done for Found<T> {}
+
+impl Done for Updated {
+    fn upserted(&self) -> Option<&Bson> {
+        self.upserted.as_ref()
+    }
+}
+
 impl<'c, T: Document> IntoFuture for Update<'c, T> {
     type Output = Result<Updated>;
     type IntoFuture = BoxFuture<'c, Result<Updated>>;
@@ -289,56 +434,15 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
                 return Ok(Updated::default());
             }
             let prepared = self.prepare()?;
-            let collection = prepared.collection;
-            let trace = collection.trace("update");
+            let trace = prepared.collection.trace("update");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
             trace
-                .run(async {
-                    for attempt in 0..ATTEMPTS as u64 {
-                        let update = UpdateModifications::Document(prepared.built.update.clone());
-                        let mut action = collection.raw().update_one(prepared.filter.clone(), update);
-                        if prepared.upsert {
-                            action = action.upsert(true);
-                        }
-                        if !prepared.built.array_filters.is_empty() {
-                            action = action.array_filters(prepared.built.array_filters.clone());
-                        }
-                        let result = act!(collection.session(), action).map_err(Collection::<T>::error);
-                        match result {
-                            Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
-                                trace.done(attempt * 2 + 1, result.modified_count);
-                                return Ok(Updated {
-                                    matched: result.matched_count,
-                                    modified: result.modified_count,
-                                    upserted: result.upserted_id.clone(),
-                                    refused: 0,
-                                });
-                            }
-                            Err(error) if !prepared.may_exist(&error) => {
-                                trace.done(attempt * 2 + 1, 0);
-                                return Err(error);
-                            }
-                            _ => {}
-                        }
-                        trace.done(attempt * 2 + 2, 0);
-                        let verdict = match result {
-                            Err(error) => prepared.behind(error, attempt).await?,
-                            Ok(_) => prepared.verdict().await?,
-                        };
-                        match verdict {
-                            Verdict::Refused(error) => return Err(error),
-                            Verdict::Nothing => {
-                                return Ok(Updated {
-                                    matched: 1,
-                                    ..Updated::default()
-                                });
-                            }
-                            Verdict::Again => {}
-                        }
-                    }
-                    Err(prepared.contended())
-                })
+                .run(
+                    prepared.carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
+                        async move { prepared.update(&collection, trace).await }.boxed()
+                    }),
+                )
                 .await
         }
         .boxed()
@@ -393,55 +497,20 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                 return found.ok_or_else(gone).map(Some);
             }
             let prepared = self.update.prepare()?;
-            let collection = prepared.collection;
-            let trace = collection.trace("update_returning");
+            let trace = prepared.collection.trace("update_returning");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
-            trace
-                .run(async {
-                    for attempt in 0..ATTEMPTS as u64 {
-                        let update = UpdateModifications::Document(prepared.built.update.clone());
-                        let mut action = collection
-                            .raw()
-                            .find_one_and_update(prepared.filter.clone(), update)
-                            .return_document(which.clone());
-                        if prepared.upsert {
-                            action = action.upsert(true);
-                        }
-                        if !prepared.built.array_filters.is_empty() {
-                            action = action.array_filters(prepared.built.array_filters.clone());
-                        }
-                        let result = act!(collection.session(), action).map_err(Collection::<T>::error);
-                        match result {
-                            Ok(Some(ref document)) => {
-                                trace.done(attempt * 2 + 1, 1);
-                                return decode::decode(T::META.collection, document).map(Some);
-                            }
-                            // Nothing was there before, and now it is.
-                            Ok(None) if prepared.upsert => {
-                                trace.done(attempt * 2 + 1, 1);
-                                return Ok(None);
-                            }
-                            Err(error) if !prepared.may_exist(&error) => {
-                                trace.done(attempt * 2 + 1, 0);
-                                return Err(error);
-                            }
-                            _ => {}
-                        }
-                        trace.done(attempt * 2 + 2, 0);
-                        let verdict = match result {
-                            Err(error) => prepared.behind(error, attempt).await?,
-                            Ok(_) => prepared.verdict().await?,
-                        };
-                        match verdict {
-                            Verdict::Refused(error) => return Err(error),
-                            Verdict::Nothing => return Find::by_id(collection, &prepared.id).one().await,
-                            Verdict::Again => {}
-                        }
-                    }
-                    Err(prepared.contended())
-                })
-                .await
+            let made = trace
+                .run(prepared.carry_out(
+                    &trace,
+                    || Found(None),
+                    |prepared, collection, trace| {
+                        let which = which.clone();
+                        async move { prepared.returning(&collection, &which, trace).await }.boxed()
+                    },
+                ))
+                .await?;
+            Ok(made.0)
         }
         .boxed()
     }
@@ -525,53 +594,90 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                 return Ok(Updated::default());
             }
             let collection = self.collection;
-            let built = self.changes.build(self.upsert, crate::now())?;
-            let mut filter = self.filter.into_document()?;
+            let mut built = self.changes.build(self.upsert, crate::now())?;
+            relation::prepare(collection.odm(), T::META, &mut built);
+            let filter = self.filter.into_document()?;
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
+            let mut guarded = filter.clone();
+            if !built.guards.is_empty() {
+                let mut conditions = vec![Bson::Document(guarded)];
+                conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
+                guarded = doc! { "$and": conditions };
+            }
+            let many = Many {
+                filter,
+                guarded,
+                built,
+                upsert: self.upsert,
+            };
             trace
                 .run(async {
-                    let mut round_trips = 1;
-                    let mut refused = 0;
-                    // Where nothing but a missing array can hold the change back, there is nothing to count.
-                    let bounds: Vec<Bson> = built
-                        .guards
-                        .iter()
-                        .filter(|guard| !matches!(guard, Guard::There { .. }))
-                        .map(|guard| Bson::Document(guard.condition()))
-                        .collect();
-                    // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-                    if !bounds.is_empty() && !has_near(&filter) {
-                        let held = doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] };
-                        let count = collection.raw().count_documents(held);
-                        refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
-                        round_trips += 1;
+                    let what = What::Update {
+                        filter: &many.guarded,
+                        built: &many.built,
+                        many: true,
+                        upsert: many.upsert,
+                    };
+                    let (many, trace) = (&many, &trace);
+                    let update = |session: Option<Shared>| {
+                        let collection = collection.within(session);
+                        async move { many.update(&collection, trace).await }.boxed()
+                    };
+                    match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+                        None => update(collection.session().cloned()).await,
+                        Some(duties) => duties.carry_out(collection.session(), trace, update).await,
                     }
-                    if !built.guards.is_empty() {
-                        let mut conditions = vec![Bson::Document(filter)];
-                        conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
-                        filter = doc! { "$and": conditions };
-                    }
-                    let update = UpdateModifications::Document(built.update);
-                    let mut action = collection.raw().update_many(filter, update);
-                    if self.upsert && refused == 0 {
-                        action = action.upsert(true);
-                    }
-                    if !built.array_filters.is_empty() {
-                        action = action.array_filters(built.array_filters);
-                    }
-                    let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
-                    trace.done(round_trips, result.modified_count);
-                    Ok(Updated {
-                        matched: result.matched_count,
-                        modified: result.modified_count,
-                        upserted: result.upserted_id,
-                        refused,
-                    })
                 })
                 .await
         }
         .boxed()
+    }
+}
+
+struct Many {
+    filter: mongodb::bson::Document,
+    /// With what must hold of the documents.
+    guarded: mongodb::bson::Document,
+    built: Built,
+    upsert: bool,
+}
+
+impl Many {
+    async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        let mut round_trips = 1;
+        let mut refused = 0;
+        // Where nothing but a missing array can hold the change back, there is nothing to count.
+        let bounds: Vec<Bson> = self
+            .built
+            .guards
+            .iter()
+            .filter(|guard| !matches!(guard, Guard::There { .. }))
+            .map(|guard| Bson::Document(guard.condition()))
+            .collect();
+        // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+        if !bounds.is_empty() && !has_near(&self.filter) {
+            let held = doc! { "$and": [self.filter.clone(), { "$nor": [{ "$and": bounds }] }] };
+            let count = collection.raw().count_documents(held);
+            refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
+            round_trips += 1;
+        }
+        let update = UpdateModifications::Document(self.built.update.clone());
+        let mut action = collection.raw().update_many(self.guarded.clone(), update);
+        if self.upsert && refused == 0 {
+            action = action.upsert(true);
+        }
+        if !self.built.array_filters.is_empty() {
+            action = action.array_filters(self.built.array_filters.clone());
+        }
+        let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        trace.done(round_trips, result.modified_count);
+        Ok(Updated {
+            matched: result.matched_count,
+            modified: result.modified_count,
+            upserted: result.upserted_id,
+            refused,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
+use crate::relation::Graph;
 use crate::{Document, Error, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
@@ -21,11 +22,14 @@ use tokio::sync::OnceCell;
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
+    /// Behaves as on a deployment without transactions, where two-way references are concerned.
+    alone: bool,
 }
 
 struct Inner {
     db: Database,
     models: Vec<Model>,
+    graph: Graph,
     server: OnceCell<Server>,
 }
 
@@ -80,7 +84,9 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection.
+    /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
+    /// where the two sides of a two-way reference don't fit each other, and where a reference stands in a map or in a type
+    /// that contains itself. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -104,15 +110,22 @@ impl Odm {
                 ));
             }
         }
-        if !problems.is_empty() {
-            return Err(Error::Models { problems });
-        }
+        let graph = match Graph::of(&models) {
+            Ok(graph) if problems.is_empty() => graph,
+            Ok(_) => return Err(Error::Models { problems }),
+            Err(more) => {
+                problems.extend(more);
+                return Err(Error::Models { problems });
+            }
+        };
         Ok(Odm {
             inner: Arc::new(Inner {
                 db,
                 models,
+                graph,
                 server: OnceCell::new(),
             }),
+            alone: false,
         })
     }
 
@@ -131,6 +144,23 @@ impl Odm {
     /// The registered documents.
     pub(crate) fn models(&self) -> &[Model] {
         &self.inner.models
+    }
+
+    /// Writes the sides of two-way references one after the other, so that this can be tested where there are transactions.
+    #[doc(hidden)]
+    pub fn without_transactions(mut self) -> Odm {
+        self.alone = true;
+        self
+    }
+
+    /// Whether both sides of a two-way reference can be written as one.
+    pub(crate) async fn has_transactions(&self) -> Result<bool> {
+        Ok(!self.alone && self.server().await?.has_transactions())
+    }
+
+    /// The references between the registered documents.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.inner.graph
     }
 
     /// What the deployment is and can do: asked once, then remembered by this handle and its clones.

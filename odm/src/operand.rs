@@ -1,12 +1,13 @@
 //! What may be compared with, or written to, a field: values of its type, and nothing that could be an operator.
 
-use crate::{Error, Result, path::Codec};
+use crate::reference::Union;
+use crate::{Document, Error, Ref, Result, path::Codec};
 use mongodb::bson::{self, Bson};
 use serde::{Serialize, Serializer};
 use std::marker::PhantomData;
 
 /// A value for a field of type `T`: a `T`, a reference to one, a `&str` for a `String`, and each of these for an
-/// `Option<T>`.
+/// `Option<T>`; a [`Ref`] for a reference to one of several documents.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -53,6 +54,18 @@ impl Operand<String> for &str {
 impl Operand<Option<String>> for &str {
     fn with<Out>(self, f: impl FnOnce(&Option<String>) -> Out) -> Out {
         f(&Some(self.to_owned()))
+    }
+}
+
+impl<T: Document, U: Union + From<Ref<T>>> Operand<U> for Ref<T> {
+    fn with<Out>(self, f: impl FnOnce(&U) -> Out) -> Out {
+        f(&self.into())
+    }
+}
+
+impl<T: Document, U: Union + From<Ref<T>>> Operand<Option<U>> for Ref<T> {
+    fn with<Out>(self, f: impl FnOnce(&Option<U>) -> Out) -> Out {
+        f(&Some(self.into()))
     }
 }
 

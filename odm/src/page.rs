@@ -1,6 +1,6 @@
 //! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
 
-use crate::join::{From as _, Join, Work};
+use crate::join::{Join, ReadFrom as _, Work};
 use crate::{Document, Error, Filter, Find, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -4,7 +4,6 @@
 //! (`#[reference]`, `#[parent_ref]`) stands in a [`ReferenceMeta`] beside its bounds; the joins, the checks and the rules
 //! of deletion all read it there.
 
-use crate::asserts::ReferenceById;
 use crate::document::{DocumentMeta, IndexKey};
 use crate::join::{Hop, Slot, Tree};
 use crate::shape::Shape;
@@ -225,6 +224,10 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
 )]
 pub trait PointsTo<T: Document>: Pointer {}
 impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
+
+/// A reference to one of several documents.
+#[doc(hidden)]
+pub trait Union: Pointer {}
 
 /// A field that refers to documents: a [`Pointer`], an `Option` of one, or an array of them.
 #[diagnostic::on_unimplemented(
@@ -449,22 +452,13 @@ pub struct ReferenceMeta {
 
 impl ReferenceMeta {
     /// What is declared where the attribute has no option but `inverse`.
-    pub const fn of<R: ReferenceById>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
-        ReferenceMeta::by::<R>(kind, inverse, || "_id")
-    }
-
-    /// The same of a reference by another field, whose stored name `by` gives.
-    pub const fn by<R: Reference>(
-        kind: ReferenceKind,
-        inverse: Option<&'static str>,
-        by: fn() -> &'static str,
-    ) -> ReferenceMeta {
+    pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
         ReferenceMeta {
             kind,
             targets: <R::Pointer as Pointer>::TARGETS,
             union: <R::Pointer as Pointer>::UNION,
             optional: R::OPTIONAL,
-            by,
+            by: || "_id",
             inverse,
             one: false,
             order: &[],

@@ -1,5 +1,6 @@
 //! Transactions: several writes as one, with the driver's retry rules.
 
+use crate::relation::{self, Recheck};
 use crate::{Collection, Document, Error, Odm, Result};
 use mongodb::ClientSession;
 use mongodb::options::{ReadConcern, TransactionOptions, WriteConcern};
@@ -18,11 +19,46 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
 /// so they take turns.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<ClientSession>>);
+pub(crate) struct Shared {
+    session: Arc<Mutex<ClientSession>>,
+    end: Arc<std::sync::Mutex<End>>,
+}
+
+/// What the transaction's operations leave for its end.
+#[derive(Default)]
+struct End {
+    /// Why it may not be committed, and whether it may succeed if it is run again.
+    spoiled: Option<(String, bool)>,
+    /// What is asked once more after the commit.
+    rechecks: Vec<Recheck>,
+}
 
 impl Shared {
+    fn new(session: ClientSession) -> Shared {
+        Shared {
+            session: Arc::new(Mutex::new(session)),
+            end: Arc::default(),
+        }
+    }
+
     pub(crate) async fn lock(&self) -> MutexGuard<'_, ClientSession> {
-        self.0.lock().await
+        self.session.lock().await
+    }
+
+    fn end(&self) -> std::sync::MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// An operation failed after a part of it was written: the transaction can only be rolled back.
+    pub(crate) fn spoil(&self, error: &Error) {
+        self.end()
+            .spoiled
+            .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
+    }
+
+    /// Asks once more, after the commit, whether the targets of what was written are still there.
+    pub(crate) fn at_the_end(&self, recheck: Recheck) {
+        self.end().rechecks.push(recheck);
     }
 }
 
@@ -122,11 +158,18 @@ impl Odm {
     /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction, so its
     /// error belongs to `work`'s result.
     ///
+    /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
+    /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
+    /// to it are taken back (inserted documents are deleted, changed references get their former values) while the
+    /// transaction's other writes stay: [`Error::MissingReference`] says so. References that are not checked, and those
+    /// with `on_delete = keep`, are left as they are.
+    ///
     /// # Errors
-    /// [`Error::Unsupported`] on a standalone server. What `work` returns.
+    /// [`Error::Unsupported`] on a standalone server. What `work` returns. [`Error::MissingReference`].
     ///
     /// # Cost
-    /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is.
+    /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is; and
+    /// one more for each collection that a written reference names.
     ///
     /// # Example
     /// ```no_run
@@ -157,7 +200,7 @@ impl Odm {
         let session = self.database().client().start_session().await?;
         let tx = Tx {
             odm: self.clone(),
-            session: Shared(Arc::new(Mutex::new(session))),
+            session: Shared::new(session),
         };
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -171,9 +214,19 @@ impl Odm {
                 .start_transaction()
                 .with_options(options)
                 .await?;
-            match work(tx.clone()).await {
+            *tx.session.end() = End::default();
+            let made = work(tx.clone()).await;
+            let end = std::mem::take(&mut *tx.session.end());
+            let (made, again) = match (made, end.spoiled) {
+                (Ok(_), Some((error, again))) => (Err(spoiled(&error)), again),
+                (made, _) => (made, false),
+            };
+            match made {
                 Ok(result) => match tx.commit(started).await {
-                    Ok(()) => return Ok(result),
+                    Ok(()) => {
+                        relation::after_commit(self, &end.rechecks).await?;
+                        return Ok(result);
+                    }
                     Err(error) if error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR => {
                     }
                     Err(error) => return Err(error),
@@ -184,7 +237,8 @@ impl Odm {
                     if let Err(second) = aborted {
                         tracing::debug!(error = %second, "the abort of a failed transaction failed too");
                     }
-                    if !(error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR) {
+                    let again = again || error.is_transient_transaction_error();
+                    if !(again && started.elapsed() < RETRY_FOR) {
                         return Err(error);
                     }
                 }
@@ -194,6 +248,13 @@ impl Odm {
             pause = LONGEST_PAUSE.min(pause * 3 / 2);
         }
     }
+}
+
+fn spoiled(error: &str) -> Error {
+    Error::application(format!(
+        "an operation of the transaction had failed after a part of it was written, so the transaction was rolled back: \
+         {error}"
+    ))
 }
 
 impl Tx {

@@ -2,6 +2,8 @@
 //! the program asks for it at level `TRACE`.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tracing::{Instrument, Span, field::Empty};
 
@@ -10,6 +12,8 @@ use tracing::{Instrument, Span, field::Empty};
 pub(crate) struct Trace {
     span: Span,
     started: Instant,
+    /// The round trips for references, and those of the operation itself.
+    trips: Arc<(AtomicU64, AtomicU64)>,
 }
 
 impl Trace {
@@ -26,6 +30,7 @@ impl Trace {
         Trace {
             span,
             started: Instant::now(),
+            trips: Arc::default(),
         }
     }
 
@@ -36,8 +41,23 @@ impl Trace {
 
     /// What it took.
     pub(crate) fn done(&self, round_trips: u64, documents: u64) {
-        self.span.record("round_trips", round_trips);
+        self.trips.1.store(round_trips, Ordering::Relaxed);
         self.span.record("documents", documents);
+        self.record();
+    }
+
+    /// What it took beside itself: the questions whether references have their targets, and the other side of two-way ones.
+    pub(crate) fn more(&self, round_trips: u64) {
+        if round_trips > 0 {
+            self.trips.0.fetch_add(round_trips, Ordering::Relaxed);
+            self.record();
+        }
+    }
+
+    fn record(&self) {
+        let (references, own) = &*self.trips;
+        let all = references.load(Ordering::Relaxed) + own.load(Ordering::Relaxed);
+        self.span.record("round_trips", all);
         self.span.record(
             "elapsed_us",
             u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),

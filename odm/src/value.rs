@@ -131,6 +131,37 @@ pub trait EmbedInsteadOfDocument<T: ?Sized> {}
 #[doc(hidden)]
 pub struct Declared<'a>(PhantomData<&'a ()>);
 
+/// A value, in a bound that generated code can only meet for some types: as it names a lifetime, the bound is asked for where
+/// it is needed, and not at the `impl`.
+#[doc(hidden)]
+pub struct Only<'x, 'a, T>(&'x T, PhantomData<&'a ()>);
+
+impl<'x, T> Only<'x, '_, T> {
+    pub fn new(value: &'x T) -> Self {
+        Only(value, PhantomData)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Only<'_, '_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T: Eq> Eq for Only<'_, '_, T> {}
+
+impl<T: std::hash::Hash> std::hash::Hash for Only<'_, '_, T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Only<'_, '_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 // `do_not_recommend` keeps the leaves out of lists of implementations. It is not on types around others: there it would
 // hide the message of what stands inside.
 macro_rules! leaf {

@@ -2,6 +2,8 @@
 
 use crate::collection::act;
 use crate::map::Context;
+use crate::relation::{Done, Duties, What as Relation, Write};
+use crate::session::Shared;
 use crate::{Collection, Document, Error, Filter, Result, check, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
@@ -84,8 +86,20 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
             let trace = collection.trace("insert");
             trace
                 .run(async {
-                    act!(collection.session(), collection.raw().insert_one(&raw))
-                        .map_err(Collection::<T>::error)?;
+                    let raw = &raw;
+                    let insert = |session: Option<Shared>| {
+                        async move {
+                            let action = collection.raw().insert_one(raw);
+                            act!(session.as_ref(), action).map_err(Collection::<T>::error)?;
+                            Ok(())
+                        }
+                        .boxed()
+                    };
+                    let what = Relation::Insert(raw);
+                    match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+                        None => insert(collection.session().cloned()).await?,
+                        Some(duties) => duties.carry_out(collection.session(), &trace, insert).await?,
+                    }
                     trace.done(1, 1);
                     Ok(document)
                 })
@@ -168,23 +182,35 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             let mut inserted = raw.len();
             if !raw.is_empty() {
                 let trace = collection.trace("insert_many");
-                let action = collection.raw().insert_many(&raw).ordered(ordered);
-                let result = trace.run(async { act!(collection.session(), action) }).await;
-                // The driver splits what is too much for one command; it does not say into how many.
-                trace.done(1, raw.len() as u64);
-                if let Err(error) = result {
-                    match Context::of(T::META).insert_many(error, raw.len(), ordered) {
-                        Error::InsertMany {
-                            inserted: n, errors, ..
-                        } => {
-                            inserted = n;
-                            // A position that was not sent is no position: what the server says is not trusted to index with.
-                            let place = |at: usize| places.get(at).copied().unwrap_or(at);
-                            refused.extend(errors.into_iter().map(|(at, error)| (place(at), error)));
-                        }
-                        other => return Err(other),
-                    }
-                }
+                let made = trace
+                    .run(async {
+                        let raw = &raw;
+                        let insert = |session| insert_raw(collection, session, raw, ordered).boxed();
+                        let writes = raw.iter().map(|document| Write {
+                            meta: T::META,
+                            what: Relation::Insert(document),
+                        });
+                        let made = match Duties::of(collection.odm(), writes)? {
+                            None => insert(collection.session().cloned()).await,
+                            Some(duties) => duties.carry_out(collection.session(), &trace, insert).await,
+                        };
+                        // The driver splits what is too much for one command; it does not say into how many.
+                        trace.done(1, raw.len() as u64);
+                        made
+                    })
+                    .await;
+                let made = match made {
+                    Err(Error::InsertMany { inserted, errors, .. }) => Inserted {
+                        inserted,
+                        errors,
+                        ordered,
+                    },
+                    made => made?,
+                };
+                // A position that was not sent is no position: what the server says is not trusted to index with.
+                let place = |at: usize| places.get(at).copied().unwrap_or(at);
+                inserted = made.inserted;
+                refused.extend(made.errors.into_iter().map(|(at, error)| (place(at), error)));
             }
             if refused.is_empty() {
                 return Ok(documents);
@@ -197,6 +223,64 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             })
         }
         .boxed()
+    }
+}
+
+/// What came of inserting many documents.
+struct Inserted {
+    inserted: usize,
+    /// By their positions among those that were sent.
+    errors: Vec<(usize, Error)>,
+    ordered: bool,
+}
+
+impl Done for Inserted {
+    fn inserted(&self, position: usize) -> bool {
+        match self.ordered {
+            true => self.errors.iter().all(|(at, _)| position < *at),
+            false => self.errors.iter().all(|(at, _)| position != *at),
+        }
+    }
+}
+
+impl Done for () {}
+
+/// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
+async fn insert_raw<T: Document>(
+    collection: &Collection<T>,
+    session: Option<Shared>,
+    raw: &[RawDocumentBuf],
+    ordered: bool,
+) -> Result<Inserted> {
+    let action = collection.raw().insert_many(raw).ordered(ordered);
+    let Err(error) = act!(session.as_ref(), action) else {
+        return Ok(Inserted {
+            inserted: raw.len(),
+            errors: Vec::new(),
+            ordered,
+        });
+    };
+    match Context::of(T::META).insert_many(error, raw.len(), ordered) {
+        Error::InsertMany { inserted, errors, .. } => {
+            let made = Inserted {
+                // A transaction of the operation's own is rolled back.
+                inserted: match (&session, collection.session()) {
+                    (Some(_), None) => 0,
+                    _ => inserted,
+                },
+                errors,
+                ordered,
+            };
+            match session {
+                None => Ok(made),
+                Some(_) => Err(Error::InsertMany {
+                    collection: T::META.collection,
+                    inserted: made.inserted,
+                    errors: made.errors,
+                }),
+            }
+        }
+        other => Err(other),
     }
 }
 
@@ -277,20 +361,37 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
     let trace = collection.trace("replace");
     trace
         .run(async {
-            let action = collection.raw().replace_one(target_filter::<T>(&id, seen), &raw);
-            let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
-            if result.matched_count == 1 {
-                trace.done(1, 1);
-                return Ok(document);
-            }
-            trace.done(2, 0);
-            let stored = peek(collection, &id, version_field::<T>()).await?;
-            // It came back, or to its version, in between: then it was not there as it was looked for.
-            let gone = Error::NotFound {
-                collection: T::META.collection,
-                id: Box::new(id.clone()),
+            let (id, raw, filter) = (&id, &raw, &target_filter::<T>(&id, seen));
+            let trace = &trace;
+            let replace = |session: Option<Shared>| {
+                async move {
+                    let collection = collection.within(session);
+                    let action = collection.raw().replace_one(filter.clone(), raw);
+                    let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                    if result.matched_count == 1 {
+                        trace.done(1, 1);
+                        return Ok(());
+                    }
+                    trace.done(2, 0);
+                    let stored = peek(&collection, id, version_field::<T>()).await?;
+                    // It came back, or to its version, in between: then it was not there as it was looked for.
+                    let gone = Error::NotFound {
+                        collection: T::META.collection,
+                        id: Box::new(id.clone()),
+                    };
+                    Err(missed::<T>(id, seen, stored.as_ref()).unwrap_or(gone))
+                }
+                .boxed()
             };
-            Err(missed::<T>(&id, seen, stored.as_ref()).unwrap_or(gone))
+            let what = Relation::Replace {
+                filter,
+                document: raw,
+            };
+            match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+                None => replace(collection.session().cloned()).await?,
+                Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
+            }
+            Ok(document)
         })
         .await
 }

@@ -24,7 +24,7 @@ impl Embed {
 
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Embed {
         let mut embed = Embed {
-            present: super::find(attrs, "embed").map(|attr| attr.span()),
+            present: super::find(attrs, "embed").map(|attr| attr.path().span()),
             ..Embed::default()
         };
         read(cx, attrs, "embed", |meta| {

@@ -72,7 +72,7 @@ impl Reference {
             );
         }
         let mut reference = Reference {
-            span: attr.span(),
+            span: attr.path().span(),
             parent: attr.path().is_ident("parent_ref"),
             many: None,
             max: None,

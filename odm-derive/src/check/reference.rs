@@ -5,6 +5,7 @@ use crate::ast::{Container, Data, Field, Style};
 use crate::attr::reference::{DEFAULT_MAX, OnDelete, Reference};
 use crate::ctxt::Ctxt;
 use crate::expand::document::Roles;
+use crate::expand::union;
 use crate::ty::{self, Many};
 use proc_macro2::Span;
 
@@ -56,6 +57,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
     rules.other_side();
     rules.key();
     rules.children();
+    rules.union();
     rules.in_id();
 }
 
@@ -141,8 +143,8 @@ impl Rules<'_> {
             );
         }
         if field.field.has_bounds() {
-            self.error(
-                ty_span(field),
+            self.cx.error(
+                field.ty,
                 format!(
                     "`{label}` is stored as the id of the other document, whose bounds are declared there, on its own field. Leave \
                      out `#[field(…)]`{}",
@@ -208,6 +210,11 @@ impl Rules<'_> {
                 Data::Enum(_) => "Give it a name in its variant: `Variant { #[reference] other: Ref<T> }`; a field that refers to \
                                   one of several documents is `#[reference(any(Photo, Video))] media: MediaRef`"
                     .to_owned(),
+                Data::Struct(Style::Tuple, _) => format!(
+                    "Give each field a name: `struct {name} {{ #[{}] other: {}, … }}`",
+                    self.attribute(),
+                    ty::text(field.ty)
+                ),
                 _ => format!(
                     "Give it a name: `struct {name} {{ #[{}] other: {} }}`, or an alias in the place of the struct: `type {name} = \
                      {1};`",
@@ -300,7 +307,7 @@ impl Rules<'_> {
             format!(
                 "Rule three: arrays do not grow without end; above some thousands, not even ids. Instead, each `{target}` names its \
                  `{this}`: write `#[parent_ref] pub {}: Ref<{this}>` there, which makes the index for it, and read them with \
-                 `.children::<{target}>()`. At most {GREATEST_MAX} here, such as `max = {DEFAULT_MAX}`",
+                 `.children::<{target}>()`. At most 5,000 here, such as `max = {DEFAULT_MAX}`",
                 crate::case::Case::Snake.of_variant(&this)
             )
         };
@@ -316,7 +323,11 @@ impl Rules<'_> {
             } else if max.value > GREATEST_MAX {
                 self.error(
                     max.span,
-                    format!("`{label}` could hold {} references. {}", max.value, rule_three()),
+                    format!(
+                        "`{label}` could hold {} references. {}",
+                        thousands(max.value),
+                        rule_three()
+                    ),
                 );
             }
         }
@@ -330,7 +341,7 @@ impl Rules<'_> {
                 expected.span,
                 format!(
                     "`{label}` is expected to hold {} references. {}",
-                    expected.value,
+                    thousands(expected.value),
                     rule_three()
                 ),
             );
@@ -338,7 +349,9 @@ impl Rules<'_> {
             self.error(
                 expected.span,
                 format!(
-                    "`{label}` is expected to hold {0} references, and at most {max} fit into it. Write such as `max = {0}`",
+                    "`{label}` is expected to hold {} references, and at most {} fit into it. Write such as `max = {}`",
+                    thousands(expected.value),
+                    thousands(max),
                     expected.value
                 ),
             );
@@ -492,6 +505,100 @@ impl Rules<'_> {
         }
     }
 
+    /// `any(Photo, Video)`: the field's type is made of the list, so it has a name for it.
+    fn union(&self) {
+        let Some(any) = &self.reference.any else { return };
+        let (field, attribute) = (self.field, self.attribute());
+        if any.documents.is_empty() {
+            return;
+        }
+        if let [one] = any.documents.as_slice() {
+            self.error(
+                any.span,
+                format!(
+                    "`{}` refers to documents of one type. Write `#[{attribute}] {}: Ref<{}>`",
+                    self.label(),
+                    field.rust,
+                    ty::text(one)
+                ),
+            );
+        }
+        let name = |path: &syn::Path| path.segments.last().map(|last| last.ident.to_string());
+        for (i, document) in any.documents.iter().enumerate() {
+            if any.documents[..i]
+                .iter()
+                .any(|other| name(other) == name(document))
+            {
+                self.cx.error(
+                    document,
+                    format!(
+                        "Two documents of `{}` are called `{}`, and by this name (in the stored `type`) the references are told apart. \
+                         Leave one of them out, or import it under another name: `use videos::Clip as VideoClip`",
+                        self.label(),
+                        name(document).unwrap_or_default()
+                    ),
+                );
+            }
+        }
+        let Some(own) = union::name(field.ty) else {
+            let documents: Vec<_> = any.documents.iter().map(ty::text).collect();
+            self.cx.error(
+                field.ty,
+                format!(
+                    "`{}` has a type that `any({})` makes, an enum with a name of your choice that ends in `Ref`; what a join gives \
+                     for it is called the same without `Ref`. Write `{}: {}Ref`, or an `Option` or an array of it",
+                    self.label(),
+                    documents.join(", "),
+                    field.rust,
+                    crate::case::Case::Pascal.of_field(&field.rust)
+                ),
+            );
+            return;
+        };
+        let loaded = own.to_string();
+        let loaded = loaded.strip_suffix("Ref").unwrap_or_default();
+        let taken = any
+            .documents
+            .iter()
+            .filter_map(&name)
+            .chain([self.container.name()]);
+        if taken.into_iter().any(|name| name == loaded) {
+            self.cx.error(
+                field.ty,
+                format!(
+                    "What a join gives for `{}` would be called `{loaded}`, which is another type already. Give the field's type \
+                     another name that ends in `Ref`",
+                    self.label()
+                ),
+            );
+        }
+        // Another field of this type may use the same list.
+        let other = self
+            .container
+            .all_fields()
+            .into_iter()
+            .filter(|other| !std::ptr::eq(*other, field))
+            .find(|other| {
+                union::name(other.ty) == Some(own)
+                    && lists(other).is_some_and(|documents| {
+                        let texts =
+                            |documents: &[syn::Path]| documents.iter().map(ty::text).collect::<Vec<_>>();
+                        texts(documents) != texts(&any.documents)
+                    })
+            });
+        if let Some(other) = other {
+            self.cx.error(
+                field.ty,
+                format!(
+                    "`{}` and `{}` have one type with two lists of documents. Give one of them another type, whose name ends in \
+                     `Ref`, or the same list: `any` alone",
+                    self.label(),
+                    label(self.container, other)
+                ),
+            );
+        }
+    }
+
     /// A document may share the id of its parent.
     fn in_id(&self) {
         let (field, reference) = (self.field, self.reference);
@@ -536,6 +643,25 @@ impl Rules<'_> {
             );
         }
     }
+}
+
+/// A number as people read it: `50,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The documents that a field lists.
+fn lists<'a>(field: &'a Field) -> Option<&'a [syn::Path]> {
+    let any = field.reference.as_ref()?.any.as_ref()?;
+    (!any.documents.is_empty()).then_some(&any.documents)
 }
 
 fn ty_span(field: &Field) -> Span {

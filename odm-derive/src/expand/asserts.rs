@@ -27,6 +27,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
     }
+    let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>
             if let ::core::option::Option::Some(message) = #call {
@@ -37,7 +38,18 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     match &field.reference {
         Some(declared) => {
             let kind = reference::kind(target, declared);
-            message(quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #owner, #rust, #text)));
+            let any = declared.any.is_some();
+            message(
+                quote_spanned!(span=> #odm::check::relationship::<#stored>(#kind, #any, #owner, #rust, #text)),
+            );
+            // A `Ref<T>` with one parameter is by the id.
+            let other_key = match ty::referred(stored) {
+                Some(_) => ty::referred_by(stored).is_some(),
+                None => !ty::is_scalar(stored),
+            };
+            if declared.by.is_none() && !any && other_key {
+                by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
+            }
             if declared
                 .on_delete
                 .as_ref()
@@ -74,6 +86,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         let max = max.value;
         message(quote_spanned!(span=> #odm::check::few::<#stored>(#owner, #rust, #text, #max)));
     }
+    out.extend(by_id);
     out
 }
 

@@ -1,6 +1,6 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, fielded, generics, index, new, paths, reference};
+use super::{Target, codec, fielded, generics, index, new, paths, reference, union};
 use crate::ast::{Container, Field};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
@@ -118,6 +118,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let targets = targets(&target, roles, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
+    let unions = union::define(target.references(), container.vis, &target.krate);
     let size = (!target.is_generic()).then(|| too_large(&target));
     quote! {
         #paths
@@ -130,6 +131,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #targets
         #children
         #checks
+        #unions
         #size
     }
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, codec, enums, fielded, generics, paths, reference};
+use super::{Target, asserts, codec, enums, fielded, generics, paths, reference, union};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -34,7 +34,8 @@ fn expand(container: &Container, embed: &Embed) -> TokenStream {
     };
     let marker = marker(&target);
     let id = embed.id.then(|| id(&target));
-    quote!(#body #marker #id)
+    let unions = union::define(target.references(), container.vis, &target.krate);
+    quote!(#body #marker #id #unions)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -47,7 +47,7 @@ pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
             continue;
         }
         let predicate = if field.reference.is_some() {
-            parse_quote!(#stored: #odm::check::ReferenceById)
+            parse_quote!(#stored: #odm::Reference)
         } else if field.is_array() {
             parse_quote!(#stored: #odm::Array)
         } else {

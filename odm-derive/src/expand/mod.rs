@@ -12,11 +12,13 @@ pub mod new;
 pub mod paths;
 pub mod projection;
 pub mod reference;
+pub mod union;
 
 use crate::ast::{Container, Field};
+use crate::attr::reference::Reference;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Ident, Path, parse_quote};
+use syn::{Ident, Path, Type, parse_quote};
 
 /// What all outputs need to know of a type.
 pub struct Target<'a> {
@@ -55,6 +57,15 @@ impl<'a> Target<'a> {
     /// A name that is made of the type's: `PersonFields`.
     pub fn name(&self, make: impl FnOnce(&str) -> String) -> Ident {
         Ident::new(&make(&self.container.name()), self.container.ident.span())
+    }
+
+    /// The references among its fields, with their types.
+    pub fn references(&self) -> Vec<(&'a Type, &'a Reference)> {
+        self.container
+            .all_fields()
+            .into_iter()
+            .filter_map(|field| Some((field.ty, field.reference.as_ref()?)))
+            .collect()
     }
 
     pub fn is_generic(&self) -> bool {

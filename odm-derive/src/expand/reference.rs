@@ -6,9 +6,9 @@ use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{Ident, Type, parse_quote};
 
 /// Its `ReferenceKind`.
 pub fn kind(target: &Target, declared: &Reference) -> TokenStream {
@@ -34,18 +34,16 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         None => quote!(::core::option::Option::None),
     };
     let kind = kind(target, declared);
-    let base = match &declared.by {
-        None => quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse)),
-        Some(by) => {
-            let (target, key) = (
-                quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
-                quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
-            );
-            let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
-            let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
-            quote_spanned!(span=> #odm::ReferenceMeta::by::<#ty>(#kind, #inverse, || #name))
-        }
-    };
+    let base = quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse));
+    let by = declared.by.as_ref().map(|by| {
+        let (target, key) = (
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
+            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
+        );
+        let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
+        let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
+        quote!(by: || #name,)
+    });
     let one = declared.one.map(|_| quote!(one: true,));
     let order = declared.order.as_ref().map(|order| {
         let keys = order.value.iter().map(|key| index::key(target, key));
@@ -69,7 +67,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         };
         quote!(on_delete: #odm::OnDelete::#rule,)
     });
-    let options: Vec<TokenStream> = [one, order, check, indexed, on_delete]
+    let options: Vec<TokenStream> = [by, one, order, check, indexed, on_delete]
         .into_iter()
         .flatten()
         .collect();
@@ -83,50 +81,110 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
 
 /// `ChildOf` for the parents of a document, of which each is another type.
 pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
-    let (odm, this) = (&target.odm, &target.this);
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     parents(target)
         .into_iter()
-        .map(|(position, field, declared)| {
-            let ty = field.ty;
-            let parent = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
-            let only = declared.one.map(|_| {
+        .map(
+            |Parent {
+                 position,
+                 ty,
+                 one,
+                 named,
+             }| {
+                let mut generics = generics.clone();
+                let parent = match named {
+                    Named::Document(parent) => parent,
+                    // As a condition, since what is no reference is said where the field is.
+                    Named::Unseen(condition) => {
+                        generics.params.push(parse_quote!(__Parent: #krate::Document));
+                        generics
+                            .make_where_clause()
+                            .predicates
+                            .push(parse_quote!(#ty: #odm::check::#condition<__Parent>));
+                        quote!(__Parent)
+                    }
+                };
+                let (impl_generics, _, where_clause) = generics.split_for_impl();
+                let only = one.then(|| {
+                    quote! {
+                        #[automatically_derived]
+                        impl #impl_generics #odm::OnlyChildOf<#parent> for #this #where_clause {}
+                    }
+                });
                 quote! {
                     #[automatically_derived]
-                    impl #impl_generics #odm::OnlyChildOf<#parent> for #this #where_clause {}
-                }
-            });
-            quote! {
-                #[automatically_derived]
-                impl #impl_generics #odm::ChildOf<#parent> for #this #where_clause {
-                    fn parent() -> #odm::ParentField {
-                        const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }
+                    impl #impl_generics #odm::ChildOf<#parent> for #this #where_clause {
+                        fn parent() -> #odm::ParentField {
+                            const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }
+                        }
                     }
+                    #only
                 }
-                #only
-            }
-        })
+            },
+        )
         .collect()
 }
 
-/// The parents, without those that two fields name: with the position of each field.
-fn parents<'a>(target: &Target<'a>) -> Vec<(usize, &'a Field<'a>, &'a Reference)> {
-    let all: Vec<_> = target
-        .fields
-        .iter()
-        .enumerate()
-        .filter_map(|(i, field)| {
-            let declared = field.reference.as_ref()?;
-            (declared.parent && declared.any.is_none()).then_some((i, *field, declared))
+/// A type of parent.
+struct Parent<'a> {
+    /// The position of the field that names it.
+    position: usize,
+    ty: &'a Type,
+    one: bool,
+    named: Named,
+}
+
+enum Named {
+    Document(TokenStream),
+    /// Behind an alias, or by another field's list: the condition that tells it.
+    Unseen(TokenStream),
+}
+
+/// The types of parents; without one that two fields name.
+fn parents<'a>(target: &Target<'a>) -> Vec<Parent<'a>> {
+    let mut all: Vec<(String, Parent)> = Vec::new();
+    for (position, field) in target.fields.iter().enumerate() {
+        let Some(declared) = field.reference.as_ref().filter(|declared| declared.parent) else {
+            continue;
+        };
+        let mut add = |name: String, named: Named| {
+            let (ty, one) = (field.ty, declared.one.is_some());
+            all.push((
+                name,
+                Parent {
+                    position,
+                    ty,
+                    one,
+                    named,
+                },
+            ));
+        };
+        let (documents, visible) = match &declared.any {
+            Some(any) => (any.documents.iter().map(|path| quote!(#path)).collect(), None),
+            None => (Vec::new(), ty::referred(field.ty)),
+        };
+        if let Some(parent) = visible {
+            add(ty::text(parent), Named::Document(quote!(#parent)));
+        } else if documents.is_empty() {
+            let condition = if declared.any.is_some() {
+                quote!(ParentAmong)
+            } else {
+                quote!(ParentIs)
+            };
+            add(String::new(), Named::Unseen(condition));
+        }
+        for document in documents {
+            add(ty::text(&document), Named::Document(document));
+        }
+    }
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    all.into_iter()
+        .filter(|(name, parent)| match parent.named {
+            Named::Document(_) => names.iter().filter(|other| *other == name).count() == 1,
+            // Of several, the compiler could not tell that they differ.
+            Named::Unseen(_) => names.len() == 1,
         })
-        .collect();
-    let name = |field: &Field| ty::text(ty::referred(field.ty).unwrap_or(field.ty));
-    all.iter()
-        .filter(|(i, field, _)| {
-            !all.iter()
-                .any(|(j, other, _)| i != j && name(field) == name(other))
-        })
-        .copied()
+        .map(|(_, parent)| parent)
         .collect()
 }
 
@@ -230,7 +288,7 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
         .map_or(inverse.span(), |expected| expected.span);
     let fits = panics(
         span,
-        quote_spanned!(span=> #odm::check::two_way::<#ty>(#name, #max, #expected, #owner, #rust, #text)),
+        quote_spanned!(span=> #odm::check::two_way::<#this, #ty>(#name, #max, #expected, #owner, #rust, #text)),
     );
     quote! {
         let _ = || #refers_back;

@@ -3,7 +3,7 @@
 use super::{PlainlyStored, about, same};
 use crate::document::Document;
 use crate::path::{Fielded, Path, Step};
-use crate::reference::{Pointer, Ref, Reference, ReferenceKind, ReferenceTo};
+use crate::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceTo};
 use crate::shape::FieldMeta;
 use crate::size::Message;
 use crate::value::{Array, Value};
@@ -82,11 +82,24 @@ const fn nested(holds: bool, owner: &str, field: &str, ty: &str) -> Option<Messa
 /// One reference or an array of them, as the attribute says.
 pub const fn relationship<R: Reference>(
     kind: ReferenceKind,
+    any: bool,
     owner: &str,
     field: &str,
     ty: &str,
 ) -> Option<Message> {
     let message = about(owner, field, ty);
+    let union = <R::Pointer as Pointer>::UNION;
+    if any && !union {
+        return Some(message.text(
+            " refers to documents of one type. Leave out `any`, or list the documents, for which the field's type is then made: \
+             `#[reference(any(Photo, Video))] media: MediaRef`",
+        ));
+    }
+    if union && !any {
+        return Some(message.text(
+            " refers to documents of several types. Write `any` in the attribute, which says so: `#[reference(any)]`",
+        ));
+    }
     match kind {
         ReferenceKind::Many if !R::MANY => Some(message.text(
             " is a single reference, and `many` is for an array of them. Write `#[reference]`, or make it a `Vec`",
@@ -131,18 +144,34 @@ pub const fn nullified<R: Reference>(owner: &str, field: &str, ty: &str) -> Opti
     note = "name the field of the other document: `#[reference(by = field)]`",
     note = "a reference by the id is written with one parameter: `Ref<T>`"
 )]
-pub trait ById: Pointer {}
-impl<T: Document> ById for Ref<T> {}
+pub trait ById {}
+#[diagnostic::do_not_recommend]
+impl<T: Document, K: Same<T::Id>> ById for Ref<T, K> {}
+
+/// A type itself, as a bound that can fail with a message.
+pub trait Same<T> {}
+impl<T> Same<T> for T {}
 
 /// A field of such references.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to documents",
-    label = "not a reference",
-    note = "`#[reference]` and `#[parent_ref]` stand on an `odm::Ref<T>` or an `Option` of it, `#[reference(many, max = N)]` on an array such as `Vec<odm::Ref<T>>`",
-    note = "an embedded struct is declared with `#[embed]`"
+    message = "`{Self}` does not hold the id of its document, and its field does not say what it holds",
+    label = "a reference by another field",
+    note = "name the field of the other document: `#[reference(by = field)]`",
+    note = "a reference by the id is written with one parameter: `Ref<T>`"
 )]
 pub trait ReferenceById: Reference {}
 impl<R: Reference> ReferenceById for R where R::Pointer: ById {}
+
+/// A field without `by = field`.
+pub const fn by_id<R: ReferenceById>() {}
+
+/// A field that names its parent, if `R` is a reference to one.
+pub trait ParentIs<P> {}
+impl<P: Document, R: ReferenceTo<Target = P>> ParentIs<P> for R {}
+
+/// The same of a reference to one of several documents.
+pub trait ParentAmong<P> {}
+impl<P: Document, R: Reference> ParentAmong<P> for R where R::Pointer: PointsTo<P> {}
 
 /// The stored name of a field that references are by.
 pub fn key<K, R, T: KeyOf<K>, P: Step, C: PlainlyStored>(path: Path<R, T, P, C>) -> &'static str {
@@ -183,14 +212,17 @@ pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: 
 /// The field of that name of the document that is referred to; nothing where that document has errors of its own.
 const fn find<R: ReferenceTo>(name: &str) -> Option<&'static FieldMeta> {
     let fields = <R::Target as Fielded>::FIELDS;
+    match position(fields, name) {
+        Some(i) if !fields[i].ty.is_empty() => Some(&fields[i]),
+        _ => None,
+    }
+}
+
+const fn position(fields: &[FieldMeta], rust: &str) -> Option<usize> {
     let mut i = 0;
     while i < fields.len() {
-        if same(fields[i].rust, name) {
-            return if fields[i].ty.is_empty() {
-                None
-            } else {
-                Some(&fields[i])
-            };
+        if same(fields[i].rust, rust) {
+            return Some(i);
         }
         i += 1;
     }
@@ -202,28 +234,25 @@ pub fn inverse<D: Document, R, T: InverseOf<D>, P: Step, C>(path: Path<R, T, P, 
     path
 }
 
-/// A field that refers to the documents on this side.
+/// A field that refers to the documents on this side, by their ids.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to documents, so it is not the other side of a reference",
+    message = "the field that `inverse` names is a `{Self}`, which does not refer back to `{D}` by its id",
     label = "a `{Self}`",
-    note = "the two sides of a two-way reference refer to each other: `#[reference(inverse = …)]` stands on a `Ref<{D}>` or an `Option` of it, `#[reference(many, max = N, inverse = …)]` on a `Vec<Ref<{D}>>`"
+    note = "the two sides of a two-way reference refer to each other: the other one is a `Ref<{D}>` or an `Option` of it with `#[reference(inverse = …)]`, or a `Vec<Ref<{D}>>` with `#[reference(many, max = N, inverse = …)]`",
+    note = "a reference in one direction is written without `inverse`"
 )]
 pub trait InverseOf<D: Document> {}
+#[diagnostic::do_not_recommend]
 impl<D: Document, R: Reference> InverseOf<D> for R where R::Pointer: BackTo<D> {}
 
-/// A pointer to the documents on this side, by their id.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not refer back to `{D}`",
-    label = "a `{Self}`",
-    note = "the two sides of a two-way reference refer to each other, by their ids: one field is a reference to the other's document",
-    note = "a reference in one direction has no `inverse`"
-)]
+/// A pointer to the documents on this side.
 pub trait BackTo<D: Document> {}
-impl<D: Document> BackTo<D> for Ref<D> {}
+#[diagnostic::do_not_recommend]
+impl<D: Document, K: Same<D::Id>> BackTo<D> for Ref<D, K> {}
 
 /// `inverse = field`: both sides declare each other, an insert of one of them is possible, and neither side is expected to
 /// outgrow its array.
-pub const fn two_way<R: ReferenceTo>(
+pub const fn two_way<D: Fielded, R: ReferenceTo>(
     inverse: &str,
     max: Option<u64>,
     expected: Option<u64>,
@@ -266,6 +295,8 @@ pub const fn two_way<R: ReferenceTo>(
                     .text("`"),
             );
         }
+        // Where the other side names a field that is not there, that is the error.
+        Some(named) if position(D::FIELDS, named).is_none() => return None,
         Some(named) if !same(named, field) => {
             return Some(
                 beside(this.text(" has the inverse "), target, other)
@@ -321,20 +352,22 @@ const fn balance<R: ReferenceTo>(
             .number(max)
             .text(" fit into it. Write such as `max = ")
             .plain_number(expected)
-            .text("`. Or: ")
+            .text("`, or let the other side hold the relationship alone. ")
     } else {
-        message.text("which no array of a document should. ")
+        message.text("more than an array of a document should (5,000). ")
     };
     Some(match other.bounds.max_items {
         Some(few) => beside(
-            message
-                .text("Relationship balance: embed the ids on the small side only. Leave this field out; "),
+            message.text(
+                "Relationship balance: where one side is much larger, the ids are embedded on the small side only. Leave this \
+                 field out, and keep ",
+            ),
             target,
             other,
         )
-        .text(" stays, without `inverse`: `#[reference(many, max = ")
+        .text(" without `inverse`, as `#[reference(many, max = ")
         .plain_number(few)
-        .text(")]` makes the index by which they are found from here, `.find(|x| x.")
+        .text(")]`: its index finds them from here, `.find(|x| x.")
         .text(other.rust)
         .text(".contains(id))`"),
         None => beside(
@@ -342,7 +375,7 @@ const fn balance<R: ReferenceTo>(
             target,
             other,
         )
-        .text(" as `#[parent_ref]`, which makes the index by which they are found from here, `.children::<")
+        .text(" as `#[parent_ref]`: its index finds them from here, `.children::<")
         .text(target)
         .text(">()`"),
     })

@@ -36,17 +36,17 @@ impl Source {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// /// Within a transaction or not.
-/// async fn owner(from: &impl odm::From, post: &Post) -> odm::Result<User> {
+/// async fn owner(from: &impl odm::ReadFrom, post: &Post) -> odm::Result<User> {
 ///     post.author.load(from).await
 /// }
 /// ```
-pub trait From: Sync {
+pub trait ReadFrom: Sync {
     /// The database, and the transaction if there is one.
     #[doc(hidden)]
     fn source(&self) -> Source;
 }
 
-impl From for Odm {
+impl ReadFrom for Odm {
     fn source(&self) -> Source {
         Source {
             odm: self.clone(),
@@ -55,7 +55,7 @@ impl From for Odm {
     }
 }
 
-impl From for Tx {
+impl ReadFrom for Tx {
     fn source(&self) -> Source {
         Source {
             odm: self.odm().clone(),
@@ -64,7 +64,7 @@ impl From for Tx {
     }
 }
 
-impl<T: Document> From for Collection<T> {
+impl<T: Document> ReadFrom for Collection<T> {
     fn source(&self) -> Source {
         Source {
             odm: self.odm().clone(),

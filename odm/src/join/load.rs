@@ -1,7 +1,7 @@
 //! `field.load(&odm)`: the documents that a reference of a document at hand leads to.
 
 use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Strict, To};
-use super::{From, Hop, Join, Source};
+use super::{Hop, Join, ReadFrom, Source};
 use crate::path::Root;
 use crate::reference::{Load, LoadById, Pointer, Reference, ReferenceTo};
 use crate::{Document, Error, Result};
@@ -39,7 +39,7 @@ pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
     /// let tags: Vec<Tag> = post.tags.load(&odm).await?;
     /// # Ok(()) }
     /// ```
-    fn load(&self, from: &impl From) -> Loading<Self> {
+    fn load(&self, from: &impl ReadFrom) -> Loading<Self> {
         let raw = mongodb::bson::serialize_to_bson(self)
             .and_then(|value| RawDocumentBuf::try_from(&doc! { "v": value }))
             .map_err(|source| Error::Encode {
@@ -163,17 +163,18 @@ where
             let target = V::Pointer::TARGETS
                 .first()
                 .map_or("", |t| (t.document)().collection);
+            let field = crate::decode::short_name(std::any::type_name::<V>());
             for level in 0.. {
                 match hops.get_mut(level) {
                     Some(hop) if !hop.is_empty() => hop.run(&self.from).await?,
                     _ => break,
                 }
                 let mut next = Hop::further(false);
-                let refused = M::REFUSED.then_some((target, "_id"));
+                let refused = M::REFUSED.then_some((target, field));
                 noted.next::<V::Pointer, J>(&self.join, level, &hops, &mut next, refused)?;
                 hops.push(next);
             }
-            noted.out::<V::Pointer, J, V, M, Root>(&self.join, &mut hops, 0, (target, "_id"))
+            noted.out::<V::Pointer, J, V, M, Root>(&self.join, &mut hops, 0, (target, field))
         }
         .boxed()
     }

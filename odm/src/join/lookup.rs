@@ -1,7 +1,7 @@
 //! The same join carried out by the server: the stages of its pipeline.
 
 use super::children::each_of;
-use super::{From as _, Join, Work};
+use super::{Join, ReadFrom as _, Work};
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
 use crate::{Document, Error, Find, Result, decode};

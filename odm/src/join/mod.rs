@@ -19,7 +19,7 @@ mod tree;
 pub(crate) use children::Via;
 pub use children::{Children, OnlyChild, Paths, PathsOf};
 pub(crate) use hop::ById;
-pub use hop::{From, Hop, Source};
+pub use hop::{Hop, ReadFrom, Source};
 pub use include::{Include, LeaveOut, OrNone, Strict};
 pub use load::{LoadRefs, Loading};
 pub use lookup::Lookup;

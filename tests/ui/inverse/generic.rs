@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 struct Person {
     #[serde(rename = "_id")]
     id: ObjectId,
-    #[reference(many, inverse = owner)]
-    tasks: Vec<Ref<Task<i32>>>,
+    name: String,
 }
 
 #[derive(Document, Serialize, Deserialize)]

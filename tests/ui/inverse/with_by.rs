@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 struct Person {
     #[serde(rename = "_id")]
     id: ObjectId,
-    #[reference(many, inverse = owner)]
+    #[reference(many)]
     tasks: Vec<Ref<Task>>,
     #[index(unique)]
     email: String,

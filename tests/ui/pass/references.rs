@@ -80,6 +80,28 @@ pub struct Details {
     pub all: HashSet<Ref<Task>>,
 }
 
+type Sender = Ref<Person>;
+
+/// A parent behind an alias.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "letters")]
+pub struct Letter {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    pub from: Sender,
+}
+
+/// An id that is that of the parent.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "profiles")]
+pub struct Profile {
+    #[parent_ref(one)]
+    #[serde(rename = "_id")]
+    pub person: Ref<Person>,
+    pub text: String,
+}
+
 /// Two parents of one type: neither is the parent that `children` means.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "messages")]
@@ -118,6 +140,9 @@ fn main() {
     assert_eq!(is_child::<Person, Person>(), "mother");
     assert_eq!(is_child::<Message, Task>(), "task");
     is_only_child::<Details, Person>();
+    is_only_child::<Profile, Person>();
+    assert_eq!(is_child::<Profile, Person>(), "_id");
+    assert_eq!(is_child::<Letter, Person>(), "from");
     is_reference::<Who>();
     let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
     assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));

@@ -1,0 +1,266 @@
+//! `#[reference(any(Photo, Video))] media: MediaRef`: the enum of the references, and the enum `Media` of the documents that
+//! a join gives for them.
+
+use crate::attr::reference::Reference;
+use crate::ty;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{Ident, Path, Type, Visibility};
+
+/// A union as a field declares it.
+pub struct Union<'a> {
+    /// `MediaRef`.
+    pub ident: &'a Ident,
+    /// `Media`.
+    pub loaded: Ident,
+    pub documents: Vec<(&'a Ident, &'a Path)>,
+}
+
+impl<'a> Union<'a> {
+    /// The union that a field's attribute lists, if its type can be named by it.
+    pub fn of(ty: &'a Type, declared: &'a Reference) -> Option<Union<'a>> {
+        let any = declared.any.as_ref().filter(|any| !any.documents.is_empty())?;
+        let ident = name(ty)?;
+        let text = ident.to_string();
+        let documents = any.documents.iter().filter_map(|path| {
+            let last = path.segments.last()?;
+            Some((&last.ident, path))
+        });
+        Some(Union {
+            ident,
+            loaded: Ident::new(text.strip_suffix("Ref")?, ident.span()),
+            documents: documents.collect(),
+        })
+    }
+
+    /// Whether both are the same enum.
+    pub fn is(&self, other: &Union) -> bool {
+        self.ident == other.ident
+    }
+
+    /// Both enums and what is implemented for them.
+    pub fn define(&self, vis: &Visibility, krate: &Path) -> TokenStream {
+        let odm = quote!(#krate::__private);
+        let serde = ty::text(quote!(#odm::serde));
+        let Union {
+            ident,
+            loaded,
+            documents,
+        } = self;
+        let variants: Vec<&Ident> = documents.iter().map(|(variant, _)| *variant).collect();
+        let paths: Vec<&Path> = documents.iter().map(|(_, path)| *path).collect();
+        let tags: Vec<String> = variants.iter().map(|variant| variant.to_string()).collect();
+        let texts: Vec<String> = paths
+            .iter()
+            .map(|path| format!("Ref<{}>", ty::text(path)))
+            .collect();
+        // With the span of the document's name, for which the compiler may have something to say.
+        let documents: Vec<TokenStream> = paths
+            .iter()
+            .map(|path| quote_spanned!(syn::spanned::Spanned::span(path)=> #path))
+            .collect();
+        let refs: Vec<TokenStream> = documents.iter().map(|path| quote!(#odm::Ref<#path>)).collect();
+        let (doc, loaded_doc) = (
+            format!(
+                "A reference to one of several documents, stored as `{{ type, id }}`. A join gives [`{loaded}`]."
+            ),
+            format!("What a [`{ident}`] refers to."),
+        );
+        let each = |make: &dyn Fn(&Ident) -> TokenStream| -> TokenStream {
+            variants.iter().map(|v| make(v)).collect()
+        };
+        let eq = each(&|v| {
+            quote! {
+                (#loaded::#v(a), #loaded::#v(b)) => #odm::Only::new(a) == #odm::Only::new(b),
+            }
+        });
+        let debug = each(&|v| {
+            let name = v.to_string();
+            quote! {
+                #loaded::#v(document) => f.debug_tuple(#name).field(&#odm::Only::new(document)).finish(),
+            }
+        });
+        let hash = variants.iter().enumerate().map(|(i, v)| {
+            quote! {
+                #ident::#v(reference) => {
+                    ::core::hash::Hash::hash(&#i, state);
+                    ::core::hash::Hash::hash(&#odm::Only::new(reference), state);
+                }
+            }
+        });
+        quote! {
+            #[doc = #doc]
+            #[derive(
+                ::core::clone::Clone, ::core::fmt::Debug, ::core::cmp::PartialEq,
+                #odm::serde::Serialize, #odm::serde::Deserialize,
+            )]
+            #[serde(crate = #serde, tag = "type", content = "id")]
+            #vis enum #ident {
+                #(
+                    #[allow(missing_docs)]
+                    #variants(#refs),
+                )*
+            }
+
+            #[doc = #loaded_doc]
+            #[derive(::core::clone::Clone)]
+            #[allow(clippy::large_enum_variant)]
+            #vis enum #loaded {
+                #(
+                    #[allow(missing_docs)]
+                    #variants(#documents),
+                )*
+            }
+
+            // Each as far as the documents and their ids can do it.
+            #[automatically_derived]
+            impl<'odm> ::core::cmp::Eq for #ident
+            where
+                #(for<'x> #odm::Only<'x, 'odm, #refs>: ::core::cmp::Eq,)*
+            {
+            }
+            #[automatically_derived]
+            impl<'odm> ::core::hash::Hash for #ident
+            where
+                #(for<'x> #odm::Only<'x, 'odm, #refs>: ::core::hash::Hash,)*
+            {
+                fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
+                    match self {
+                        #(#hash)*
+                    }
+                }
+            }
+            #[automatically_derived]
+            impl<'odm> ::core::cmp::PartialEq for #loaded
+            where
+                #(for<'x> #odm::Only<'x, 'odm, #documents>: ::core::cmp::PartialEq,)*
+            {
+                fn eq(&self, other: &Self) -> bool {
+                    match (self, other) {
+                        #eq
+                        #[allow(unreachable_patterns)]
+                        _ => false,
+                    }
+                }
+            }
+            #[automatically_derived]
+            impl<'odm> ::core::fmt::Debug for #loaded
+            where
+                #(for<'x> #odm::Only<'x, 'odm, #documents>: ::core::fmt::Debug,)*
+            {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    match self {
+                        #debug
+                    }
+                }
+            }
+
+            #(
+                #[automatically_derived]
+                impl ::core::convert::From<#refs> for #ident {
+                    fn from(reference: #refs) -> Self {
+                        #ident::#variants(reference)
+                    }
+                }
+                #[automatically_derived]
+                impl #odm::PointsTo<#documents> for #ident {}
+            )*
+
+            #[automatically_derived]
+            impl #odm::Varied for #ident {
+                const SHAPE: &'static #odm::EnumShape = &#odm::EnumShape {
+                    name: ::core::stringify!(#ident),
+                    tagging: #odm::Tagging::Adjacent("type", "id"),
+                    variants: &[#(
+                        #odm::VariantMeta {
+                            name: #tags,
+                            aliases: &[],
+                            body: #odm::Body::Newtype(
+                                &#odm::FieldMeta::value::<#refs>("0", "0", #texts, #odm::Bounds::NONE),
+                            ),
+                        },
+                    )*],
+                };
+            }
+            #[automatically_derived]
+            impl #odm::Value for #ident {
+                const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#ident as #odm::Varied>::SHAPE));
+                const REFERENCE: bool = true;
+                fn shape() -> #odm::Shape {
+                    #odm::Shape::Enum(<#ident as #odm::Varied>::SHAPE)
+                }
+            }
+            #[automatically_derived]
+            impl #odm::Pointer for #ident {
+                const TARGETS: &'static [#odm::TargetMeta] = &[#(
+                    #odm::TargetMeta {
+                        tag: #tags,
+                        document: || <#documents as #krate::Document>::META,
+                    },
+                )*];
+                const UNION: bool = true;
+            }
+            #odm::reference_of_one!([] #ident);
+            #[automatically_derived]
+            impl #odm::Union for #ident {}
+            #[automatically_derived]
+            impl #odm::check::ById for #ident {}
+
+            #[automatically_derived]
+            impl #odm::Load for #ident {
+                type Loaded = #loaded;
+
+                fn want(
+                    value: #odm::RawBsonRef<'_>,
+                    _: &'static str,
+                    hop: &mut #odm::Hop,
+                ) -> ::core::option::Option<#odm::Slot> {
+                    let (tag, id) = #odm::union_parts(value)?;
+                    match tag {
+                        #(#tags => <#refs as #odm::Load>::want(id, "_id", hop),)*
+                        _ => ::core::option::Option::None,
+                    }
+                }
+
+                fn get(slot: #odm::Slot, hop: &mut #odm::Hop) -> ::core::option::Option<#loaded> {
+                    // Only one of them has asked for what the slot names.
+                    #(
+                        if let ::core::option::Option::Some(document) = <#refs as #odm::Load>::get(slot, hop) {
+                            return ::core::option::Option::Some(#loaded::#variants(document));
+                        }
+                    )*
+                    ::core::option::Option::None
+                }
+            }
+            #[automatically_derived]
+            impl #odm::LoadById for #ident {}
+        }
+    }
+}
+
+/// The name of the enum: the type of the field, or of its items, whose name ends in `Ref` and has no parameters.
+pub fn name(ty: &Type) -> Option<&Ident> {
+    let Type::Path(path) = ty::plain(ty::single(ty)) else {
+        return None;
+    };
+    let ident = path.path.get_ident()?;
+    let text = ident.to_string();
+    (text.ends_with("Ref") && text != "Ref" && path.qself.is_none()).then_some(ident)
+}
+
+/// The unions of several fields, each once.
+pub fn define<'a>(
+    fields: impl IntoIterator<Item = (&'a Type, &'a Reference)>,
+    vis: &Visibility,
+    krate: &Path,
+) -> TokenStream {
+    let mut all: Vec<Union> = Vec::new();
+    for (ty, declared) in fields {
+        if let Some(union) = Union::of(ty, declared)
+            && !all.iter().any(|other| other.is(&union))
+        {
+            all.push(union);
+        }
+    }
+    all.iter().map(|union| union.define(vis, krate)).collect()
+}

@@ -1,0 +1,379 @@
+//! Whether the documents exist that a write refers to: asked before it, and once more after it.
+//!
+//! The second question closes the race with a delete without a lock. Whoever deletes a document looks for references to it
+//! after the delete; whoever writes a reference looks for its target after the write. Of the two, the one that looks last
+//! sees what the other did.
+
+use super::changes;
+use super::effects::{by_ids, id};
+use super::graph::{Edge, Graph, is};
+use super::scope::{Scope, Statement};
+use super::write::{What, Write};
+use crate::document::DocumentMeta;
+use crate::key::{self, Key};
+use crate::reference::OnDelete;
+use crate::{Error, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// At most so many queries are on their way at once.
+const AT_ONCE: usize = 8;
+
+/// The references that a write brings, by one edge to one collection.
+#[derive(Clone, Debug)]
+pub(super) struct Brought {
+    /// The position of the edge in the graph.
+    edge: usize,
+    /// The position of the collection among the edge's targets.
+    target: usize,
+    keys: Vec<(Key, Bson)>,
+    known: HashSet<Key>,
+}
+
+/// A field of a collection by whose values documents are found.
+type Column = (&'static str, &'static str);
+
+/// All references that these writes bring, of edges that are checked.
+pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<'w>>) -> Vec<Brought> {
+    let mut all: Vec<Brought> = Vec::new();
+    for write in writes {
+        for edge in graph.outgoing(write.meta) {
+            if edge.is_two_way() || !edge.reference.check {
+                continue;
+            }
+            each(edge, &write.what, &mut |value| {
+                let Some((target, key)) = edge.points(value) else {
+                    return;
+                };
+                let at = match all
+                    .iter()
+                    .position(|one| one.edge == edge.at && one.target == target)
+                {
+                    Some(at) => at,
+                    None => {
+                        all.push(Brought {
+                            edge: edge.at,
+                            target,
+                            keys: Vec::new(),
+                            known: HashSet::new(),
+                        });
+                        all.len() - 1
+                    }
+                };
+                if let Some(brought) = all.get_mut(at)
+                    && let Ok(value) = Bson::try_from(key)
+                {
+                    let key = Key::of_bson(&value);
+                    if brought.known.insert(key.clone()) {
+                        brought.keys.push((key, value));
+                    }
+                }
+            });
+        }
+    }
+    all
+}
+
+/// Whether a write brings a reference of this edge.
+pub(super) fn has(edge: &Edge, what: &What<'_>) -> bool {
+    let mut any = false;
+    each(edge, what, &mut |_| any = true);
+    any
+}
+
+fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
+    match what {
+        What::Insert(document) | What::Replace { document, .. } => edge.values(document).for_each(take),
+        What::Update { built, .. } => {
+            if let Ok(update) = RawDocumentBuf::try_from(&built.update) {
+                changes::brings(edge, &update, &mut |value| take(value));
+            }
+        }
+        What::Delete { .. } => {}
+    }
+}
+
+/// What is asked of the database.
+#[derive(Default)]
+struct Asked {
+    columns: Vec<(&'static DocumentMeta, &'static str, Vec<Key>)>,
+    known: HashMap<Column, HashSet<Key>>,
+}
+
+impl Asked {
+    fn add(&mut self, meta: &'static DocumentMeta, by: &'static str, key: &Key) {
+        if !self
+            .known
+            .entry((meta.collection, by))
+            .or_default()
+            .insert(key.clone())
+        {
+            return;
+        }
+        match self
+            .columns
+            .iter_mut()
+            .find(|(other, name, _)| is(other, meta) && *name == by)
+        {
+            Some((_, _, keys)) => keys.push(key.clone()),
+            None => self.columns.push((meta, by, vec![key.clone()])),
+        }
+    }
+
+    /// Which of them there are.
+    async fn ask(self, scope: &Scope<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
+        let mut queries = Vec::new();
+        for (meta, by, keys) in &self.columns {
+            for keys in key::chunks(keys) {
+                queries.push(async move {
+                    let filter = doc! { *by: { "$in": keys } };
+                    let found = scope.find(meta, filter, [*by], None).await?;
+                    Ok::<_, Error>(((meta.collection, *by), found))
+                });
+            }
+        }
+        // Within a transaction they take turns.
+        let found: Vec<_> = stream::iter(queries)
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await?;
+        let mut there: HashMap<Column, HashSet<Key>> = HashMap::new();
+        for (column, documents) in found {
+            let keys = there.entry(column).or_default();
+            for document in documents {
+                keys.extend(document.get(column.1).ok().flatten().map(Key::of));
+            }
+        }
+        Ok(there)
+    }
+}
+
+/// The keys by which documents can be found that these writes insert.
+fn inserted<'w>(
+    writes: impl Iterator<Item = &'w Write<'w>> + Clone,
+    columns: &[Column],
+) -> HashMap<Column, HashSet<Key>> {
+    let mut inserted: HashMap<Column, HashSet<Key>> = HashMap::new();
+    for (collection, by) in columns {
+        let of = writes
+            .clone()
+            .filter(|write| write.meta.collection == *collection);
+        for write in of {
+            if let What::Insert(document) = write.what
+                && let Some(value) = document.get(by).ok().flatten()
+            {
+                inserted
+                    .entry((collection, by))
+                    .or_default()
+                    .insert(Key::of(value));
+            }
+        }
+    }
+    inserted
+}
+
+/// Asks before the write. What the write inserts itself counts as there.
+///
+/// # Errors
+/// [`Error::MissingReference`].
+pub(super) async fn before<'w>(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    brought: &[Brought],
+    writes: impl Iterator<Item = &'w Write<'w>> + Clone,
+) -> Result<()> {
+    let columns: Vec<Column> = brought.iter().filter_map(|one| one.column(graph)).collect();
+    let own = inserted(writes, &columns);
+    let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
+    let mut asked = Asked::default();
+    for one in brought {
+        let Some((edge, meta)) = one.edge(graph) else {
+            continue;
+        };
+        let column = (meta.collection, edge.by());
+        for (key, _) in one.keys.iter().filter(|(key, _)| !is_own(column, key)) {
+            asked.add(meta, edge.by(), key);
+        }
+    }
+    let there = asked.ask(scope).await?;
+    refuse(graph, brought, |column, key| {
+        is_own(column, key) || there.get(&column).is_some_and(|keys| keys.contains(key))
+    })
+}
+
+fn refuse(graph: &Graph, brought: &[Brought], is_there: impl Fn(Column, &Key) -> bool) -> Result<()> {
+    for one in brought {
+        let Some((edge, meta)) = one.edge(graph) else {
+            continue;
+        };
+        let column = (meta.collection, edge.by());
+        let missing: Vec<Bson> = one
+            .keys
+            .iter()
+            .filter(|(key, _)| !is_there(column, key))
+            .map(|(_, value)| value.clone())
+            .collect();
+        if !missing.is_empty() {
+            return Err(Error::MissingReference {
+                collection: edge.holder.collection,
+                field: edge.path.clone(),
+                target: meta.collection,
+                ids: missing,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Brought {
+    fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
+        let edge = graph.edge(self.edge)?;
+        Some((edge, edge.targets.get(self.target).copied()?))
+    }
+
+    fn column(&self, graph: &Graph) -> Option<Column> {
+        let (edge, meta) = self.edge(graph)?;
+        Some((meta.collection, edge.by()))
+    }
+}
+
+/// What was written, so that it can be taken back.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The ids of the documents that were inserted.
+    pub(super) inserted: Vec<(&'static DocumentMeta, Vec<Bson>)>,
+    /// The documents that were changed, as they were: those fields that hold references.
+    pub(super) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
+}
+
+/// What is asked once more after a write.
+#[derive(Debug)]
+pub(crate) struct Recheck {
+    brought: Vec<Brought>,
+    written: Written,
+}
+
+impl Recheck {
+    /// `None` where nothing has to be asked: a reference that is kept when its target is deleted may as well be written
+    /// just before.
+    pub(super) fn of(graph: &Graph, brought: Vec<Brought>, written: Written) -> Option<Recheck> {
+        let brought: Vec<Brought> = brought
+            .into_iter()
+            .filter(|one| {
+                graph
+                    .edge(one.edge)
+                    .is_some_and(|edge| edge.reference.on_delete != OnDelete::Keep)
+            })
+            .collect();
+        (!brought.is_empty()).then_some(Recheck { brought, written })
+    }
+}
+
+/// Asks after the writes; where a target has vanished, the write that refers to it is taken back.
+///
+/// # Errors
+/// [`Error::MissingReference`].
+pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()> {
+    let graph = scope.odm.graph();
+    let mut asked = Asked::default();
+    for one in rechecks.iter().flat_map(|recheck| &recheck.brought) {
+        let Some((edge, meta)) = one.edge(graph) else {
+            continue;
+        };
+        for (key, _) in &one.keys {
+            asked.add(meta, edge.by(), key);
+        }
+    }
+    let there = asked.ask(scope).await?;
+    let is_there = |column: Column, key: &Key| there.get(&column).is_some_and(|keys| keys.contains(key));
+    let mut first = Ok(());
+    for recheck in rechecks {
+        let Err(error) = refuse(graph, &recheck.brought, is_there) else {
+            continue;
+        };
+        recheck.take_back(scope, graph, &is_there).await?;
+        if first.is_ok() {
+            first = Err(error);
+        }
+    }
+    first
+}
+
+impl Recheck {
+    async fn take_back(
+        &self,
+        scope: &Scope<'_>,
+        graph: &Graph,
+        is_there: &(impl Fn(Column, &Key) -> bool + Sync),
+    ) -> Result<()> {
+        for (meta, ids) in &self.written.inserted {
+            super::write::remove(scope, meta, ids).await?;
+        }
+        for (meta, documents) in &self.written.changed {
+            let edges: Vec<&Edge> = self
+                .brought
+                .iter()
+                .filter_map(|one| graph.edge(one.edge))
+                .filter(|edge| is(edge.holder, meta))
+                .collect();
+            let names = roots(edges.iter().copied());
+            let keys: Vec<Key> = documents.iter().map(id).collect();
+            let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
+                .await?
+                .into_iter()
+                .map(|document| (id(&document), document))
+                .collect();
+            let statements: Vec<Statement> = documents
+                .iter()
+                .filter_map(|before| {
+                    let now = now.get(&id(before))?;
+                    let dangles = |edge: &&Edge| {
+                        edge.targets.iter().enumerate().any(|(at, target)| {
+                            let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
+                            let column = (target.collection, edge.by());
+                            let mut keys = edge.keys(at, now).into_iter();
+                            keys.any(|key| !is_there(column, &key) && !before.contains(&key))
+                        })
+                    };
+                    // Only what dangles now and did not before; if somebody has changed it again, it is theirs.
+                    let dangling = roots(edges.iter().copied().filter(|edge| dangles(edge)));
+                    put_back(before, now, &dangling)
+                })
+                .collect();
+            scope.update(meta, &statements).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The fields of the document in which these references stand, each once.
+pub(super) fn roots<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<&'e str> {
+    let mut known = HashSet::new();
+    edges.map(Edge::root).filter(|root| known.insert(*root)).collect()
+}
+
+/// The statement that gives fields their former values, if they still have the present ones.
+pub(super) fn put_back(before: &RawDocument, now: &RawDocument, names: &[&str]) -> Option<Statement> {
+    let value = |document: &RawDocument, name: &str| -> Option<Bson> {
+        let value = document.get(name).ok().flatten()?;
+        Bson::try_from(value).ok()
+    };
+    let mut filter = doc! { "_id": value(now, "_id")? };
+    let (mut set, mut unset) = (Document::new(), Document::new());
+    for name in names {
+        filter.insert(*name, doc! { "$eq": value(now, name).unwrap_or(Bson::Null) });
+        match value(before, name) {
+            Some(former) => set.insert(*name, former),
+            None => unset.insert(*name, ""),
+        };
+    }
+    let mut update = Document::new();
+    if !set.is_empty() {
+        update.insert("$set", set);
+    }
+    if !unset.is_empty() {
+        update.insert("$unset", unset);
+    }
+    (!update.is_empty()).then_some(Statement { filter, update })
+}

@@ -1,0 +1,308 @@
+//! Carries out on the other side of two-way references what a write asks of it: in one command for each collection.
+
+use super::graph::{Edge, Graph, is};
+use super::links::{Act, Answers, Effect, Node, Questions, missing};
+use super::scope::{Scope, Statement};
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::{Error, Result, check};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// At most so many ids in one statement.
+const IDS_IN_ONE_STATEMENT: usize = 10_000;
+
+/// Reads single references.
+pub(super) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Questions) -> Result<Answers> {
+    let mut answers = Answers::new();
+    for (at, nodes) in questions {
+        let Some(edge) = graph.edge(at) else { continue };
+        for document in by_ids(
+            scope,
+            edge.holder,
+            nodes.iter().map(|node| &node.key),
+            [edge.root()],
+        )
+        .await?
+        {
+            let now = edge.values(&document).next().and_then(node);
+            answers.insert((at, id(&document)), now);
+        }
+    }
+    Ok(answers)
+}
+
+/// The documents with these ids, with these fields of theirs.
+pub(super) async fn by_ids<'k, 'n>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: impl Iterator<Item = &'k Key>,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+) -> Result<Vec<RawDocumentBuf>> {
+    let mut found = Vec::new();
+    for ids in crate::key::chunks(ids) {
+        let filter = doc! { "_id": { "$in": ids } };
+        found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
+    }
+    Ok(found)
+}
+
+pub(super) fn node(value: RawBsonRef<'_>) -> Option<Node> {
+    Some(Node::of(&Bson::try_from(value).ok()?))
+}
+
+/// The key of a document's id.
+pub(super) fn id(document: &RawDocumentBuf) -> Key {
+    Key::of(document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null))
+}
+
+/// Carries out these effects, all or with an error.
+///
+/// # Errors
+/// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
+pub(super) async fn apply<'e>(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    effects: impl IntoIterator<Item = &'e Effect>,
+) -> Result<()> {
+    let mut collections: Vec<(&'static DocumentMeta, Vec<&'e Effect>)> = Vec::new();
+    for effect in effects {
+        let Some(edge) = graph.edge(effect.edge) else {
+            continue;
+        };
+        match collections.iter_mut().find(|(meta, _)| is(meta, edge.holder)) {
+            Some((_, list)) => list.push(effect),
+            None => collections.push((edge.holder, vec![effect])),
+        }
+    }
+    for (meta, effects) in collections {
+        let prepared = statements(graph, &effects);
+        scope.update(meta, &prepared.before).await?;
+        let matched = scope.update(meta, &prepared.statements).await?;
+        // What is removed may be gone already; what is added may not fail.
+        if matched < prepared.documents {
+            verify(scope, graph, meta, &effects).await?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// Makes arrays that are `null` arrays, which take items.
+    pub(super) before: Vec<Statement>,
+    pub(super) statements: Vec<Statement>,
+    /// How many documents the statements fit at most, added up.
+    pub(super) documents: u64,
+}
+
+/// As statements, with the removals first: they make room.
+pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
+    let mut prepared = Prepared::default();
+    let edges: HashSet<usize> = effects.iter().map(|effect| effect.edge).collect();
+    let mut edges: Vec<&Edge> = edges.into_iter().filter_map(|at| graph.edge(at)).collect();
+    edges.sort_by_key(|edge| edge.at);
+    for edge in &edges {
+        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let lost = of.clone().filter(|effect| effect.act == Act::Lose);
+        match edge.list {
+            true => {
+                for (holders, targets) in by_targets(lost) {
+                    let filter = doc! { &edge.path: { "$in": targets.clone() } };
+                    let update = doc! { "$pullAll": { &edge.path: targets } };
+                    prepared.add(&holders, &filter, &update);
+                }
+            }
+            false => {
+                for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
+                    prepared.add(&holders, &doc! { &edge.path: target.id }, &edge.cleared());
+                }
+            }
+        }
+    }
+    for edge in &edges {
+        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let mut become_: Vec<(Option<Node>, Vec<&Effect>)> = Vec::new();
+        for effect in of.clone() {
+            let Act::Become { former } = &effect.act else {
+                continue;
+            };
+            match become_.iter_mut().find(|(before, _)| before == former) {
+                Some((_, list)) => list.push(effect),
+                None => become_.push((former.clone(), vec![effect])),
+            }
+        }
+        for (former, list) in become_ {
+            let former = former.map_or(Bson::Null, |former| former.id);
+            let links = list.into_iter().map(|effect| (&effect.target, &effect.holder));
+            for (target, holders) in by_target(links) {
+                let filter = doc! { &edge.path: former.clone() };
+                prepared.add(&holders, &filter, &doc! { "$set": { &edge.path: target.id } });
+            }
+        }
+        for (holders, targets) in by_targets(of.filter(|effect| effect.act == Act::Gain)) {
+            if edge.reference.optional {
+                let filter = doc! { &edge.path: null };
+                let update = doc! { "$set": { &edge.path: [] } };
+                split(&holders, &filter, &update, &mut prepared.before);
+            }
+            let update = doc! { "$addToSet": { &edge.path: { "$each": targets.clone() } } };
+            prepared.add(&holders, &room(edge, targets), &update);
+        }
+    }
+    prepared
+}
+
+impl Prepared {
+    fn add(&mut self, holders: &[Bson], filter: &Document, update: &Document) {
+        self.documents += holders.len() as u64;
+        split(holders, filter, update, &mut self.statements);
+    }
+}
+
+fn split(holders: &[Bson], filter: &Document, update: &Document, statements: &mut Vec<Statement>) {
+    for holders in holders.chunks(IDS_IN_ONE_STATEMENT) {
+        let id = match holders {
+            [one] => doc! { "_id": one },
+            several => doc! { "_id": { "$in": several } },
+        };
+        statements.push(Statement {
+            filter: id.into_iter().chain(filter.clone()).collect(),
+            update: update.clone(),
+        });
+    }
+}
+
+/// Those that get or lose the same references together.
+fn by_targets<'e>(effects: impl Iterator<Item = &'e Effect>) -> Vec<(Vec<Bson>, Vec<Bson>)> {
+    let mut holders: Vec<(&Node, Vec<&Node>)> = Vec::new();
+    let mut places: HashMap<&Key, usize> = HashMap::new();
+    for effect in effects {
+        let at = *places.entry(&effect.holder.key).or_insert_with(|| {
+            holders.push((&effect.holder, Vec::new()));
+            holders.len() - 1
+        });
+        if let Some((_, targets)) = holders.get_mut(at) {
+            targets.push(&effect.target);
+        }
+    }
+    let mut groups: Vec<(Vec<Bson>, Vec<Bson>)> = Vec::new();
+    let mut known: HashMap<Vec<&Key>, usize> = HashMap::new();
+    for (holder, targets) in holders {
+        let keys = targets.iter().map(|target| &target.key).collect();
+        let at = *known.entry(keys).or_insert_with(|| {
+            groups.push((
+                Vec::new(),
+                targets.iter().map(|target| target.id.clone()).collect(),
+            ));
+            groups.len() - 1
+        });
+        if let Some((holders, _)) = groups.get_mut(at) {
+            holders.push(holder.id.clone());
+        }
+    }
+    groups
+}
+
+/// The holders of each target.
+fn by_target<'e>(links: impl Iterator<Item = (&'e Node, &'e Node)>) -> Vec<(Node, Vec<Bson>)> {
+    let mut groups: Vec<(Node, Vec<Bson>)> = Vec::new();
+    let mut places: HashMap<&Key, usize> = HashMap::new();
+    for (target, holder) in links {
+        let at = *places.entry(&target.key).or_insert_with(|| {
+            groups.push((target.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, holders)) = groups.get_mut(at) {
+            holders.push(holder.id.clone());
+        }
+    }
+    groups
+}
+
+/// That the array has room for those of these references that it has not yet.
+fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
+    let Some(max) = edge.max else {
+        return Document::new();
+    };
+    let path = &edge.path;
+    let field = format!("${path}");
+    let array = doc! { "$cond": [{ "$isArray": &field }, &field, []] };
+    let new = doc! { "$setDifference": [{ "$literal": targets.clone() }, array.clone()] };
+    let after = doc! { "$add": [{ "$size": array }, { "$size": new }] };
+    let exactly = doc! { "$expr": { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] } };
+    // Room for all of them means that a position is free: an index lookup within the document, which is mostly enough.
+    match max.checked_sub(targets.len() as u64) {
+        Some(free) if !check::has_numbered_items(edge.field) => {
+            doc! { "$or": [{ format!("{path}.{free}"): { "$exists": false } }, exactly] }
+        }
+        _ => exactly,
+    }
+}
+
+/// Says why an effect was not carried out, if one was not.
+async fn verify(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    effects: &[&Effect],
+) -> Result<()> {
+    let wanted = || effects.iter().filter(|effect| effect.act != Act::Lose);
+    let mut ids = HashSet::new();
+    let keys: Vec<&Key> = wanted()
+        .map(|effect| &effect.holder.key)
+        .filter(|key| ids.insert(*key))
+        .collect();
+    let names: HashSet<&str> = wanted()
+        .filter_map(|effect| Some(graph.edge(effect.edge)?.root()))
+        .collect();
+    let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.into_iter(), names)
+        .await?
+        .into_iter()
+        .map(|document| (id(&document), document))
+        .collect();
+    let mut gone: Option<(&Edge, Vec<Bson>)> = None;
+    let mut refused = None;
+    for effect in wanted() {
+        let Some((edge, back)) = graph
+            .edge(effect.edge)
+            .and_then(|edge| Some((edge, graph.inverse(edge)?)))
+        else {
+            continue;
+        };
+        let Some(document) = found.get(&effect.holder.key) else {
+            let (named, ids) = gone.get_or_insert_with(|| (back, Vec::new()));
+            if named.at == back.at && !ids.contains(&effect.holder.id) {
+                ids.push(effect.holder.id.clone());
+            }
+            continue;
+        };
+        if edge
+            .values(document)
+            .any(|value| Key::of(value) == effect.target.key)
+            || refused.is_some()
+        {
+            continue;
+        }
+        refused = Some(match (edge.list, edge.max) {
+            (true, Some(max)) => Error::ArrayFull {
+                collection: edge.holder.collection,
+                id: Box::new(effect.holder.id.clone()),
+                field: edge.path.clone(),
+                max,
+            },
+            _ => Error::Query {
+                collection: edge.holder.collection,
+                message: format!(
+                    "`{}` of the document with _id {} was changed by somebody else at the same time: try again",
+                    edge.path, effect.holder.id
+                ),
+            },
+        });
+    }
+    match (gone, refused) {
+        (Some((edge, ids)), _) => Err(missing(edge, ids.into_iter())),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(()),
+    }
+}

@@ -1,0 +1,715 @@
+//! The references of all registered documents, found by walking their shapes.
+//!
+//! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
+//! program happens to load.
+
+use crate::document::{DocumentMeta, IndexKey, IndexKind};
+use crate::key::Key;
+use crate::reference::{ReferenceMeta, TargetMeta};
+use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
+use crate::{Error, Model};
+use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocument, doc};
+use std::collections::{HashMap, HashSet};
+
+/// One part of a reference's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The stored name of the field; of an item of a tuple its position.
+    pub(crate) name: String,
+    /// Whether an array stands there, whose items the path goes on in.
+    pub(crate) array: bool,
+}
+
+/// A reference: the field of one document that names documents of another type, or of its own.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    /// Its position in the graph.
+    pub(crate) at: usize,
+    /// The document that holds it.
+    pub(crate) holder: &'static DocumentMeta,
+    /// Where it is stored: the dotted path, with no sign of the arrays on its way.
+    pub(crate) path: String,
+    /// The same in parts.
+    pub(crate) segments: Vec<Segment>,
+    /// The field.
+    pub(crate) field: &'static FieldMeta,
+    /// Whether it is an array of references.
+    pub(crate) list: bool,
+    /// How many there may be in the array.
+    pub(crate) max: Option<u64>,
+    /// What is declared about it.
+    pub(crate) reference: &'static ReferenceMeta,
+    /// The documents that it may refer to, in the order of the declaration.
+    pub(crate) targets: Vec<&'static DocumentMeta>,
+    /// The edge that refers back, of a two-way reference; of a field that is its own other side, itself.
+    pub(crate) inverse: Option<usize>,
+    /// Whether this side of a two-way reference is believed where the two differ.
+    pub(crate) owner: bool,
+}
+
+/// All references of the registered documents.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    models: Vec<&'static DocumentMeta>,
+    edges: Vec<Edge>,
+    /// By the holder's collection.
+    outgoing: HashMap<&'static str, Vec<usize>>,
+    /// By the target's collection.
+    incoming: HashMap<&'static str, Vec<usize>>,
+}
+
+/// The same type is met so often on one way into a type before it counts as recursive: a generic type may stand inside
+/// itself without being so.
+const RECURSIVE: usize = 3;
+
+impl Graph {
+    /// The references of these documents.
+    ///
+    /// # Errors
+    /// Everything that makes the set unsound, in sentences.
+    pub(crate) fn of(models: &[Model]) -> Result<Graph, Vec<String>> {
+        let mut graph = Graph {
+            models: models.iter().map(|model| model.meta).collect(),
+            ..Graph::default()
+        };
+        let mut problems = Vec::new();
+        for meta in graph.models.clone() {
+            let mut walk = Walk::new(meta);
+            walk.document();
+            problems.append(&mut walk.problems);
+            for found in walk.found {
+                graph.add(meta, found, &mut problems);
+            }
+        }
+        for at in 0..graph.edges.len() {
+            graph.join(at, &mut problems);
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        graph.choose_owners();
+        Ok(graph)
+    }
+
+    fn add(&mut self, holder: &'static DocumentMeta, found: Found, problems: &mut Vec<String>) {
+        let reference = found.reference;
+        let mut targets = Vec::new();
+        for TargetMeta { document, .. } in reference.targets {
+            let target = document();
+            match self.models.iter().find(|meta| is(meta, target)) {
+                Some(registered) => targets.push(*registered),
+                None => problems.push(format!(
+                    "`{}.{}` refers to `{}`, which is not among the models: add it to `models![…]`",
+                    holder.name, found.path, target.name
+                )),
+            }
+        }
+        let at = self.edges.len();
+        self.outgoing.entry(holder.collection).or_default().push(at);
+        for target in &targets {
+            let incoming = self.incoming.entry(target.collection).or_default();
+            if !incoming.contains(&at) {
+                incoming.push(at);
+            }
+        }
+        self.edges.push(Edge {
+            at,
+            holder,
+            list: found.segments.last().is_some_and(|last| last.array),
+            path: found.path,
+            segments: found.segments,
+            field: found.field,
+            max: found.max,
+            reference,
+            targets,
+            inverse: None,
+            owner: false,
+        });
+    }
+
+    /// Finds the other side of a two-way reference.
+    fn join(&mut self, at: usize, problems: &mut Vec<String>) {
+        let Some(edge) = self.edges.get(at) else { return };
+        let Some(inverse) = edge.reference.inverse else {
+            return;
+        };
+        let name = format!("{}.{}", edge.holder.name, edge.field.rust);
+        let mut problem = |why: String| problems.push(format!("`{name}` has `inverse = {inverse}`, {why}"));
+        if edge.segments.len() != 1 || !is_field_of(edge.holder, edge.field) {
+            return problem("which can stand only on a field of the document itself".to_owned());
+        }
+        if edge.reference.union || edge.reference.targets.len() != 1 {
+            return problem("which needs a reference to one type of document".to_owned());
+        }
+        if (edge.reference.by)() != "_id" {
+            return problem("which needs a reference by `_id`".to_owned());
+        }
+        let Some(target) = edge.targets.first() else {
+            return;
+        };
+        let Some(field) = fields(target)
+            .unwrap_or_default()
+            .iter()
+            .find(|field| field.rust == inverse)
+        else {
+            return problem(format!("and `{}` has no field `{inverse}`", target.name));
+        };
+        let Some(other) = self
+            .edges
+            .iter()
+            .find(|other| is(other.holder, target) && other.segments.len() == 1 && other.path == field.name)
+        else {
+            return problem(format!("and `{}.{inverse}` is not a reference", target.name));
+        };
+        if !other.targets.iter().any(|back| is(back, edge.holder)) {
+            return problem(format!(
+                "and `{}.{inverse}` does not refer to `{}`",
+                target.name, edge.holder.name
+            ));
+        }
+        match other.reference.inverse {
+            Some(back) if back == edge.field.rust => {}
+            _ => {
+                return problem(format!(
+                    "and `{}.{inverse}` does not say `inverse = {}`",
+                    target.name, edge.field.rust
+                ));
+            }
+        }
+        if !edge.list && !other.list && !edge.reference.optional && !other.reference.optional {
+            return problem(format!(
+                "and neither of `{name}` and `{}.{inverse}` is an `Option`: then none of the two documents could be \
+                 inserted before the other",
+                target.name
+            ));
+        }
+        let other = other.at;
+        if let Some(edge) = self.edges.get_mut(at) {
+            edge.inverse = Some(other);
+        }
+    }
+
+    fn choose_owners(&mut self) {
+        for at in 0..self.edges.len() {
+            let Some(edge) = self.edges.get(at) else { continue };
+            let Some(other) = edge.inverse.and_then(|other| self.edges.get(other)) else {
+                continue;
+            };
+            let owner = match (edge.list, other.list) {
+                (false, true) => true,
+                (true, false) => false,
+                _ => (edge.holder.collection, &edge.path) <= (other.holder.collection, &other.path),
+            };
+            if let Some(edge) = self.edges.get_mut(at) {
+                edge.owner = owner;
+            }
+        }
+    }
+
+    /// All references.
+    pub(crate) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// One of them by its position.
+    pub(crate) fn edge(&self, at: usize) -> Option<&Edge> {
+        self.edges.get(at)
+    }
+
+    /// The registered document that is stored in a collection.
+    pub(crate) fn model(&self, collection: &str) -> Option<&'static DocumentMeta> {
+        self.models
+            .iter()
+            .find(|meta| meta.collection == collection)
+            .copied()
+    }
+
+    /// Refuses a document that holds references and is not registered: nothing would keep them true.
+    pub(crate) fn is_registered(&self, meta: &'static DocumentMeta) -> Result<(), Error> {
+        if self.model(meta.collection).is_some() {
+            return Ok(());
+        }
+        let mut walk = Walk::new(meta);
+        walk.document();
+        match walk.found.first() {
+            None => Ok(()),
+            Some(found) => Err(Error::Models {
+                problems: vec![format!(
+                    "`{}.{}` is a reference, and `{}` is not among the models: add it to `models![…]`",
+                    meta.name, found.path, meta.name
+                )],
+            }),
+        }
+    }
+
+    /// The references that a document holds.
+    pub(crate) fn outgoing(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.select(self.outgoing.get(meta.collection))
+    }
+
+    /// The references that may name a document.
+    pub(crate) fn incoming(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.select(self.incoming.get(meta.collection))
+    }
+
+    /// The other side of a two-way reference.
+    pub(crate) fn inverse(&self, edge: &Edge) -> Option<&Edge> {
+        edge.inverse.and_then(|at| self.edges.get(at))
+    }
+
+    fn select<'g>(&'g self, list: Option<&'g Vec<usize>>) -> impl Iterator<Item = &'g Edge> + Clone {
+        list.into_iter().flatten().filter_map(|at| self.edges.get(*at))
+    }
+}
+
+/// Whether both are the constants of one document: there may be several copies of them in memory.
+pub(crate) fn is(a: &DocumentMeta, b: &DocumentMeta) -> bool {
+    std::ptr::eq(a, b) || a.collection == b.collection && a.name == b.name
+}
+
+fn fields(meta: &DocumentMeta) -> Option<&'static [FieldMeta]> {
+    match (meta.shape)() {
+        Shape::Struct(shape) => Some(shape.fields),
+        _ => None,
+    }
+}
+
+fn is_field_of(meta: &DocumentMeta, field: &FieldMeta) -> bool {
+    fields(meta)
+        .unwrap_or_default()
+        .iter()
+        .any(|own| own.rust == field.rust && own.name == field.name && own.reference.is_some())
+}
+
+/// A reference on the way of the walk.
+struct Found {
+    path: String,
+    segments: Vec<Segment>,
+    field: &'static FieldMeta,
+    reference: &'static ReferenceMeta,
+    max: Option<u64>,
+    /// The types that it stands in.
+    within: Vec<Type>,
+}
+
+/// What a type is known by: its name, and the names and types of its parts.
+type Type = (&'static str, Vec<(&'static str, &'static str)>);
+
+struct Walk {
+    meta: &'static DocumentMeta,
+    found: Vec<Found>,
+    /// The paths of values that are no references.
+    plain: HashSet<String>,
+    /// The types that the walk is in.
+    types: Vec<Type>,
+    recursive: HashSet<Type>,
+    problems: Vec<String>,
+}
+
+/// Where the walk is.
+#[derive(Clone, Default)]
+struct Place {
+    segments: Vec<Segment>,
+    /// The map that it stands in.
+    map: Option<String>,
+    /// The array whose items are arrays themselves.
+    nested: Option<String>,
+}
+
+impl Place {
+    fn path(&self) -> String {
+        path(&self.segments)
+    }
+
+    fn below(&self, name: &str) -> Place {
+        let mut below = self.clone();
+        below.segments.push(Segment {
+            name: name.to_owned(),
+            array: false,
+        });
+        below
+    }
+
+    /// In the items of an array.
+    fn items(&self) -> Place {
+        let mut items = self.clone();
+        match items.segments.last_mut() {
+            Some(last) if !last.array => last.array = true,
+            _ => items.nested = Some(self.path()),
+        }
+        items
+    }
+}
+
+fn path(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
+}
+
+impl Walk {
+    fn new(meta: &'static DocumentMeta) -> Walk {
+        Walk {
+            meta,
+            found: Vec::new(),
+            plain: HashSet::new(),
+            types: Vec::new(),
+            recursive: HashSet::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    fn document(&mut self) {
+        self.shape((self.meta.shape)(), &Place::default());
+        let recursive = std::mem::take(&mut self.recursive);
+        let mut named = HashSet::new();
+        self.found.retain(|found| {
+            let Some((name, _)) = found.within.iter().find(|ty| recursive.contains(*ty)) else {
+                return true;
+            };
+            if named.insert((*name, found.field.rust)) {
+                self.problems.push(format!(
+                    "`{}.{}` is a reference in `{name}`, which contains itself: no query reaches all its levels; keep \
+                     the references in the document",
+                    self.meta.name, found.path
+                ));
+            }
+            false
+        });
+        for found in &self.found {
+            if self.plain.contains(&found.path) {
+                self.problems.push(format!(
+                    "`{}.{}` is a reference in one variant and another value in another one: give the fields different \
+                     names",
+                    self.meta.name, found.path
+                ));
+            }
+        }
+    }
+
+    fn shape(&mut self, shape: Shape, place: &Place) {
+        match shape {
+            Shape::Optional(inner) => self.shape(inner(), place),
+            Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), &place.items()),
+            Shape::Tuple(items) => self.positions(place, items.iter().map(|item| Part::Shape(item()))),
+            Shape::Map(values) => {
+                let inside = Place {
+                    map: Some(place.path()),
+                    ..place.below("$*")
+                };
+                self.shape(values(), &inside);
+            }
+            Shape::Bounded(field) => self.value(field, place),
+            Shape::Struct(shape) => {
+                let fields = shape.fields.iter().map(|field| (field.rust, field.ty)).collect();
+                self.within((shape.name, fields), |walk| walk.fields(shape, place));
+            }
+            Shape::Enum(shape) => {
+                let variants = shape.variants.iter().map(|variant| (variant.name, "")).collect();
+                self.within((shape.name, variants), |walk| walk.variants(shape, place));
+            }
+            _ => {
+                self.plain.insert(place.path());
+            }
+        }
+    }
+
+    fn within(&mut self, ty: Type, look: impl FnOnce(&mut Walk)) {
+        if self.types.iter().filter(|other| **other == ty).count() >= RECURSIVE {
+            let first = self
+                .types
+                .iter()
+                .position(|other| *other == ty)
+                .unwrap_or_default();
+            self.recursive.extend(self.types.iter().skip(first).cloned());
+            return;
+        }
+        self.types.push(ty);
+        look(self);
+        self.types.pop();
+    }
+
+    fn fields(&mut self, shape: &StructShape, place: &Place) {
+        for field in shape.fields {
+            match field.flatten {
+                true => self.value(field, place),
+                false => self.value(field, &place.below(field.name)),
+            }
+        }
+    }
+
+    /// The parts of a tuple are found by their positions.
+    fn positions(&mut self, place: &Place, parts: impl Iterator<Item = Part>) {
+        for (at, part) in parts.enumerate() {
+            let mut at = place.below(&at.to_string());
+            if place.segments.last().is_none_or(|last| last.array) {
+                at.nested = Some(place.path());
+            }
+            match part {
+                Part::Shape(shape) => self.shape(shape, &at),
+                Part::Field(field) => self.value(field, &at),
+            }
+        }
+    }
+
+    fn variants(&mut self, shape: &EnumShape, place: &Place) {
+        for variant in shape.variants {
+            let place = match shape.tagging {
+                Tagging::External => place.below(variant.name),
+                Tagging::Internal(_) | Tagging::Untagged => place.clone(),
+                Tagging::Adjacent(_, content) => place.below(content),
+            };
+            match variant.body {
+                Body::Unit => {}
+                Body::Newtype(field) => self.value(field, &place),
+                Body::Tuple(fields) => self.positions(&place, fields.iter().map(Part::Field)),
+                Body::Struct(shape) => self.fields(shape, &place),
+            }
+        }
+    }
+
+    /// The value of a field.
+    fn value(&mut self, field: &'static FieldMeta, place: &Place) {
+        if field.bounds.opaque {
+            self.plain.insert(place.path());
+            return;
+        }
+        match field.reference {
+            Some(reference) => self.reference(field, reference, place),
+            None => self.shape((field.shape)(), place),
+        }
+    }
+
+    fn reference(&mut self, field: &'static FieldMeta, reference: &'static ReferenceMeta, place: &Place) {
+        let list = is_list((field.shape)());
+        let place = if list { place.items() } else { place.clone() };
+        let name = format!("{}.{}", self.meta.name, place.path());
+        if let Some(map) = &place.map {
+            return self.problems.push(format!(
+                "`{name}` is a reference in the map `{map}`: no query and no index reaches the values of all keys; use an \
+                 array of structs with a field for the key"
+            ));
+        }
+        if let Some(array) = &place.nested {
+            return self.problems.push(format!(
+                "`{name}` is a reference in an array inside the array `{array}`: no query steps through both; use an array \
+                 of structs"
+            ));
+        }
+        let found = Found {
+            path: place.path(),
+            segments: place.segments,
+            field,
+            reference,
+            max: field.bounds.max_items,
+            within: self.types.clone(),
+        };
+        match self.found.iter().find(|other| other.path == found.path) {
+            // Several variants of an enum may hold the same reference.
+            Some(other) if same(other, &found) => {}
+            Some(_) => self.problems.push(format!(
+                "`{name}` is declared as two different references, in two variants: give the fields different names, or \
+                 declare both alike"
+            )),
+            None => self.found.push(found),
+        }
+    }
+}
+
+enum Part {
+    Shape(Shape),
+    Field(&'static FieldMeta),
+}
+
+fn same(a: &Found, b: &Found) -> bool {
+    let (x, y) = (a.reference, b.reference);
+    let tags = |reference: &ReferenceMeta| -> Vec<(&str, &str)> {
+        let targets = reference.targets.iter();
+        targets
+            .map(|target| (target.tag, (target.document)().collection))
+            .collect()
+    };
+    a.segments == b.segments
+        && a.max == b.max
+        && tags(x) == tags(y)
+        && (x.by)() == (y.by)()
+        && (
+            x.kind,
+            x.union,
+            x.optional,
+            x.inverse,
+            x.one,
+            x.check,
+            x.index,
+            x.on_delete,
+        ) == (
+            y.kind,
+            y.union,
+            y.optional,
+            y.inverse,
+            y.one,
+            y.check,
+            y.index,
+            y.on_delete,
+        )
+}
+
+/// The stored shape of one reference, inside options, newtypes and the array.
+fn is_list(mut shape: Shape) -> bool {
+    for _ in 0..32 {
+        shape = match shape {
+            Shape::Optional(inner) => inner(),
+            Shape::Bounded(field) => (field.shape)(),
+            Shape::Array(_) | Shape::Fixed { .. } => return true,
+            _ => return false,
+        };
+    }
+    false
+}
+
+impl Edge {
+    /// The stored name of the target's field whose value is the reference.
+    pub(crate) fn by(&self) -> &'static str {
+        (self.reference.by)()
+    }
+
+    /// Whether both sides hold it.
+    pub(crate) fn is_two_way(&self) -> bool {
+        self.inverse.is_some()
+    }
+
+    /// The stored name of the document's own field that it stands in.
+    pub(crate) fn root(&self) -> &str {
+        self.segments.first().map_or("", |first| first.name.as_str())
+    }
+
+    /// All references of this edge in a document, `null` and missing ones left out. Of a union they are documents:
+    /// [`points`](Edge::points) says what they mean.
+    pub(crate) fn values<'d>(&self, document: &'d RawDocument) -> impl Iterator<Item = RawBsonRef<'d>> {
+        let mut values = Vec::new();
+        if let Some((first, rest)) = self.segments.split_first()
+            && let Some(value) = document.get(&first.name).ok().flatten()
+        {
+            collect(value, first.array, rest, &mut values);
+        }
+        values.into_iter()
+    }
+
+    /// The references in the value of a field that stands `depth` segments into the path. `item` says that the value is an
+    /// item of the array there.
+    pub(crate) fn values_below<'d>(
+        &self,
+        depth: usize,
+        item: bool,
+        value: RawBsonRef<'d>,
+    ) -> impl Iterator<Item = RawBsonRef<'d>> {
+        let mut values = Vec::new();
+        if let Some(last) = depth.checked_sub(1).and_then(|at| self.segments.get(at)) {
+            let rest = self.segments.get(depth..).unwrap_or_default();
+            collect(value, last.array && !item, rest, &mut values);
+        }
+        values.into_iter()
+    }
+
+    /// The collection that a stored reference names, as a position among the targets, and the key in it. `None` where a
+    /// union has a tag of no target.
+    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(usize, RawBsonRef<'d>)> {
+        if !self.reference.union {
+            return (!self.targets.is_empty()).then_some((0, value));
+        }
+        let RawBsonRef::Document(document) = value else {
+            return None;
+        };
+        let tag = document.get_str("type").ok()?;
+        let at = self
+            .reference
+            .targets
+            .iter()
+            .position(|target| target.tag == tag)?;
+        Some((at, document.get("id").ok().flatten()?))
+    }
+
+    /// The keys of all references to the target at this position.
+    pub(crate) fn keys(&self, target: usize, document: &RawDocument) -> Vec<Key> {
+        self.values(document)
+            .filter_map(|value| self.points(value))
+            .filter(|(at, _)| *at == target)
+            .map(|(_, key)| Key::of(key))
+            .collect()
+    }
+
+    /// The condition of the documents that refer to one of these keys of the target at this position.
+    pub(crate) fn holders_of(&self, target: usize, keys: Vec<Bson>) -> Document {
+        if !self.reference.union {
+            return doc! { &self.path: { "$in": keys } };
+        }
+        let tag = self.reference.targets.get(target).map_or("", |target| target.tag);
+        // Type and id have to be those of one item.
+        match self.segments.iter().rposition(|segment| segment.array) {
+            None => doc! {
+                format!("{}.type", self.path): tag,
+                format!("{}.id", self.path): { "$in": keys },
+            },
+            Some(at) => {
+                let (array, rest) = self.segments.split_at(at + 1);
+                let inner = match rest {
+                    [] => String::new(),
+                    rest => format!("{}.", path(rest)),
+                };
+                let item = doc! { format!("{inner}type"): tag, format!("{inner}id"): { "$in": keys } };
+                doc! { path(array): { "$elemMatch": item } }
+            }
+        }
+    }
+
+    /// The position of a document among the targets.
+    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<usize> {
+        self.targets.iter().position(|target| is(target, meta))
+    }
+
+    /// Whether this side of a link is believed where the two differ: the document `holder` says whether it is linked to
+    /// `target`. Of a field that is its own other side, the document with the lesser id is.
+    pub(crate) fn is_authority(&self, holder: &Key, target: &Key) -> bool {
+        match self.inverse == Some(self.at) {
+            true => holder <= target,
+            false => self.owner,
+        }
+    }
+
+    /// The update that makes a single reference empty: a field that can't be missing is `null` then.
+    pub(crate) fn cleared(&self) -> Document {
+        match self.field.required {
+            true => doc! { "$set": { &self.path: null } },
+            false => doc! { "$unset": { &self.path: "" } },
+        }
+    }
+}
+
+fn collect<'d>(value: RawBsonRef<'d>, array: bool, rest: &[Segment], values: &mut Vec<RawBsonRef<'d>>) {
+    if array {
+        if let RawBsonRef::Array(items) = value {
+            for item in items.into_iter().map_while(|item| item.ok()) {
+                collect(item, false, rest, values);
+            }
+        }
+        return;
+    }
+    let Some((next, rest)) = rest.split_first() else {
+        if value != RawBsonRef::Null {
+            values.push(value);
+        }
+        return;
+    };
+    let below = match value {
+        RawBsonRef::Document(document) => document.get(&next.name).ok().flatten(),
+        // A tuple.
+        RawBsonRef::Array(items) => next
+            .name
+            .parse()
+            .ok()
+            .and_then(|at: usize| items.get(at).ok().flatten()),
+        _ => None,
+    };
+    if let Some(below) = below {
+        collect(below, next.array, rest, values);
+    }
+}

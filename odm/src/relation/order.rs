@@ -1,0 +1,220 @@
+//! Two-way references where the deployment has no transactions: one side after the other, in an order in which a crash
+//! leaves nothing that taking one side for true does not mend.
+//!
+//! A link is written on the side that is not believed first, and unlinked on the side that is believed first. What can be
+//! foreseen to fail (a target that does not exist, an array without room) fails before anything is written; a write that
+//! fails all the same is followed by the reverse of what was done for it.
+
+use super::checks::put_back;
+use super::effects::{self, by_ids, id};
+use super::graph::{Edge, Graph};
+use super::links::{self, Act, Effect, comes_first, missing, reverse};
+use super::scope::Scope;
+use super::write::{Done, Duties, Images, What, remove};
+use crate::key::Key;
+use crate::session::Shared;
+use crate::{Error, Result};
+use futures::future::BoxFuture;
+use mongodb::bson::RawDocumentBuf;
+use std::collections::{HashMap, HashSet};
+
+impl<'a> Duties<'a> {
+    pub(super) async fn in_order<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let graph = self.graph();
+        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let planned = self.foreseen(scope, &before, |_| true).await?;
+        // A document that is inserted by this write can't be changed before.
+        let own = self.inserts(&before);
+        let is_first = |effect: &Effect| {
+            let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
+            comes_first(graph, effect) && !own.contains(&(collection, effect.holder.key.clone()))
+        };
+        let (first, last): (Vec<Effect>, Vec<Effect>) = planned.into_iter().partition(is_first);
+        let waiting = last.iter().filter(|effect| {
+            let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
+            !own.contains(&(collection, effect.holder.key.clone()))
+        });
+        have_room(scope, graph, waiting).await?;
+        if let Err(error) = effects::apply(scope, graph, &first).await {
+            take_back(scope, graph, &first).await;
+            return Err(error);
+        }
+        let done = match work(None).await {
+            Ok(done) => done,
+            Err(error) => {
+                take_back(scope, graph, &first).await;
+                return Err(error);
+            }
+        };
+        let mut last = last;
+        if (0..self.writes().len()).any(|at| !done.inserted(at)) {
+            let made = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
+            let (kept, undone): (Vec<Effect>, Vec<Effect>) =
+                first.iter().cloned().partition(|effect| made.contains(effect));
+            take_back(scope, graph, &undone).await;
+            last = made.into_iter().filter(|effect| !kept.contains(effect)).collect();
+        }
+        if let Err(error) = effects::apply(scope, graph, &last).await {
+            let all: Vec<Effect> = first.into_iter().chain(last).collect();
+            take_back(scope, graph, &all).await;
+            self.undo(scope, &before, &done).await?;
+            return Err(error);
+        }
+        if let Some(recheck) = self.recheck(scope, before, &done).await? {
+            super::checks::after(scope, &[recheck]).await?;
+        }
+        Ok(done)
+    }
+
+    /// What the write will ask of the other side: that of those inserts that are made.
+    async fn foreseen(
+        &self,
+        scope: &Scope<'_>,
+        before: &Images,
+        made: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Effect>> {
+        let graph = self.graph();
+        let Some(after) = self.after(before, made) else {
+            return Err(Error::Unsupported {
+                operation: "a change of a two-way reference whose outcome only the server knows",
+                needs: "a replica set or a sharded cluster",
+                is: scope.odm.server().await?.to_string(),
+            });
+        };
+        let diff = self.diff(before, &after)?;
+        let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
+        links::effects(graph, &diff, &answers)
+    }
+
+    /// The documents that these writes insert.
+    fn inserts(&self, before: &Images) -> HashSet<(&'static str, Key)> {
+        let mut own = HashSet::new();
+        for write in self.writes() {
+            match &write.what {
+                What::Insert(document) => {
+                    let id = document.get("_id").ok().flatten();
+                    own.extend(id.map(|id| (write.meta.collection, Key::of(id))));
+                }
+                What::Update { upsert: true, .. } => {
+                    let new = write.what.changes().and_then(|(_, id)| id).map(Key::of_bson);
+                    let is_there = |key: &Key| before.of(write.meta).any(|document| id(document) == *key);
+                    own.extend(
+                        new.filter(|key| !is_there(key))
+                            .map(|key| (write.meta.collection, key)),
+                    );
+                }
+                _ => {}
+            }
+        }
+        own
+    }
+
+    /// Takes back the write itself, after the other side could not follow.
+    async fn undo<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<()> {
+        for (at, write) in self.writes().iter().enumerate() {
+            if let What::Insert(document) = write.what
+                && let Some(holder) = super::write::node(document)
+                && done.inserted(at)
+            {
+                remove(scope, write.meta, &[holder.id]).await?;
+            }
+        }
+        for (meta, documents) in &before.changed {
+            let names = super::checks::roots(
+                self.edges()
+                    .filter(|edge| edge.holder.collection == meta.collection),
+            );
+            let keys: Vec<Key> = documents.iter().map(id).collect();
+            let now = read(scope, meta, &keys, &names).await?;
+            let statements: Vec<_> = documents
+                .iter()
+                .filter_map(|document| put_back(document, now.get(&id(document))?, &names))
+                .collect();
+            scope.update(meta, &statements).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn read(
+    scope: &Scope<'_>,
+    meta: &'static crate::document::DocumentMeta,
+    keys: &[Key],
+    names: &[&str],
+) -> Result<HashMap<Key, RawDocumentBuf>> {
+    let found = by_ids(scope, meta, keys.iter(), names.iter().copied()).await?;
+    Ok(found
+        .into_iter()
+        .map(|document| (id(&document), document))
+        .collect())
+}
+
+/// Whether the arrays that are to be written last can take what comes.
+async fn have_room(scope: &Scope<'_>, graph: &Graph, effects: impl Iterator<Item = &Effect>) -> Result<()> {
+    let mut arrays: HashMap<(usize, &Key), Vec<&Effect>> = HashMap::new();
+    for effect in effects.filter(|effect| effect.act == Act::Gain) {
+        arrays
+            .entry((effect.edge, &effect.holder.key))
+            .or_default()
+            .push(effect);
+    }
+    let edges: HashSet<usize> = arrays.keys().map(|(edge, _)| *edge).collect();
+    for edge in edges.into_iter().filter_map(|at| graph.edge(at)) {
+        let keys: Vec<Key> = arrays
+            .keys()
+            .filter(|(at, _)| *at == edge.at)
+            .map(|(_, key)| (*key).clone())
+            .collect();
+        let now = read(scope, edge.holder, &keys, &[edge.root()]).await?;
+        let gone: Vec<&Key> = keys.iter().filter(|key| !now.contains_key(*key)).collect();
+        if let (false, Some(back)) = (gone.is_empty(), graph.inverse(edge)) {
+            return Err(missing(back, gone.into_iter().map(Key::to_bson)));
+        }
+        for key in &keys {
+            let there: HashSet<Key> = now
+                .get(key)
+                .map(|document| edge.values(document).map(Key::of).collect())
+                .unwrap_or_default();
+            let gains = arrays.get(&(edge.at, key)).map(Vec::as_slice).unwrap_or_default();
+            let new = gains
+                .iter()
+                .filter(|effect| !there.contains(&effect.target.key))
+                .count();
+            if let (Some(max), Some(first)) = (edge.max, gains.first())
+                && (there.len() + new) as u64 > max
+            {
+                return Err(full(edge, first, max));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
+    Error::ArrayFull {
+        collection: edge.holder.collection,
+        id: Box::new(effect.holder.id.clone()),
+        field: edge.path.clone(),
+        max,
+    }
+}
+
+/// Does the reverse of what was done. What can't be reversed any more is left for `audit()` to find.
+async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect]) {
+    let back: Vec<Effect> = done
+        .iter()
+        .rev()
+        .filter_map(|effect| Some(reverse(effect, graph.edge(effect.edge)?.list)))
+        .collect();
+    if let Err(error) = effects::apply(scope, graph, &back).await {
+        tracing::warn!(
+            target: "odm",
+            %error,
+            "a write failed, and what was written on the other side of a two-way reference could not be taken back"
+        );
+    }
+}

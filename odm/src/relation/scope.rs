@@ -1,0 +1,180 @@
+//! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
+
+use crate::document::DocumentMeta;
+use crate::map::{Context, Refusal, write_error};
+use crate::session::Shared;
+use crate::{Error, Odm, Result};
+use futures::{StreamExt, TryStreamExt};
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
+use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the commands of one operation go.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) odm: &'a Odm,
+    pub(crate) session: Option<&'a Shared>,
+    /// How many commands were sent.
+    pub(crate) trips: &'a AtomicU64,
+}
+
+/// One statement of an `update` command, for all documents that fit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Statement {
+    pub(super) filter: Document,
+    pub(super) update: Document,
+}
+
+/// The greatest size of one command's statements: a command is a document too.
+const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+
+impl Scope<'_> {
+    /// The same within a transaction.
+    pub(super) fn within<'b>(&'b self, session: &'b Shared) -> Scope<'b> {
+        Scope {
+            session: Some(session),
+            ..*self
+        }
+    }
+
+    pub(super) fn trip(&self) {
+        self.trips.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The documents that fit, with these fields of theirs.
+    ///
+    /// Out of a transaction they are read from the primary as it is now, whatever the client prefers: a majority's view is
+    /// older, and could still show a target whose deletion has been acknowledged.
+    pub(super) async fn find(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        names: impl IntoIterator<Item = &str>,
+        limit: Option<i64>,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let mut projection: Document = names
+            .into_iter()
+            .map(|name| (name.to_owned(), 1.into()))
+            .collect();
+        if !projection.contains_key("_id") {
+            projection.insert("_id", 1);
+        }
+        let mut options = FindOptions::default();
+        options.projection = Some(projection);
+        options.limit = limit;
+        options.batch_size = Some(i32::MAX as u32);
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.odm.database().collection::<RawDocumentBuf>(meta.collection);
+        self.trip();
+        match self.session {
+            None => {
+                options.read_concern = Some(ReadConcern::local());
+                options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
+                let cursor = collection
+                    .find(filter)
+                    .with_options(options)
+                    .await
+                    .map_err(failed)?;
+                cursor.try_collect().await.map_err(failed)
+            }
+            Some(session) => {
+                let mut session = session.lock().await;
+                let action = collection.find(filter).with_options(options);
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                cursor
+                    .stream(&mut session)
+                    .map(|document| document.map_err(failed))
+                    .try_collect()
+                    .await
+            }
+        }
+    }
+
+    /// Carries out statements in as few commands as the server's limits allow, one after the other. Gives how many
+    /// documents they fitted, added up.
+    pub(super) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
+        if statements.is_empty() {
+            return Ok(0);
+        }
+        let most = self.odm.server().await?.max_write_batch();
+        let concern = match (self.session, self.odm.database().write_concern()) {
+            (None, Some(concern)) => bson::serialize_to_raw_document_buf(concern).ok(),
+            _ => None,
+        };
+        let mut matched = 0;
+        let mut rest = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fit = rest
+                .iter()
+                .take(most)
+                .take_while(|next| {
+                    bytes += next.as_bytes().len() + 8;
+                    bytes <= MOST_BYTES
+                })
+                .count()
+                .max(1);
+            let behind = rest.split_off(fit.min(rest.len()));
+            let mut list = bson::RawArrayBuf::new();
+            for statement in std::mem::replace(&mut rest, behind) {
+                list.push(statement);
+            }
+            let mut command = RawDocumentBuf::new();
+            command.append(cstr!("update"), meta.collection);
+            command.append(cstr!("updates"), list);
+            if let Some(concern) = &concern {
+                command.append(cstr!("writeConcern"), concern.clone());
+            }
+            let action = self.odm.database().run_raw_command(command);
+            self.trip();
+            let reply = crate::collection::act!(self.session, action)
+                .map_err(|error| Context::of(meta).driver(error))?;
+            matched += number(reply.get("n"));
+            if let Some(failure) = reply
+                .get_array("writeErrors")
+                .ok()
+                .and_then(|failures| failures.first())
+                .and_then(Bson::as_document)
+            {
+                return Err(refused(failure, meta));
+            }
+        }
+        Ok(matched)
+    }
+
+    /// Deletes the documents with these ids.
+    pub(super) async fn delete(&self, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
+        let collection = self.odm.database().collection::<RawDocumentBuf>(meta.collection);
+        let action = collection.delete_many(doc! { "_id": { "$in": ids } });
+        self.trip();
+        crate::collection::act!(self.session, action).map_err(|error| Context::of(meta).driver(error))?;
+        Ok(())
+    }
+}
+
+fn encode(statement: &Statement) -> Result<RawDocumentBuf> {
+    let statement = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": true };
+    RawDocumentBuf::try_from(&statement).map_err(|source| Error::Encode {
+        field: "update".to_owned(),
+        source: Box::new(source),
+    })
+}
+
+fn number(value: Option<&Bson>) -> u64 {
+    match value {
+        Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+        Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn refused(failure: &Document, meta: &'static DocumentMeta) -> Error {
+    let raw = RawDocumentBuf::try_from(failure).ok();
+    let refusal = Refusal {
+        code: i32::try_from(number(failure.get("code"))).unwrap_or(0),
+        message: failure.get_str("errmsg").unwrap_or_default(),
+        details: failure.get_document("errInfo").ok(),
+        raw: raw.as_deref(),
+    };
+    write_error(Context::of(meta), refusal)
+}

@@ -1,0 +1,599 @@
+//! What a write has to do beside itself: see that what it refers to exists, and keep the other side of two-way references.
+//!
+//! There is one way for all writes. They say what they write, as [`Write`]s, and hand over how; what they touch decides:
+//! nothing of references, and the write goes its way; references to be checked, and it is carried out between two
+//! questions; two-way references, and it is carried out in a transaction, the caller's or one of its own, with the
+//! documents compared before and after. Where the deployment has no transactions, the sides are written in an order in
+//! which a crash leaves nothing that can't be mended.
+
+use super::changes;
+use super::checks::{self, Brought, Recheck, Written, roots};
+use super::effects::{self, by_ids, id};
+use super::graph::{Edge, Graph};
+use super::links::{self, Diff, Node};
+use super::scope::Scope;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::session::Shared;
+use crate::trace::Trace;
+use crate::update::Built;
+use crate::{Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One write of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) meta: &'static DocumentMeta,
+    pub(crate) what: What<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What<'a> {
+    Insert(&'a RawDocument),
+    Update {
+        filter: &'a Document,
+        built: &'a Built,
+        many: bool,
+        upsert: bool,
+    },
+    Replace {
+        filter: &'a Document,
+        document: &'a RawDocument,
+    },
+    Delete {
+        filter: &'a Document,
+        many: bool,
+    },
+}
+
+impl What<'_> {
+    /// The condition of the documents that it changes, and whether it names one document by its id.
+    pub(super) fn changes(&self) -> Option<(&Document, Option<&Bson>)> {
+        let (filter, many) = match self {
+            What::Insert(_) => return None,
+            What::Update { filter, many, .. } | What::Delete { filter, many } => (*filter, *many),
+            What::Replace { filter, .. } => (*filter, false),
+        };
+        Some((filter, filter.get("_id").filter(|_| !many)))
+    }
+}
+
+/// What came of an operation.
+pub(crate) trait Done {
+    /// The id of a document that an upsert inserted.
+    fn upserted(&self) -> Option<&Bson> {
+        None
+    }
+    /// Whether the insert at this position among the operation's writes was made.
+    fn inserted(&self, position: usize) -> bool {
+        let _ = position;
+        true
+    }
+}
+
+/// What an operation has to do beside its writes.
+pub(crate) struct Duties<'a> {
+    odm: &'a Odm,
+    writes: Vec<Write<'a>>,
+    brought: Vec<Brought>,
+    /// The two-way references that the writes touch: positions in the graph.
+    linked: Vec<usize>,
+}
+
+/// Of so many documents at most that one operation changes, the former references are kept in memory so that they can be
+/// put back.
+const PUT_BACK: i64 = 1_000;
+
+/// Prepares the changes of a document for the engine: a push onto an array of two-way references adds to a set.
+pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) {
+    changes::as_sets(odm.graph().outgoing(meta), built);
+}
+
+impl<'a> Duties<'a> {
+    /// `None` where the writes touch no reference, which is decided without a question to the server.
+    ///
+    /// # Errors
+    /// [`Error::Models`] for a document with references that is not registered.
+    pub(crate) fn of(odm: &'a Odm, writes: impl Iterator<Item = Write<'a>>) -> Result<Option<Duties<'a>>> {
+        let graph = odm.graph();
+        let mut linked: Vec<usize> = Vec::new();
+        let mut concerned = false;
+        let mut all = Vec::new();
+        let mut known = None;
+        for write in writes {
+            if known != Some(write.meta.collection) {
+                graph.is_registered(write.meta)?;
+                known = Some(write.meta.collection);
+            }
+            for edge in graph.outgoing(write.meta) {
+                if !edge.is_two_way() {
+                    concerned |= edge.reference.check && checks::has(edge, &write.what);
+                } else if !linked.contains(&edge.at) && touches(edge, &write.what) {
+                    linked.push(edge.at);
+                }
+            }
+            all.push(write);
+        }
+        if !concerned && linked.is_empty() {
+            return Ok(None);
+        }
+        let brought = checks::brought(graph, all.iter());
+        Ok(Some(Duties {
+            odm,
+            writes: all,
+            brought,
+            linked,
+        }))
+    }
+
+    /// Whether it touches two-way references.
+    pub(crate) fn is_linked(&self) -> bool {
+        !self.linked.is_empty()
+    }
+
+    /// Whether the operation is one transaction, all of it or nothing.
+    pub(crate) async fn is_one(&self) -> Result<bool> {
+        Ok(self.is_linked() && self.odm.has_transactions().await?)
+    }
+
+    /// Carries out the operation with everything that it asks for. `work` carries out the writes themselves, within the
+    /// session that it is given; it may be called several times.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
+    pub(crate) async fn carry_out<R, F>(&self, session: Option<&Shared>, trace: &Trace, work: F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let trips = AtomicU64::new(0);
+        let scope = Scope {
+            odm: self.odm,
+            session,
+            trips: &trips,
+        };
+        let done = match (self.linked.is_empty(), session) {
+            (true, _) => self.checked(&scope, &work).await,
+            (false, Some(_)) => self.linked(&scope, &work).await,
+            (false, None) if self.odm.has_transactions().await? => self.in_transaction(&scope, &work).await,
+            (false, None) => self.in_order(&scope, &work).await,
+        };
+        trace.more(trips.load(Ordering::Relaxed));
+        done
+    }
+
+    pub(super) fn writes(&self) -> &[Write<'a>] {
+        &self.writes
+    }
+
+    pub(super) fn graph(&self) -> &'a Graph {
+        self.odm.graph()
+    }
+
+    pub(super) fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
+        let graph = self.graph();
+        self.linked.iter().filter_map(move |at| graph.edge(*at))
+    }
+
+    /// Between two questions.
+    async fn checked<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let done = work(scope.session.cloned()).await?;
+        let recheck = self.recheck(scope, before, &done).await?;
+        match (recheck, scope.session) {
+            (Some(recheck), None) => checks::after(scope, &[recheck]).await?,
+            (Some(recheck), Some(session)) => session.at_the_end(recheck),
+            (None, _) => {}
+        }
+        Ok(done)
+    }
+
+    pub(super) async fn check(&self, scope: &Scope<'_>) -> Result<()> {
+        checks::before(scope, self.graph(), &self.brought, self.writes.iter()).await
+    }
+
+    /// What is to be asked after the write, with what is needed to take it back.
+    pub(super) async fn recheck<R: Done>(
+        &self,
+        scope: &Scope<'_>,
+        before: Images,
+        done: &R,
+    ) -> Result<Option<Recheck>> {
+        let graph = self.graph();
+        let made =
+            |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.inserted(*at);
+        let mut brought = match self.writes.iter().enumerate().all(|write| made(&write)) {
+            true => self.brought.clone(),
+            false => {
+                let made = self.writes.iter().enumerate().filter(made);
+                checks::brought(graph, made.map(|(_, write)| write))
+            }
+        };
+        let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
+        let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
+            .iter_mut()
+            .find(|(other, _)| other.collection == meta.collection)
+        {
+            Some((_, ids)) => ids.push(id),
+            None => inserted.push((meta, vec![id])),
+        };
+        for (at, write) in self.writes.iter().enumerate() {
+            let What::Insert(document) = write.what else {
+                continue;
+            };
+            if let Some(id) = value(document, "_id").filter(|_| done.inserted(at)) {
+                insert(write.meta, id);
+            }
+        }
+        if let (Some(id), Some(write)) = (done.upserted(), self.writes.first()) {
+            // The condition of an upsert may bring references too.
+            insert(write.meta, id.clone());
+            let names = roots(graph.outgoing(write.meta));
+            let key = Key::of_bson(id);
+            for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
+                let insert = Write {
+                    meta: write.meta,
+                    what: What::Insert(&document),
+                };
+                brought = checks::brought(graph, [&insert].into_iter());
+            }
+        }
+        let written = Written {
+            inserted,
+            changed: before.changed,
+        };
+        Ok(Recheck::of(graph, brought, written))
+    }
+
+    /// The documents that the writes will change, as they are: the fields that hold references.
+    pub(super) async fn images(&self, scope: &Scope<'_>) -> Result<Images> {
+        let graph = self.graph();
+        let mut images = Images::default();
+        let mut collections: Vec<&'static DocumentMeta> = Vec::new();
+        for write in &self.writes {
+            let known = collections
+                .iter()
+                .any(|meta| meta.collection == write.meta.collection);
+            if !known && write.what.changes().is_some() {
+                collections.push(write.meta);
+            }
+        }
+        for meta in collections {
+            let of = || {
+                self.writes
+                    .iter()
+                    .filter(|write| write.meta.collection == meta.collection)
+            };
+            let linked = self
+                .edges()
+                .filter(|edge| edge.holder.collection == meta.collection);
+            let is_linked = linked.clone().next().is_some();
+            let brought = graph.outgoing(meta).filter(|edge| {
+                let brings =
+                    |write: &Write<'_>| checks::has(edge, &write.what) && write.what.changes().is_some();
+                !edge.is_two_way() && edge.reference.check && of().any(brings)
+            });
+            let names = roots(linked.chain(brought));
+            if names.is_empty() {
+                continue;
+            }
+            let mut ids: Vec<Key> = Vec::new();
+            let mut queries = Vec::new();
+            for (filter, id) in of().filter_map(|write| write.what.changes()) {
+                match id {
+                    Some(id) => ids.push(Key::of_bson(id)),
+                    None => {
+                        let limit = (!is_linked).then_some(PUT_BACK);
+                        queries.push(scope.find(meta, filter.clone(), names.iter().copied(), limit));
+                    }
+                }
+            }
+            let one = by_ids(scope, meta, ids.iter(), names.iter().copied());
+            let (one, many) = futures::future::try_join(one, futures::future::try_join_all(queries)).await?;
+            let mut seen = HashSet::new();
+            let documents = one.into_iter().chain(many.into_iter().flatten());
+            let documents = documents.filter(|document| seen.insert(id(document)));
+            images.changed.push((meta, documents.collect()));
+        }
+        Ok(images)
+    }
+
+    async fn in_transaction<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let made = self
+            .odm
+            .transaction(|tx| async move {
+                let session = tx.shared();
+                let scope = scope.within(session);
+                self.linked_within(&scope, session, work).await
+            })
+            .await;
+        let (done, recheck) = made?;
+        scope.trip();
+        if let Some(recheck) = recheck {
+            checks::after(scope, &[recheck]).await?;
+        }
+        Ok(done)
+    }
+
+    /// In the caller's transaction.
+    async fn linked<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let Some(session) = scope.session else {
+            return work(None).await;
+        };
+        let (done, recheck) = self.linked_within(scope, session, work).await?;
+        if let Some(recheck) = recheck {
+            session.at_the_end(recheck);
+        }
+        Ok(done)
+    }
+
+    async fn linked_within<R, F>(
+        &self,
+        scope: &Scope<'_>,
+        session: &Shared,
+        work: &F,
+    ) -> Result<(R, Option<Recheck>)>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
+        let done = work(Some(session.clone())).await?;
+        let other_side = self.other_side(scope, &before, &done).await;
+        if let Err(error) = &other_side {
+            // One side is written and the other is not: whatever the caller does with the error, that is not committed.
+            session.spoil(error);
+        }
+        other_side?;
+        let recheck = self.recheck(scope, before, &done).await?;
+        Ok((done, recheck))
+    }
+
+    /// Writes the other side of everything that was linked or unlinked.
+    async fn other_side<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<()> {
+        let graph = self.graph();
+        let after = match self.after(before, |at| done.inserted(at)) {
+            Some(after) => after,
+            None => self.read_after(scope, before, done).await?,
+        };
+        let diff = self.diff(before, &after)?;
+        if diff.is_empty() {
+            return Ok(());
+        }
+        let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
+        let effects = links::effects(graph, &diff, &answers)?;
+        effects::apply(scope, graph, &effects).await
+    }
+
+    /// The documents that the writes concern, as they are read after them.
+    async fn read_after<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<After> {
+        let mut after = After::default();
+        let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
+        let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
+            .iter_mut()
+            .find(|(other, _)| other.collection == meta.collection)
+        {
+            Some((_, keys)) => drop(keys.insert(key)),
+            None => collections.push((meta, HashSet::from([key]))),
+        };
+        for (meta, documents) in &before.changed {
+            documents.iter().for_each(|document| concern(meta, id(document)));
+        }
+        for write in &self.writes {
+            match write.what {
+                What::Insert(document) => {
+                    if let Some(id) = document.get("_id").ok().flatten() {
+                        concern(write.meta, Key::of(id));
+                    }
+                }
+                _ => {
+                    let one = write.what.changes().and_then(|(_, id)| id);
+                    if let Some(id) = done.upserted().or(one) {
+                        concern(write.meta, Key::of_bson(id));
+                    }
+                }
+            }
+        }
+        for (meta, keys) in collections {
+            let edges = self
+                .edges()
+                .filter(|edge| edge.holder.collection == meta.collection);
+            let names = roots(edges.clone());
+            if names.is_empty() {
+                continue;
+            }
+            for document in by_ids(scope, meta, keys.iter(), names).await? {
+                let Some(holder) = node(&document) else { continue };
+                for edge in edges.clone() {
+                    after.add(edge, &holder, values(edge, &document));
+                }
+            }
+        }
+        Ok(after)
+    }
+
+    /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
+    /// made, or of one write.
+    pub(super) fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
+        let only_inserts = self
+            .writes
+            .iter()
+            .all(|write| matches!(write.what, What::Insert(_)));
+        if self.writes.len() > 1 && !only_inserts {
+            return None;
+        }
+        let mut after = After::default();
+        for (at, write) in self.writes.iter().enumerate() {
+            if matches!(write.what, What::Insert(_)) && !made(at) {
+                continue;
+            }
+            let edges = || {
+                self.edges()
+                    .filter(|edge| edge.holder.collection == write.meta.collection)
+            };
+            match &write.what {
+                What::Insert(document) | What::Replace { document, .. } => {
+                    let holder = node(document)?;
+                    for edge in edges() {
+                        after.add(edge, &holder, values(edge, document));
+                    }
+                }
+                What::Delete { .. } => {}
+                What::Update { built, upsert, .. } => {
+                    for document in before.of(write.meta) {
+                        let holder = node(document)?;
+                        for edge in edges() {
+                            after.add(
+                                edge,
+                                &holder,
+                                changes::after(edge, &values(edge, document), built, false)?,
+                            );
+                        }
+                    }
+                    if *upsert && before.of(write.meta).next().is_none() {
+                        let holder = Node::of(write.what.changes()?.1?);
+                        for edge in edges() {
+                            after.add(edge, &holder, changes::after(edge, &[], built, true)?);
+                        }
+                    }
+                }
+            }
+        }
+        Some(after)
+    }
+
+    pub(super) fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
+        let mut diff = Diff::default();
+        let mut seen: HashSet<(usize, Key)> = HashSet::new();
+        for edge in self.edges() {
+            for document in before.of(edge.holder) {
+                let Some(holder) = node(document) else { continue };
+                let now = after.of(edge, &holder).unwrap_or_default();
+                diff.add(edge, &holder, &values(edge, document), now)?;
+                seen.insert((edge.at, holder.key));
+            }
+        }
+        for (at, holder, now) in &after.list {
+            if let Some(edge) = self.graph().edge(*at)
+                && !seen.contains(&(*at, holder.key.clone()))
+            {
+                diff.add(edge, holder, &[], now)?;
+            }
+        }
+        Ok(diff)
+    }
+}
+
+/// The documents before the write.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    pub(super) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
+}
+
+impl Images {
+    pub(super) fn of(&self, meta: &DocumentMeta) -> impl Iterator<Item = &RawDocumentBuf> + use<'_> {
+        let collection = meta.collection;
+        self.changed
+            .iter()
+            .filter(move |(meta, _)| meta.collection == collection)
+            .flat_map(|(_, documents)| documents)
+    }
+}
+
+/// The references after the write, in the order of the writes.
+#[derive(Debug, Default)]
+pub(super) struct After {
+    list: Vec<(usize, Node, Vec<Bson>)>,
+    places: HashMap<(usize, Key), usize>,
+}
+
+impl After {
+    fn add(&mut self, edge: &Edge, holder: &Node, now: Vec<Bson>) {
+        self.places.insert((edge.at, holder.key.clone()), self.list.len());
+        self.list.push((edge.at, holder.clone(), now));
+    }
+
+    fn of(&self, edge: &Edge, holder: &Node) -> Option<&[Bson]> {
+        let at = self.places.get(&(edge.at, holder.key.clone()))?;
+        self.list.get(*at).map(|(_, _, now)| now.as_slice())
+    }
+}
+
+/// Whether a write changes a two-way reference, or may do so.
+fn touches(edge: &Edge, what: &What<'_>) -> bool {
+    match what {
+        What::Insert(document) => edge.values(document).next().is_some(),
+        What::Update { built, .. } => changes::touches(edge, &built.update),
+        What::Replace { .. } | What::Delete { .. } => true,
+    }
+}
+
+/// A document by its id.
+pub(super) fn node(document: &RawDocument) -> Option<Node> {
+    Some(Node::of(&value(document, "_id")?))
+}
+
+fn value(document: &RawDocument, name: &str) -> Option<Bson> {
+    Bson::try_from(document.get(name).ok().flatten()?).ok()
+}
+
+/// The references of an edge in a document.
+pub(super) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
+    edge.values(document)
+        .filter_map(|value| Bson::try_from(value).ok())
+        .collect()
+}
+
+/// Deletes documents that were inserted a moment ago, and what links others with them.
+pub(super) fn remove<'s>(
+    scope: &'s Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &'s [Bson],
+) -> BoxFuture<'s, Result<()>> {
+    async move {
+        let graph = scope.odm.graph();
+        if !graph.outgoing(meta).any(Edge::is_two_way) {
+            return scope.delete(meta, ids).await;
+        }
+        if !scope.odm.has_transactions().await? {
+            return unlink(scope, meta, ids).await;
+        }
+        scope
+            .odm
+            .transaction(|tx| async move { unlink(&scope.within(tx.shared()), meta, ids).await })
+            .await
+    }
+    .boxed()
+}
+
+async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
+    let graph = scope.odm.graph();
+    let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
+    let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+    let mut diff = Diff::default();
+    for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
+        let Some(holder) = node(&document) else { continue };
+        for edge in edges() {
+            diff.add(edge, &holder, &values(edge, &document), &[])?;
+        }
+    }
+    let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
+    let effects = links::effects(graph, &diff, &answers)?;
+    effects::apply(scope, graph, &effects).await?;
+    scope.delete(meta, ids).await
+}
