@@ -8,7 +8,7 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes};
 use crate::write::{encode, target_filter};
-use crate::{Document, Error, Filter, Insertable, Odm, Result, Target, operand};
+use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Result, Target, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
@@ -16,10 +16,15 @@ use mongodb::options::{
     UpdateOneModel, WriteModel,
 };
 use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
 
 /// Writes that are carried out together, by `.await`. They are no transaction: use
 /// [`Tx::bulk`](crate::Tx::bulk) for one that is. A bulk that changes two-way references is one by itself, on a deployment
 /// that has them: then it is all or nothing, also where it is [`unordered`](Bulk::unordered).
+///
+/// Deletes of documents that others refer to are carried out by themselves, as [`Delete`](crate::Delete) says, with those of
+/// one collection that follow each other together: one that `on_delete = restrict` holds back is refused, and leaves the
+/// others as a refused write does. The writes before and behind them are requests of their own.
 ///
 /// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
 /// bulk gives.
@@ -82,6 +87,12 @@ pub struct BulkDone {
     pub modified: u64,
     /// How many documents were deleted.
     pub deleted: u64,
+    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
+    pub cascaded: u64,
+    /// How often a reference was made empty in another document: `on_delete = nullify`.
+    pub nullified: u64,
+    /// How often references were pulled out of an array of another document: `on_delete = pull`.
+    pub pulled: u64,
     /// How many updates and replacements of one document found none: it is gone, it has another version, or a bound
     /// (a full array) held the change back. A single `update` says which.
     pub missed: u64,
@@ -423,8 +434,105 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Carries out the writes, with what their references ask for.
+    /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
+    /// way of all such deletes, by themselves.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        let graph = self.odm.graph();
+        let ruled = |write: &Write| {
+            matches!(write.what, What::Delete { .. }) && relation::has_rules(graph, write.meta)
+        };
+        if !writes.iter().any(ruled) {
+            return self.write(writes, trace).await;
+        }
+        let mut writes = writes;
+        if !self.ordered {
+            writes.sort_by_key(|write| (ruled(write), ruled(write).then_some(write.meta.collection)));
+        }
+        let mut all = Made {
+            ordered: self.ordered,
+            ..Made::default()
+        };
+        let mut rest = writes.as_slice();
+        while let Some(first) = rest.first() {
+            let alike = |next: &&Write| match ruled(first) {
+                true => ruled(next) && std::ptr::eq(next.meta, first.meta),
+                false => !ruled(next),
+            };
+            let length = rest.iter().take_while(alike).count().max(1);
+            let (part, behind) = rest.split_at(length);
+            rest = behind;
+            let made = match ruled(first) {
+                true => self.delete(first.meta, part).await?,
+                false => self.write(part.to_vec(), trace).await?,
+            };
+            all.done.add(&made.done);
+            all.errors.extend(made.errors);
+            all.round_trips += made.round_trips;
+            if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        all.errors.sort_by_key(|(at, _)| *at);
+        trace.done(
+            all.round_trips,
+            all.done.inserted + all.done.modified + all.done.deleted + all.done.cascaded,
+        );
+        Ok(all)
+    }
+
+    /// Deletes documents of one collection by the rules of the references to them, all together if nothing holds one of
+    /// them back; else it is looked for by halves.
+    async fn delete(self, meta: &'static DocumentMeta, deletes: &[Write]) -> Result<Made> {
+        let trips = AtomicU64::new(0);
+        let scope = relation::Scope {
+            odm: self.odm,
+            session: self.session,
+            trips: &trips,
+        };
+        let mut made = Made {
+            ordered: self.ordered,
+            ..Made::default()
+        };
+        let mut parts = vec![deletes];
+        while let Some(part) = parts.pop() {
+            let mut done = Deleted::default();
+            let outcome = match together_or_alone(part) {
+                Ok(filter) => relation::remove(scope, meta, filter, &mut done).await,
+                Err((first, second)) => {
+                    parts.extend([second, first]);
+                    continue;
+                }
+            };
+            made.done.add(&BulkDone {
+                deleted: done.deleted,
+                cascaded: done.cascaded,
+                nullified: done.nullified,
+                pulled: done.pulled,
+                ..BulkDone::default()
+            });
+            match (outcome, part) {
+                (Ok(()), _) => {}
+                // In a transaction nothing of it can be saved.
+                (Err(error @ Error::StillReferenced { .. }), [first, ..])
+                    if part.len() == 1 || self.session.is_some() =>
+                {
+                    made.errors.push((first.at, error));
+                    if self.ordered || self.session.is_some() {
+                        break;
+                    }
+                }
+                (Err(Error::StillReferenced { .. }), _) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        made.round_trips = trips.into_inner();
+        Ok(made)
+    }
+
+    async fn write(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
         let made = match Duties::of(self.odm, writes.iter().map(Write::relation))? {
             None => self.send(self.session, writes).await?,
             Some(duties) if duties.is_linked() && self.session.is_none() => {
@@ -529,6 +637,9 @@ impl BulkDone {
         self.matched += other.matched;
         self.modified += other.modified;
         self.deleted += other.deleted;
+        self.cascaded += other.cascaded;
+        self.nullified += other.nullified;
+        self.pulled += other.pulled;
         self.missed += other.missed;
     }
 }
@@ -538,6 +649,40 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
         field: "document".to_owned(),
         source: Box::new(source),
     })
+}
+
+/// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.
+fn together_or_alone(deletes: &[Write]) -> Result<bson::Document, (&[Write], &[Write])> {
+    let filters = || {
+        deletes.iter().filter_map(|write| match &write.what {
+            What::Delete { filter, .. } => Some(filter),
+            _ => None,
+        })
+    };
+    if let [_] = deletes {
+        return Ok(filters().next().cloned().unwrap_or_default());
+    }
+    if let Some(alone) = filters().position(|filter| !relation::combines(filter)) {
+        return Err(deletes.split_at(alone.max(1)));
+    }
+    // An id alone is looked for with all others.
+    let is_id = |filter: &&bson::Document| filter.len() == 1 && !filter.get("_id").is_none_or(is_operator);
+    let ids: Vec<&Bson> = filters()
+        .filter(is_id)
+        .filter_map(|filter| filter.get("_id"))
+        .collect();
+    let mut any: Vec<bson::Document> = filters().filter(|filter| !is_id(filter)).cloned().collect();
+    if !ids.is_empty() {
+        any.push(doc! { "_id": { "$in": ids } });
+    }
+    Ok(match any.len() {
+        1 => any.pop().unwrap_or_default(),
+        _ => doc! { "$or": any },
+    })
+}
+
+fn is_operator(value: &Bson) -> bool {
+    matches!(value, Bson::Document(document) if document.keys().any(|name| name.starts_with('$')))
 }
 
 /// By the `bulkWrite` command.
@@ -623,7 +768,7 @@ async fn together(
             matched: results.summary.matched_count.max(0) as u64,
             modified: results.summary.modified_count.max(0) as u64,
             deleted: results.summary.deleted_count.max(0) as u64,
-            missed: 0,
+            ..BulkDone::default()
         };
         let missed = results
             .update_results

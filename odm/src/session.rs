@@ -1,6 +1,6 @@
 //! Transactions: several writes as one, with the driver's retry rules.
 
-use crate::relation::{self, Recheck};
+use crate::relation::{self, AfterCommit, Later, Recheck};
 use crate::{Collection, Document, Error, Odm, Result};
 use mongodb::ClientSession;
 use mongodb::options::{ReadConcern, TransactionOptions, WriteConcern};
@@ -29,8 +29,8 @@ pub(crate) struct Shared {
 struct End {
     /// Why it may not be committed, and whether it may succeed if it is run again.
     spoiled: Option<(String, bool)>,
-    /// What is asked once more after the commit.
-    rechecks: Vec<Recheck>,
+    /// What is looked at once more after the commit.
+    after: AfterCommit,
 }
 
 impl Shared {
@@ -58,7 +58,12 @@ impl Shared {
 
     /// Asks once more, after the commit, whether the targets of what was written are still there.
     pub(crate) fn at_the_end(&self, recheck: Recheck) {
-        self.end().rechecks.push(recheck);
+        self.end().after.written.push(recheck);
+    }
+
+    /// Looks once more, after the commit, whether something refers to what was deleted.
+    pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
+        self.end().after.deleted.extend(deleted);
     }
 }
 
@@ -224,7 +229,7 @@ impl Odm {
             match made {
                 Ok(result) => match tx.commit(started).await {
                     Ok(()) => {
-                        relation::after_commit(self, &end.rechecks).await?;
+                        relation::after_commit(self, end.after).await?;
                         return Ok(result);
                     }
                     Err(error) if error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR => {

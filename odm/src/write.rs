@@ -2,12 +2,13 @@
 
 use crate::collection::act;
 use crate::map::Context;
-use crate::relation::{Done, Duties, What as Relation, Write};
+use crate::relation::{self, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
 use crate::{Collection, Document, Error, Filter, Result, check, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
 
 /// The document as serde stores it, within its bounds.
 pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
@@ -398,11 +399,32 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
 
 /// What to delete. Carried out by `.await`, which gives [`Deleted`].
 ///
+/// What refers to a document is treated as its reference declares, by the models that the [`Odm`](crate::Odm) was made with
+/// and by what the database holds: with `on_delete = restrict` it holds the deletion back, which is found before anything is
+/// deleted, also where a `cascade` leads to it; with `cascade` it is deleted too, with `nullify` and `pull` it lets go of the
+/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are.
+///
+/// A document that refers to itself does not hold itself back, and with [`delete_where`](Collection::delete_where) no document
+/// holds another one back that the same condition deletes. What a cascade deletes at another place does: it could not be
+/// undone.
+///
+/// All of it goes in batches, in the order of the ids, and the document itself is deleted last: a deletion that was
+/// interrupted goes on when it is asked for again. Afterwards the references are looked for once more. Those that were
+/// written meanwhile are treated in the same way; where one of them holds the deletion back, the document is inserted again
+/// as it was, and what has been deleted before it stays deleted. In a transaction this second look follows the commit.
+///
 /// # Errors
-/// [`Error::Conflict`] if somebody else changed the document, of a type with versions.
+/// [`Error::Conflict`] if somebody else changed the document, of a type with versions; [`Error::StillReferenced`] where
+/// `on_delete = restrict` holds it back.
 ///
 /// # Cost
-/// One round trip; one more where a document with a version was not found.
+/// Where no registered document refers to this type: one round trip; one more where a document with a version was not
+/// found.
+///
+/// Otherwise one to read what is deleted (for each 200 documents), one for each reference to it before and one after, and
+/// one to delete it. For what is found: one for each 1,000 documents to change or to delete, and one to find the next
+/// 1,000. A two-way reference needs no second look; it is taken out of the other side in one transaction with the deletion:
+/// instead of the two looks an update, and the commit.
 ///
 /// # Example
 /// ```no_run
@@ -430,16 +452,25 @@ enum What<T> {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
-/// if people.delete(id).await?.deleted == 0 {
+/// let done = people.delete(id).await?;
+/// if done.deleted == 0 {
 ///     println!("there was none");
 /// }
+/// println!("{} other documents are deleted with it", done.cascaded);
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
     /// How many documents were deleted.
     pub deleted: u64,
+    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
+    pub cascaded: u64,
+    /// How often a reference was made empty in another document: `on_delete = nullify`. One document may count for several
+    /// references.
+    pub nullified: u64,
+    /// How often references were pulled out of an array of another document: `on_delete = pull`.
+    pub pulled: u64,
 }
 
 impl<'c, T: Document> Delete<'c, T> {
@@ -458,6 +489,36 @@ impl<'c, T: Document> Delete<'c, T> {
     }
 }
 
+/// Deletes the documents that fit: gives the number of round trips too.
+async fn delete<T: Document>(
+    collection: &Collection<T>,
+    filter: bson::Document,
+    many: bool,
+) -> Result<(Deleted, u64)> {
+    let graph = collection.odm().graph();
+    graph.is_registered(T::META)?;
+    if relation::has_rules(graph, T::META) {
+        let trips = AtomicU64::new(0);
+        let scope = relation::Scope {
+            odm: collection.odm(),
+            session: collection.session(),
+            trips: &trips,
+        };
+        let mut done = Deleted::default();
+        relation::remove(scope, T::META, filter, &mut done).await?;
+        return Ok((done, trips.into_inner()));
+    }
+    let result = match many {
+        true => act!(collection.session(), collection.raw().delete_many(filter)),
+        false => act!(collection.session(), collection.raw().delete_one(filter)),
+    };
+    let done = Deleted {
+        deleted: result.map_err(Collection::<T>::error)?.deleted_count,
+        ..Deleted::default()
+    };
+    Ok((done, 1))
+}
+
 impl<'c, T: Document> IntoFuture for Delete<'c, T> {
     type Output = Result<Deleted>;
     type IntoFuture = BoxFuture<'c, Result<Deleted>>;
@@ -471,22 +532,19 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
-                            let action = collection.raw().delete_one(target_filter::<T>(&id, seen));
-                            let result =
-                                act!(collection.session(), action).map_err(Collection::<T>::error)?;
-                            let deleted = result.deleted_count;
-                            if deleted == 0 && seen.is_some() {
-                                trace.done(2, 0);
+                            let filter = target_filter::<T>(&id, seen);
+                            let (done, trips) = delete(collection, filter, false).await?;
+                            trace.done(trips, done.deleted + done.cascaded);
+                            if done.deleted == 0 && seen.is_some() {
+                                trace.done(trips + 1, 0);
                                 let stored = peek(collection, &id, version_field::<T>()).await?;
                                 if let Some(error @ Error::Conflict { .. }) =
                                     missed::<T>(&id, seen, stored.as_ref())
                                 {
                                     return Err(error);
                                 }
-                            } else {
-                                trace.done(1, deleted);
                             }
-                            Ok(Deleted { deleted })
+                            Ok(done)
                         })
                         .await
                 }
@@ -496,13 +554,9 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
-                            let action = collection.raw().delete_many(filter);
-                            let result =
-                                act!(collection.session(), action).map_err(Collection::<T>::error)?;
-                            trace.done(1, result.deleted_count);
-                            Ok(Deleted {
-                                deleted: result.deleted_count,
-                            })
+                            let (done, trips) = delete(collection, filter, true).await?;
+                            trace.done(trips, done.deleted + done.cascaded);
+                            Ok(done)
                         })
                         .await
                 }

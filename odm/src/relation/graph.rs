@@ -267,7 +267,7 @@ pub(crate) fn is(a: &DocumentMeta, b: &DocumentMeta) -> bool {
     std::ptr::eq(a, b) || a.collection == b.collection && a.name == b.name
 }
 
-fn fields(meta: &DocumentMeta) -> Option<&'static [FieldMeta]> {
+pub(crate) fn fields(meta: &DocumentMeta) -> Option<&'static [FieldMeta]> {
     match (meta.shape)() {
         Shape::Struct(shape) => Some(shape.fields),
         _ => None,

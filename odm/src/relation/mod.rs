@@ -3,35 +3,59 @@
 //! Everything here works on the constants of documents, on raw collections and on BSON, so that it is compiled once. The
 //! typed operations say what they write, and hand over how.
 
+mod batch;
 mod changes;
 mod checks;
 mod effects;
 pub(crate) mod graph;
 mod links;
 mod order;
+mod remove;
+mod rule;
 mod scope;
 mod write;
 
 pub(crate) use checks::Recheck;
 pub(crate) use graph::Graph;
+pub(crate) use remove::{Later, combines, remove};
+pub(crate) use rule::has_rules;
+pub(crate) use scope::Scope;
 pub(crate) use write::{Done, Duties, What, Write, prepare};
 
 use crate::{Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
 use std::sync::atomic::AtomicU64;
 
-/// Asks once more, after the commit of a transaction, whether the targets of the references that it wrote are there.
+/// What is looked at once more after the commit of a transaction, since nothing that others do can be seen within it.
+#[derive(Default)]
+pub(crate) struct AfterCommit {
+    /// References that were written: whether their targets are there.
+    pub(crate) written: Vec<Recheck>,
+    /// Documents that were deleted: whether something refers to them.
+    pub(crate) deleted: Vec<Later>,
+}
+
+/// Looks once more, after the commit of a transaction.
 ///
 /// # Errors
 /// [`Error::MissingReference`](crate::Error::MissingReference): the references were taken back.
-pub(crate) async fn after_commit(odm: &Odm, rechecks: &[Recheck]) -> Result<()> {
-    if rechecks.is_empty() {
-        return Ok(());
+/// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was put back.
+pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let trips = AtomicU64::new(0);
+        let scope = Scope {
+            odm,
+            session: None,
+            trips: &trips,
+        };
+        let deleted = match left.deleted.is_empty() {
+            true => Ok(()),
+            false => remove::look_again(scope, left.deleted).await,
+        };
+        if !left.written.is_empty() {
+            checks::after(&scope, &left.written).await?;
+        }
+        deleted
     }
-    let trips = AtomicU64::new(0);
-    let scope = scope::Scope {
-        odm,
-        session: None,
-        trips: &trips,
-    };
-    checks::after(&scope, rechecks).await
+    .boxed()
 }

@@ -4,6 +4,7 @@
 mod bounds;
 mod bulk;
 mod commands;
+mod deletion;
 mod derive;
 mod edges;
 mod errors;

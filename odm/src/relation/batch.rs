@@ -1,0 +1,315 @@
+//! Documents in batches, as deletion and audit go through them: in the order of their ids, within a bound of memory.
+//!
+//! They are read from the primary and written to a majority, whatever the application's client prefers: a rule looks,
+//! writes and looks again, and the second look may not miss what was acknowledged before.
+
+use super::graph::fields;
+use super::scope::Scope;
+use crate::document::DocumentMeta;
+use crate::map::Context;
+use crate::shape::{Managed, Shape};
+use crate::{Error, Result};
+use futures::TryStreamExt;
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{
+    CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
+    WriteConcern,
+};
+
+/// Carries out an action of the driver's, within the session if there is one.
+macro_rules! act {
+    ($scope:expr, $meta:expr, $action:expr) => {{
+        $scope.trip();
+        let outcome = crate::collection::act!($scope.session, $action);
+        outcome.map_err(|error| Context::of($meta).driver(error))
+    }};
+}
+
+/// A batch of documents takes so many bytes at most, and one document more: they wait in memory while others are written.
+const BYTES: usize = 4 << 20;
+
+/// Documents in the order of their ids.
+pub(super) struct Batch {
+    pub(super) documents: Vec<RawDocumentBuf>,
+    /// Whether there may be more behind them.
+    pub(super) more: bool,
+}
+
+impl Scope<'_> {
+    pub(super) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
+        let database = self.odm.database();
+        if self.session.is_some() {
+            return database.collection(meta.collection);
+        }
+        let options = CollectionOptions::builder()
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .read_concern(ReadConcern::local())
+            .write_concern(WriteConcern::majority())
+            .build();
+        database.collection_with_options(meta.collection, options)
+    }
+
+    /// The first documents that fit, in the order of their ids: `limit` at most.
+    pub(super) async fn batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        let mut options = FindOptions::default();
+        options.sort = Some(doc! { "_id": 1 });
+        options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
+        options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
+        options.projection = projection;
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.find(filter).with_options(options);
+        let mut documents: Vec<RawDocumentBuf> = Vec::new();
+        let mut bytes = 0;
+        let mut full = |document: RawDocumentBuf| {
+            bytes += document.as_bytes().len();
+            documents.push(document);
+            bytes >= BYTES || documents.len() >= limit
+        };
+        self.trip();
+        let mut more = false;
+        match self.session {
+            None => {
+                let mut cursor = action.await.map_err(failed)?;
+                while !more && let Some(document) = cursor.try_next().await.map_err(failed)? {
+                    more = full(document);
+                }
+            }
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                while !more && let Some(document) = cursor.next(&mut session).await {
+                    more = full(document.map_err(failed)?);
+                }
+            }
+        }
+        Ok(Batch { documents, more })
+    }
+
+    /// Those of these ids that have a document.
+    pub(super) async fn there(
+        &self,
+        meta: &'static DocumentMeta,
+        ids: &[Bson],
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let filter = doc! { "_id": { "$in": ids } };
+        // No more than were asked for: never cut short, since ids are small.
+        let found = self
+            .batch(meta, filter, Some(doc! { "_id": 1 }), ids.len().max(1))
+            .await?;
+        Ok(found.documents)
+    }
+
+    pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        act!(self, meta, collection.count_documents(filter))
+    }
+
+    pub(super) async fn delete_many(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        Ok(act!(self, meta, collection.delete_many(filter))?.deleted_count)
+    }
+
+    /// How many documents were changed. The update is carried out as it is: it touches no version and no time stamp.
+    pub(super) async fn update_many(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        change: Change,
+    ) -> Result<u64> {
+        let update = UpdateModifications::Document(change.update);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let mut action = collection.update_many(filter, update);
+        if !change.array_filters.is_empty() {
+            action = action.array_filters(change.array_filters);
+        }
+        Ok(act!(self, meta, action)?.modified_count)
+    }
+
+    /// Inserts documents as they are; one whose id is there already is left out.
+    pub(super) async fn restore(
+        &self,
+        meta: &'static DocumentMeta,
+        documents: &[&RawDocumentBuf],
+    ) -> Result<()> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        self.trip();
+        let Err(error) = collection
+            .insert_many(documents.iter().copied())
+            .ordered(false)
+            .await
+        else {
+            return Ok(());
+        };
+        match Context::of(meta).insert_many(error, documents.len(), false) {
+            Error::InsertMany { errors, .. } => {
+                let other = errors.into_iter().map(|(_, error)| error).find(|error| {
+                    !matches!(error, Error::DuplicateKey { fields, .. } if fields.iter().map(String::as_str).eq(["_id"]))
+                });
+                other.map_or(Ok(()), Err)
+            }
+            error => Err(error),
+        }
+    }
+}
+
+/// An update with its array filters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) update: Document,
+    pub(super) array_filters: Vec<Document>,
+}
+
+/// All of these conditions.
+pub(super) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
+    let mut conditions: Vec<Document> = conditions.into_iter().filter(|one| !one.is_empty()).collect();
+    match conditions.len() {
+        0 | 1 => conditions.pop().unwrap_or_default(),
+        _ => doc! { "$and": conditions },
+    }
+}
+
+/// The id of a document.
+pub(super) fn id(document: &RawDocumentBuf) -> Bson {
+    value(document, "_id").unwrap_or(Bson::Null)
+}
+
+pub(super) fn ids<'d>(documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
+    documents.into_iter().map(id).collect()
+}
+
+/// The value of a field, by its dotted name.
+pub(super) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?).ok()??;
+    for part in parts {
+        value = value.as_document()?.get(part).ok()??;
+    }
+    Bson::try_from(value).ok()
+}
+
+pub(super) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
+    Document::try_from(raw).map_err(|error: bson::error::Error| Error::Decode {
+        collection: meta.collection.to_owned(),
+        id: Some(Box::new(id(raw))),
+        ty: meta.name,
+        path: String::new(),
+        message: error.to_string(),
+    })
+}
+
+/// The types that an id can have, in the order that the server sorts them by. Source:
+/// <https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/>
+const TYPES: [&str; 13] = [
+    "minKey",
+    "null",
+    "number",
+    "string",
+    "symbol",
+    "object",
+    "binData",
+    "objectId",
+    "bool",
+    "date",
+    "timestamp",
+    "javascript",
+    "maxKey",
+];
+
+fn type_of(value: &Bson) -> &'static str {
+    match value {
+        Bson::MinKey => "minKey",
+        Bson::Null | Bson::Undefined => "null",
+        Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_) => "number",
+        Bson::String(_) | Bson::Symbol(_) => "string",
+        Bson::Document(_) => "object",
+        Bson::Binary(_) => "binData",
+        Bson::ObjectId(_) => "objectId",
+        Bson::Boolean(_) => "bool",
+        Bson::DateTime(_) => "date",
+        Bson::Timestamp(_) => "timestamp",
+        Bson::JavaScriptCode(_) => "javascript",
+        _ => "maxKey",
+    }
+}
+
+/// The documents behind this id, in the order of their ids.
+pub(super) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
+    let behind = doc! { "_id": { "$gt": last } };
+    if has_one_type(meta) {
+        return behind;
+    }
+    // `$gt` compares with values of the same type only.
+    let last = type_of(last);
+    let later: Vec<&str> = TYPES
+        .iter()
+        .copied()
+        .skip_while(|name| *name != last)
+        .skip(1)
+        .collect();
+    doc! { "$or": [behind, { "_id": { "$type": later } }] }
+}
+
+/// Whether all ids are of one type.
+fn has_one_type(meta: &DocumentMeta) -> bool {
+    let id = fields(meta)
+        .unwrap_or_default()
+        .iter()
+        .find(|field| field.managed == Managed::Id);
+    let mut shape = id.map_or(Shape::Any, |id| (id.shape)());
+    for _ in 0..8 {
+        shape = match shape {
+            Shape::Bounded(field) => (field.shape)(),
+            Shape::Any | Shape::Null | Shape::Optional(_) | Shape::Enum(_) => return false,
+            _ => return true,
+        };
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_joined_side_by_side() {
+        assert_eq!(all([]), doc! {});
+        assert_eq!(all([doc! {}, doc! { "a": 1 }]), doc! { "a": 1 });
+        assert_eq!(
+            all([doc! { "a": 1 }, doc! { "a": 2 }]),
+            doc! { "$and": [{ "a": 1 }, { "a": 2 }] }
+        );
+    }
+
+    #[test]
+    fn values_are_found_by_their_dotted_names() {
+        let document = RawDocumentBuf::try_from(&doc! { "_id": 7, "a": { "b": "x" } }).expect("encodes");
+        assert_eq!(id(&document), Bson::Int32(7));
+        assert_eq!(value(&document, "a.b"), Some(Bson::from("x")));
+        assert_eq!(value(&document, "a.b.c"), None);
+        assert_eq!(value(&document, "b"), None);
+    }
+
+    #[test]
+    fn every_type_of_an_id_has_a_place_in_the_order() {
+        for value in [
+            Bson::Null,
+            Bson::Int32(1),
+            Bson::Double(f64::NAN),
+            Bson::from("x"),
+            doc! {}.into(),
+            Bson::ObjectId(bson::oid::ObjectId::new()),
+            Bson::Boolean(true),
+            Bson::DateTime(bson::DateTime::now()),
+            Bson::MaxKey,
+        ] {
+            assert!(TYPES.contains(&type_of(&value)), "{value}");
+        }
+    }
+}

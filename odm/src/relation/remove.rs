@@ -1,0 +1,786 @@
+//! Deletes documents together with what that means for the documents that refer to them.
+//!
+//! Every deletion goes this way, whatever it was asked by: first the walk that looks for a `restrict`, down every cascade
+//! that leads to one, with nothing written; then the same walk again, which deletes. A document is deleted after all that
+//! refers to it, in batches in the order of their ids, so what is left after an interruption is found again from the
+//! document at the top. After a batch is deleted its references are looked for once more: a writer that checked its target
+//! before the deletion and wrote after the first look is found by this one, and one that writes later finds the target gone
+//! when it looks again itself.
+//!
+//! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
+//! collection.
+
+use super::batch::{all, behind, document, id, ids};
+use super::graph::is;
+use super::rule::{Detached, Rule, Rules};
+use super::scope::Scope;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::reference::OnDelete;
+use crate::{Deleted, Error, Result};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// So many documents of one level are deleted, or changed, at a time.
+const BATCH: usize = 1_000;
+
+/// So many of which each is compared with what was read of it.
+const WHOLE_BATCH: usize = 200;
+
+/// One transaction changes so many documents at most: it has to end within the server's minute.
+const LINKS: usize = 5_000;
+
+/// How many ids of holders an error names.
+const SAMPLE: usize = 5;
+
+/// How many looks are on their way at once.
+const AT_ONCE: usize = 8;
+
+/// How often documents that change all the time are read again.
+const ATTEMPTS: u32 = 10;
+
+/// At most so many documents are deleted by a condition that can't be combined with others.
+const MOST_FOUND: usize = 100_000;
+
+/// Deletes the documents that fit, as the rules of all registered references say. What was done is added to `done`, also
+/// where it ends with an error.
+pub(crate) async fn remove(
+    scope: Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    done: &mut Deleted,
+) -> Result<()> {
+    let filter = match combines(&filter) {
+        true => filter,
+        false => found(scope, meta, filter).await?,
+    };
+    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let mut removal = Removal::new(scope, transactions, done);
+    let mut root = removal.level(meta, filter, true);
+    if root.rules.restricts {
+        let copy = removal.level(meta, root.filter.clone(), true);
+        removal.run(copy).await?;
+        // A single batch need not be read again.
+        if let Some((documents, last)) = removal.first.take() {
+            root.resume(State::Before(0), documents, last);
+        }
+    }
+    removal.deletes = true;
+    let outcome = removal.run(root).await;
+    if let Some(session) = scope.session {
+        if let Err(error) = &outcome {
+            // A part of it may be written: whatever the caller does with the error, that is not committed.
+            session.spoil(error);
+        }
+        session.look_at_the_end(std::mem::take(&mut removal.later));
+    }
+    outcome
+}
+
+/// Looks for what has come to refer to documents that were deleted in a transaction, when it is committed.
+pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()> {
+    let transactions = scope.odm.has_transactions().await?;
+    let mut done = Deleted::default();
+    let mut removal = Removal::new(scope, transactions, &mut done);
+    removal.deletes = true;
+    let mut failed = None;
+    for Later {
+        meta,
+        filter,
+        last,
+        deleted,
+    } in later
+    {
+        let mut level = removal.level(meta, filter, false);
+        level.resume(State::Look, deleted, last);
+        if let Err(error) = removal.run(level).await {
+            failed = failed.or(Some(error));
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// Documents that were deleted in a transaction of the caller's, and have to be looked after when it is committed.
+#[derive(Debug)]
+pub(crate) struct Later {
+    meta: &'static DocumentMeta,
+    filter: Document,
+    last: Option<Bson>,
+    deleted: Vec<RawDocumentBuf>,
+}
+
+enum State {
+    /// The next batch is to be read.
+    Read,
+    /// The documents that refer to the batch are to be treated by this rule.
+    Before(usize),
+    /// The batch is to be deleted.
+    Delete,
+    /// It is deleted: what has come meanwhile to hold it back is to be looked for.
+    Look,
+    /// The documents that have come to refer to it meanwhile are to be treated by this rule.
+    After(usize),
+    /// Those that were changed since they were read are to be read again.
+    Again,
+}
+
+/// Documents that are deleted for one reason: the condition at the top, or a reference to those of the level above.
+struct Level<'a> {
+    meta: &'static DocumentMeta,
+    rules: Arc<Rules<'a>>,
+    /// All documents of the level.
+    filter: Document,
+    root: bool,
+    state: State,
+    batch: Vec<RawDocumentBuf>,
+    /// The id of the last document that was read.
+    last: Option<Bson>,
+    more: bool,
+    batches: u32,
+    /// The ids of those that had changed since they were read.
+    changed: Vec<Bson>,
+    attempts: u32,
+    /// What held some of the batch back when it was deleted.
+    held: Option<Error>,
+}
+
+impl Level<'_> {
+    /// Goes on with a batch that is all of the level.
+    fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>, last: Option<Bson>) {
+        self.batch = batch;
+        self.last = last;
+        self.more = false;
+        self.state = state;
+    }
+}
+
+struct Removal<'a, 'd> {
+    scope: Scope<'a>,
+    /// Whether two-way references are taken out in transactions of this removal's own.
+    transactions: bool,
+    /// Whether this is the walk that deletes, or the one that looks for what holds it back.
+    deletes: bool,
+    rules: HashMap<&'static str, Arc<Rules<'a>>>,
+    /// The documents in the batches of all levels. One that is met again refers to itself in a circle.
+    on_the_way: HashSet<(&'static str, Key)>,
+    done: &'d mut Deleted,
+    /// The batch at the top, if one was all.
+    first: Option<(Vec<RawDocumentBuf>, Option<Bson>)>,
+    later: Vec<Later>,
+}
+
+impl<'a, 'd> Removal<'a, 'd> {
+    fn new(scope: Scope<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
+        Removal {
+            scope,
+            transactions,
+            deletes: false,
+            rules: HashMap::new(),
+            on_the_way: HashSet::new(),
+            done,
+            first: None,
+            later: Vec::new(),
+        }
+    }
+
+    fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
+        let graph = self.scope.odm.graph();
+        self.rules
+            .entry(meta.collection)
+            .or_insert_with(|| Arc::new(Rules::of(graph, meta)))
+            .clone()
+    }
+
+    fn level(&mut self, meta: &'static DocumentMeta, filter: Document, root: bool) -> Level<'a> {
+        Level {
+            meta,
+            rules: self.rules(meta),
+            filter,
+            root,
+            state: State::Read,
+            batch: Vec::new(),
+            last: None,
+            more: true,
+            batches: 0,
+            changed: Vec::new(),
+            attempts: 0,
+            held: None,
+        }
+    }
+
+    async fn run(&mut self, mut top: Level<'a>) -> Result<()> {
+        self.on_the_way.clear();
+        self.enter(&mut top);
+        let mut levels = vec![top];
+        while let Some(mut level) = levels.pop() {
+            let below = self.step(&mut level).await?;
+            if let Some(below) = below {
+                levels.push(level);
+                levels.extend(below);
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of a level: `None` when it is done, else the level below that comes first.
+    async fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Option<Level<'a>>>> {
+        match level.state {
+            State::Read => {
+                self.leave(level);
+                if !level.more {
+                    if !self.deletes && level.root && level.batches == 1 {
+                        self.first = Some((std::mem::take(&mut level.batch), level.last.take()));
+                    }
+                    return Ok(None);
+                }
+                self.read(level).await?;
+                if !level.batch.is_empty() {
+                    self.look(level).await?;
+                    level.state = State::Before(0);
+                }
+            }
+            State::Before(at) => {
+                let Some(rule) = level.rules.list.get(at).copied() else {
+                    level.state = match self.deletes {
+                        true => State::Delete,
+                        false => State::Read,
+                    };
+                    return Ok(Some(None));
+                };
+                level.state = State::Before(at + 1);
+                return self.treat(level, rule).await.map(Some);
+            }
+            State::Delete => {
+                self.delete(level).await?;
+                level.state = match self.scope.session {
+                    None => State::Look,
+                    Some(_) => {
+                        self.postpone(level);
+                        State::Again
+                    }
+                };
+            }
+            State::Look => {
+                self.look_back(level).await?;
+                level.state = State::After(0);
+            }
+            State::After(at) => {
+                let Some(rule) = level.rules.list.get(at).copied() else {
+                    level.state = State::Again;
+                    return Ok(Some(None));
+                };
+                level.state = State::After(at + 1);
+                // Of a two-way reference the document itself would have changed, and not been deleted.
+                if !rule.is_two_way() {
+                    return self.treat(level, rule).await.map(Some);
+                }
+            }
+            State::Again => {
+                level.state = State::Read;
+                if let Some(held) = level.held.take() {
+                    return Err(held);
+                }
+                if !level.changed.is_empty() {
+                    self.read_again(level).await?;
+                }
+            }
+        }
+        Ok(Some(None))
+    }
+
+    /// Reads the next batch.
+    async fn read(&mut self, level: &mut Level<'a>) -> Result<()> {
+        // What only is looked at need not be whole, but that the first batch is the only one most of the time.
+        let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
+        let (fields, limit) = match whole {
+            true => (None, WHOLE_BATCH),
+            false => (Some(level.rules.fields.clone()), BATCH),
+        };
+        let rest = level.last.as_ref().map(|last| behind(level.meta, last));
+        let filter = all([level.filter.clone()].into_iter().chain(rest));
+        let batch = self.scope.batch(level.meta, filter, fields, limit).await?;
+        level.more = batch.more;
+        level.batch = batch.documents;
+        level.batches += 1;
+        level.attempts = 0;
+        if let Some(last) = level.batch.last() {
+            level.last = Some(id(last));
+        }
+        self.enter(level);
+        Ok(())
+    }
+
+    /// Reads those again that had changed, if they still are to be deleted.
+    async fn read_again(&mut self, level: &mut Level<'a>) -> Result<()> {
+        self.leave(level);
+        level.attempts += 1;
+        if level.attempts > ATTEMPTS {
+            return Err(Error::Query {
+                collection: level.meta.collection,
+                message: format!(
+                    "documents changed under {ATTEMPTS} attempts to delete them, such as the one with _id {}: try again",
+                    level.changed.first().unwrap_or(&Bson::Null)
+                ),
+            });
+        }
+        let which = doc! { "_id": { "$in": std::mem::take(&mut level.changed) } };
+        let filter = all([level.filter.clone(), which]);
+        let batch = self.scope.batch(level.meta, filter, None, WHOLE_BATCH).await?;
+        level.batch = batch.documents;
+        self.enter(level);
+        if !level.batch.is_empty() {
+            self.look(level).await?;
+            level.state = State::Before(0);
+        }
+        Ok(())
+    }
+
+    /// Leaves out the documents that the walk has come through already.
+    fn enter(&mut self, level: &mut Level<'a>) {
+        let collection = level.meta.collection;
+        level
+            .batch
+            .retain(|document| self.on_the_way.insert((collection, Key::of_bson(&id(document)))));
+    }
+
+    fn leave(&mut self, level: &Level<'a>) {
+        for document in &level.batch {
+            self.on_the_way
+                .remove(&(level.meta.collection, Key::of_bson(&id(document))));
+        }
+    }
+
+    /// Treats the documents that refer to the batch; gives the level that they are, where they are deleted too.
+    async fn treat(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
+        if level.batch.is_empty() {
+            return Ok(None);
+        }
+        match rule.on_delete() {
+            OnDelete::Cascade => {
+                let holder = rule.edge.holder;
+                let Some(filter) = rule.holders(&level.batch) else {
+                    return Ok(None);
+                };
+                let below = self.level(holder, filter, false);
+                Ok((self.deletes || below.rules.restricts).then_some(below))
+            }
+            // Those of two-way references go in one transaction with the documents.
+            OnDelete::Nullify | OnDelete::Pull
+                if self.deletes
+                    && !(rule.is_two_way() && (self.transactions || self.scope.session.is_some())) =>
+            {
+                self.detach(level, rule).await?;
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes the references to the batch out of the documents that hold them.
+    async fn detach(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<()> {
+        let Some(refers) = rule.holders(&level.batch) else {
+            return Ok(());
+        };
+        let holder = rule.edge.holder;
+        // What is deleted itself in a moment keeps what it holds, or it would have changed.
+        let own: HashSet<Key> = match is(holder, level.meta) {
+            true => level
+                .batch
+                .iter()
+                .map(|document| Key::of_bson(&id(document)))
+                .collect(),
+            false => HashSet::new(),
+        };
+        let mut last = None;
+        loop {
+            let rest = last.as_ref().map(|last| behind(holder, last));
+            let filter = all([refers.clone()].into_iter().chain(rest));
+            let batch = self
+                .scope
+                .batch(holder, filter, Some(doc! { "_id": 1 }), BATCH)
+                .await?;
+            last = batch.documents.last().map(id);
+            let mut found = ids(&batch.documents);
+            found.retain(|id| !own.contains(&Key::of_bson(id)));
+            if !found.is_empty() {
+                let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
+                let change = rule.detachment(&level.batch);
+                let changed = self.scope.update_many(holder, filter, change).await?;
+                self.count(rule, changed);
+            }
+            if !batch.more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn count(&mut self, rule: Rule<'a>, changed: u64) {
+        match rule.counts_as() {
+            Detached::Nullified => self.done.nullified += changed,
+            Detached::Pulled => self.done.pulled += changed,
+        }
+    }
+
+    /// Deletes the batch; what is left in it are the documents that are gone now.
+    async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
+        let unlinks: Vec<Rule<'a>> = match self.transactions || self.scope.session.is_some() {
+            true => two_way(&level.rules),
+            false => Vec::new(),
+        };
+        let batch = std::mem::take(&mut level.batch);
+        let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
+        for part in parts(batch, &unlinks) {
+            let erased = match self.transactions && !unlinks.is_empty() {
+                false => erase(self.scope, level, &part, &unlinks).await?,
+                true => {
+                    let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
+                    scope
+                        .odm
+                        .transaction(async |tx| {
+                            scope.trip(); // its commit
+                            erase(scope.within(tx.shared()), level, part, unlinks).await
+                        })
+                        .await?
+                }
+            };
+            match level.root {
+                true => self.done.deleted += erased.deleted,
+                false => self.done.cascaded += erased.deleted,
+            }
+            for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
+                self.count(*rule, changed);
+            }
+            for document in part {
+                let id = id(&document);
+                match erased.left.contains(&Key::of_bson(&id)) {
+                    false => gone.push(document),
+                    true => {
+                        self.on_the_way
+                            .remove(&(level.meta.collection, Key::of_bson(&id)));
+                        if level.rules.whole {
+                            level.changed.push(id);
+                        }
+                    }
+                }
+            }
+        }
+        level.batch = gone;
+        Ok(())
+    }
+
+    /// Fails if something refers to the batch that holds its deletion back.
+    async fn look(&self, level: &Level<'a>) -> Result<()> {
+        match self.held(level, false).await? {
+            Some(held) => Err(self.still_referenced(level, held).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts those of the deleted batch back to which something has come to refer that holds their deletion back.
+    async fn look_back(&mut self, level: &mut Level<'a>) -> Result<()> {
+        let Some(held) = self.held(level, true).await? else {
+            return Ok(());
+        };
+        let back = self.put_back(level).await?;
+        let error = self.still_referenced(level, held).await?;
+        let count = match level.root {
+            true => &mut self.done.deleted,
+            false => &mut self.done.cascaded,
+        };
+        *count = count.saturating_sub(back.len() as u64);
+        level.held = Some(error);
+        // Of the others the references that have come are still treated by their rules.
+        level
+            .batch
+            .retain(|document| !back.contains(&Key::of_bson(&id(document))));
+        for key in back {
+            self.on_the_way.remove(&(level.meta.collection, key));
+        }
+        Ok(())
+    }
+
+    /// What holds the deletion of the batch back, by the first rule that something is found for.
+    async fn held(&self, level: &Level<'a>, after: bool) -> Result<Option<Held<'a>>> {
+        let scope = self.scope;
+        let looks: Vec<_> = restricting(&level.rules, after)
+            .filter_map(|rule| Some((rule, self.others(level, rule, after)?)))
+            .map(|(rule, others)| {
+                async move {
+                    let fields = Some(fields_of(rule));
+                    let found = scope
+                        .batch(rule.edge.holder, others.clone(), fields, SAMPLE)
+                        .await?;
+                    Ok::<_, Error>(Held {
+                        rule,
+                        others,
+                        found: found.documents,
+                    })
+                }
+                .boxed()
+            })
+            .collect();
+        // The operations of a transaction take turns.
+        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+        let looks: Vec<Held<'a>> = stream::iter(looks).buffered(at_once).try_collect().await?;
+        Ok(looks.into_iter().find(|held| !held.found.is_empty()))
+    }
+
+    /// The condition of the documents that refer to the batch and are not deleted with it, for the same reason.
+    fn others(&self, level: &Level<'a>, rule: Rule<'a>, after: bool) -> Option<Document> {
+        let refers = rule.holders(&level.batch)?;
+        if !is(rule.edge.holder, level.meta) {
+            return Some(refers);
+        }
+        let own = match (after, &level.last) {
+            (true, Some(last)) => {
+                let coming = all([level.filter.clone(), behind(level.meta, last)]);
+                vec![coming, doc! { "_id": { "$in": &level.changed } }]
+            }
+            _ => vec![level.filter.clone()],
+        };
+        Some(all([refers, doc! { "$nor": own }]))
+    }
+
+    async fn still_referenced(&self, level: &Level<'a>, held: Held<'a>) -> Result<Error> {
+        let Held { rule, others, found } = held;
+        let referred = found
+            .iter()
+            .find_map(|holder| rule.referred(holder, &level.batch).next());
+        let Some(referred) = referred.or(level.batch.first()) else {
+            return Err(Error::Query {
+                collection: level.meta.collection,
+                message: "nothing was to be deleted".to_owned(),
+            });
+        };
+        let one = std::slice::from_ref(referred);
+        let sample: Vec<Bson> = found
+            .iter()
+            .filter(|holder| rule.referred(holder, one).next().is_some())
+            .map(id)
+            .collect();
+        let count = match (level.batch.len(), found.len() < SAMPLE) {
+            (1, true) => sample.len() as u64,
+            _ => {
+                let filter = all(rule.holders(one).into_iter().chain([others]));
+                self.scope.count(rule.edge.holder, filter).await?
+            }
+        };
+        Ok(Error::StillReferenced {
+            collection: level.meta.collection,
+            id: Box::new(id(referred)),
+            by: rule.edge.holder.collection,
+            field: rule.edge.path.clone(),
+            count: count.max(1),
+            sample,
+        })
+    }
+
+    /// Inserts the documents of the batch again to which something refers that holds their deletion back, as they were.
+    /// Gives their ids.
+    async fn put_back(&self, level: &Level<'a>) -> Result<HashSet<Key>> {
+        let mut ids: HashSet<Key> = HashSet::new();
+        for rule in restricting(&level.rules, true) {
+            let Some(others) = self.others(level, rule, true) else {
+                continue;
+            };
+            let holder = rule.edge.holder;
+            let mut last = None;
+            loop {
+                let rest = last.as_ref().map(|last| behind(holder, last));
+                let filter = all([others.clone()].into_iter().chain(rest));
+                let batch = self
+                    .scope
+                    .batch(holder, filter, Some(fields_of(rule)), BATCH)
+                    .await?;
+                last = batch.documents.last().map(id);
+                for found in &batch.documents {
+                    let referred = rule.referred(found, &level.batch);
+                    ids.extend(referred.map(|document| Key::of_bson(&id(document))));
+                }
+                if !batch.more {
+                    break;
+                }
+            }
+        }
+        let back: Vec<&RawDocumentBuf> = level
+            .batch
+            .iter()
+            .filter(|document| ids.contains(&Key::of_bson(&id(document))))
+            .collect();
+        if back.is_empty() {
+            return Ok(ids);
+        }
+        self.scope.restore(level.meta, &back).await?;
+        // What it was linked to is linked to it again.
+        for rule in two_way(&level.rules) {
+            for document in &back {
+                if let Some((filter, change)) = rule.attachment(document) {
+                    self.scope.update_many(rule.edge.holder, filter, change).await?;
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The second look waits until the caller's transaction is committed: within it nothing could come.
+    fn postpone(&mut self, level: &Level<'a>) {
+        let one_way = level.rules.list.iter().any(|rule| !rule.is_two_way());
+        if one_way && !level.batch.is_empty() {
+            self.later.push(Later {
+                meta: level.meta,
+                filter: level.filter.clone(),
+                last: level.last.clone(),
+                deleted: level.batch.clone(),
+            });
+        }
+    }
+}
+
+/// Documents that hold a deletion back.
+struct Held<'a> {
+    rule: Rule<'a>,
+    /// The condition that they were found by.
+    others: Document,
+    /// A few of them.
+    found: Vec<RawDocumentBuf>,
+}
+
+/// The rules that hold a deletion back. When it is done those of two-way references are left out: such a reference would
+/// have changed the document itself, which is not deleted then.
+fn restricting<'r, 'g>(rules: &'r Rules<'g>, after: bool) -> impl Iterator<Item = Rule<'g>> + use<'r, 'g> {
+    rules
+        .list
+        .iter()
+        .copied()
+        .filter(move |rule| rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way()))
+}
+
+/// The rules by which the other side of two-way references lets the documents go.
+fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
+    rules
+        .list
+        .iter()
+        .copied()
+        .filter(|rule| rule.is_two_way() && rule.detaches())
+        .collect()
+}
+
+/// What has to be read of a holder, to know what it refers to.
+fn fields_of(rule: Rule<'_>) -> Document {
+    doc! { "_id": 1, rule.edge.path.as_str(): 1 }
+}
+
+/// Splits a batch so that no part has more links than one transaction should change.
+fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
+    if unlinks.is_empty() {
+        return vec![batch];
+    }
+    let mut parts: Vec<Vec<RawDocumentBuf>> = Vec::new();
+    let mut links = 0;
+    for document in batch {
+        let more: usize = unlinks.iter().map(|rule| rule.named([&document]).len()).sum();
+        links += more;
+        match parts.last_mut() {
+            Some(part) if links <= LINKS => part.push(document),
+            _ => {
+                links = more;
+                parts.push(vec![document]);
+            }
+        }
+    }
+    parts
+}
+
+struct Erased {
+    deleted: u64,
+    /// The ids of those that are still there: they have changed since they were read.
+    left: HashSet<Key>,
+    /// By rule.
+    unlinked: Vec<u64>,
+}
+
+/// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
+/// were linked to.
+async fn erase(
+    scope: Scope<'_>,
+    level: &Level<'_>,
+    part: &[RawDocumentBuf],
+    unlinks: &[Rule<'_>],
+) -> Result<Erased> {
+    let all_ids = ids(part);
+    let mut erased = Erased {
+        deleted: 0,
+        left: HashSet::new(),
+        unlinked: Vec::new(),
+    };
+    if part.is_empty() {
+        return Ok(erased);
+    }
+    let which = doc! { "_id": { "$in": &all_ids } };
+    let filter = match level.rules.whole {
+        false => all([which, level.filter.clone()]),
+        true => {
+            let as_read: Vec<Document> = part
+                .iter()
+                .map(|raw| document(raw, level.meta))
+                .collect::<Result<_>>()?;
+            all([
+                which,
+                doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } },
+            ])
+        }
+    };
+    erased.deleted = scope.delete_many(level.meta, filter).await?;
+    if erased.deleted < part.len() as u64 {
+        let left = scope.there(level.meta, &all_ids).await?;
+        erased.left = left.iter().map(|document| Key::of_bson(&id(document))).collect();
+    }
+    let gone: Vec<&RawDocumentBuf> = part
+        .iter()
+        .filter(|document| !erased.left.contains(&Key::of_bson(&id(document))))
+        .collect();
+    for rule in unlinks {
+        let changed = match rule.holders(gone.iter().copied()) {
+            Some(filter) => {
+                let change = rule.detachment(gone.iter().copied());
+                scope.update_many(rule.edge.holder, filter, change).await?
+            }
+            None => 0,
+        };
+        erased.unlinked.push(changed);
+    }
+    Ok(erased)
+}
+
+/// Whether a condition may stand behind `$nor` and beside another one.
+pub(crate) fn combines(filter: &Document) -> bool {
+    fn is_free(value: &Bson) -> bool {
+        match value {
+            Bson::Document(document) => combines(document),
+            Bson::Array(items) => items.iter().all(is_free),
+            _ => true,
+        }
+    }
+    filter
+        .iter()
+        .all(|(name, value)| !matches!(name.as_str(), "$text" | "$near" | "$nearSphere") && is_free(value))
+}
+
+/// The condition of the documents that are found by one that does not combine.
+async fn found(scope: Scope<'_>, meta: &'static DocumentMeta, filter: Document) -> Result<Document> {
+    let found = scope
+        .batch(meta, filter, Some(doc! { "_id": 1 }), MOST_FOUND)
+        .await?;
+    if found.more {
+        return Err(Error::Query {
+            collection: meta.collection,
+            message: format!(
+                "other documents refer to these, and more than {MOST_FOUND} can't be deleted by a condition with `text` or \
+                 `near`: find them first, and delete them by their ids"
+            ),
+        });
+    }
+    Ok(doc! { "_id": { "$in": ids(&found.documents) } })
+}

@@ -1,0 +1,277 @@
+//! What the deletion of a document means for the documents that refer to it.
+
+use super::batch::{self, Change};
+use super::graph::{Edge, Graph, Segment};
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::reference::OnDelete;
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::HashSet;
+
+/// A reference to documents of one type, as their deletion sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule<'g> {
+    pub(super) edge: &'g Edge,
+    /// Which of the edge's targets the deleted documents are.
+    target: usize,
+    /// The deleted documents' own side of a two-way reference: it names the holders, so they are found by their ids.
+    back: Option<&'g Edge>,
+}
+
+/// What a detachment is counted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detached {
+    Nullified,
+    Pulled,
+}
+
+impl<'g> Rule<'g> {
+    fn of(graph: &'g Graph, edge: &'g Edge, meta: &DocumentMeta) -> Option<Rule<'g>> {
+        Some(Rule {
+            edge,
+            target: edge.target(meta)?,
+            back: graph.inverse(edge),
+        })
+    }
+
+    pub(super) fn on_delete(&self) -> OnDelete {
+        self.edge.reference.on_delete
+    }
+
+    pub(super) fn is_two_way(&self) -> bool {
+        self.back.is_some()
+    }
+
+    /// Whether the reference is taken out of the documents that hold it.
+    pub(super) fn detaches(&self) -> bool {
+        matches!(self.on_delete(), OnDelete::Nullify | OnDelete::Pull)
+    }
+
+    pub(super) fn counts_as(&self) -> Detached {
+        match self.edge.list {
+            true => Detached::Pulled,
+            false => Detached::Nullified,
+        }
+    }
+
+    /// What a document is referred to by: its id, or the value of the field that the reference is by.
+    pub(super) fn key(&self, document: &RawDocumentBuf) -> Option<Bson> {
+        batch::value(document, self.edge.by()).filter(is_comparable)
+    }
+
+    fn keys<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
+        documents
+            .into_iter()
+            .filter_map(|document| self.key(document))
+            .collect()
+    }
+
+    /// Those of these documents that a holder refers to.
+    pub(super) fn referred<'d>(
+        &self,
+        holder: &RawDocumentBuf,
+        documents: &'d [RawDocumentBuf],
+    ) -> impl Iterator<Item = &'d RawDocumentBuf> + use<'d, 'g> {
+        let rule = *self;
+        let named: HashSet<Key> = self.edge.keys(self.target, holder).into_iter().collect();
+        documents.iter().filter(move |document| {
+            rule.key(document)
+                .is_some_and(|key| named.contains(&Key::of_bson(&key)))
+        })
+    }
+
+    /// The ids that the documents' own side of a two-way reference names.
+    pub(super) fn named<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> HashSet<Key> {
+        let Some(back) = self.back else {
+            return HashSet::new();
+        };
+        let target = back.target(self.edge.holder).unwrap_or_default();
+        documents
+            .into_iter()
+            .flat_map(|document| back.keys(target, document))
+            .collect()
+    }
+
+    /// The condition of the documents that refer to one of these; `None` where there can't be any.
+    pub(super) fn holders<'d, D>(&self, documents: D) -> Option<Document>
+    where
+        D: IntoIterator<Item = &'d RawDocumentBuf> + Clone,
+    {
+        let keys = self.keys(documents.clone());
+        if keys.is_empty() {
+            return None;
+        }
+        let refers = self.edge.holders_of(self.target, keys);
+        if self.back.is_none() {
+            return Some(refers);
+        }
+        let named: Vec<Bson> = self.named(documents).iter().map(Key::to_bson).collect();
+        (!named.is_empty()).then(|| batch::all([doc! { "_id": { "$in": named } }, refers]))
+    }
+
+    /// The update that takes the references to these documents out of their holders.
+    pub(super) fn detachment<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Change {
+        self.edge.detachment(self.target, &self.keys(documents))
+    }
+
+    /// The update that puts the reference to a document back, with the condition that there is room for it.
+    pub(super) fn attachment(&self, document: &RawDocumentBuf) -> Option<(Document, Change)> {
+        let key = self.key(document)?;
+        let named: Vec<Bson> = self.named([document]).iter().map(Key::to_bson).collect();
+        let (room, change) = self.edge.attachment(key);
+        (!named.is_empty()).then(|| (batch::all([doc! { "_id": { "$in": named } }, room]), change))
+    }
+}
+
+impl Edge {
+    /// The update that takes references with these keys out of a document. Of an array the items are pulled, a single
+    /// reference is made empty; inside arrays only in the items that hold one.
+    pub(super) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {
+        let tag = self.tag(target);
+        let mut name = String::new();
+        let mut array_filters = Vec::new();
+        for (at, segment) in self.segments.iter().enumerate() {
+            let rest = self.segments.get(at + 1..).unwrap_or_default();
+            if at > 0 {
+                name.push('.');
+            }
+            name.push_str(&segment.name);
+            if segment.array && !rest.is_empty() {
+                let item = format!("e{}", array_filters.len());
+                name.push_str(&format!(".$[{item}]"));
+                array_filters.push(refers(&item, rest, tag, keys));
+            }
+        }
+        let update = if self.list {
+            let which = match tag {
+                None => doc! { "$in": keys },
+                Some(tag) => doc! { "type": tag, "id": { "$in": keys } },
+            };
+            doc! { "$pull": { name: which } }
+        } else if self.field.required {
+            doc! { "$set": { name: null } }
+        } else {
+            doc! { "$unset": { name: "" } }
+        };
+        Change {
+            update,
+            array_filters,
+        }
+    }
+
+    /// The update that adds a key to a two-way reference, and the condition that it is not there yet and has room.
+    pub(super) fn attachment(&self, key: Bson) -> (Document, Change) {
+        let (room, update) = if self.list {
+            let mut room = doc! { &self.path: { "$ne": &key } };
+            if let Some(last) = self.max.and_then(|max| max.checked_sub(1)) {
+                room.insert(format!("{}.{last}", self.path), doc! { "$exists": false });
+            }
+            (room, doc! { "$push": { &self.path: key } })
+        } else {
+            (doc! { &self.path: null }, doc! { "$set": { &self.path: key } })
+        };
+        let change = Change {
+            update,
+            array_filters: Vec::new(),
+        };
+        (room, change)
+    }
+
+    /// What stands in `type` of a reference to the target at this position, in a union.
+    pub(super) fn tag(&self, target: usize) -> Option<&'static str> {
+        let targets = self.reference.targets;
+        self.reference
+            .union
+            .then(|| targets.get(target).map_or("", |target| target.tag))
+    }
+}
+
+/// The condition that something refers to one of these keys by the rest of a path. `within` is the name of what it
+/// stands in; empty, it stands alone.
+fn refers(within: &str, rest: &[Segment], tag: Option<&str>, keys: &[Bson]) -> Document {
+    let join = |segments: &[Segment], last: &str| {
+        let mut parts: Vec<&str> = vec![within];
+        parts.extend(segments.iter().map(|segment| segment.name.as_str()));
+        parts.push(last);
+        parts.retain(|part| !part.is_empty());
+        parts.join(".")
+    };
+    let Some(tag) = tag else {
+        return doc! { join(rest, ""): { "$in": keys } };
+    };
+    // Type and id have to be those of one item.
+    match rest.iter().position(|segment| segment.array) {
+        None => doc! { join(rest, "type"): tag, join(rest, "id"): { "$in": keys } },
+        Some(at) => {
+            let (array, rest) = rest.split_at(at + 1);
+            doc! { join(array, ""): { "$elemMatch": refers("", rest, Some(tag), keys) } }
+        }
+    }
+}
+
+/// A value in `$in` that is compared with: `null` would fit whatever lacks the field, a pattern whatever it matches.
+fn is_comparable(value: &Bson) -> bool {
+    match value {
+        Bson::Null | Bson::Undefined | Bson::RegularExpression(_) | Bson::Array(_) => false,
+        Bson::Document(document) => !document.keys().any(|name| name.starts_with('$')),
+        _ => true,
+    }
+}
+
+/// All that the deletion of documents of one type means.
+#[derive(Debug)]
+pub(super) struct Rules<'g> {
+    pub(super) list: Vec<Rule<'g>>,
+    /// Whether a document may have to be put back as it was, or must not have changed since it was read.
+    pub(super) whole: bool,
+    /// Otherwise, what has to be read of it.
+    pub(super) fields: Document,
+    /// Whether something may hold the deletion back: here, or where it cascades to.
+    pub(super) restricts: bool,
+}
+
+impl<'g> Rules<'g> {
+    pub(super) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
+        let list = rules(graph, meta);
+        let mut fields = doc! { "_id": 1 };
+        for rule in &list {
+            fields.insert(rule.edge.by(), 1);
+            if let Some(back) = rule.back {
+                fields.insert(back.path.as_str(), 1);
+            }
+        }
+        let whole = list.iter().any(|rule| {
+            rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
+        });
+        let mut restricts = false;
+        let mut known: HashSet<&str> = HashSet::from([meta.collection]);
+        let mut below = list.clone();
+        while let Some(rule) = below.pop() {
+            restricts |= rule.on_delete() == OnDelete::Restrict;
+            if rule.on_delete() == OnDelete::Cascade && known.insert(rule.edge.holder.collection) {
+                below.extend(rules(graph, rule.edge.holder));
+            }
+        }
+        Rules {
+            list,
+            whole,
+            fields,
+            restricts,
+        }
+    }
+}
+
+fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<Rule<'g>> {
+    graph
+        .incoming(meta)
+        .filter(|edge| edge.reference.on_delete != OnDelete::Keep)
+        .filter_map(|edge| Rule::of(graph, edge, meta))
+        .collect()
+}
+
+/// Whether the deletion of such a document means anything to others.
+pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
+    graph
+        .incoming(meta)
+        .any(|edge| edge.reference.on_delete != OnDelete::Keep)
+}
