@@ -1,8 +1,10 @@
 //! What stands in for the generated code of a type with errors: the same names, without content, so that the errors are
 //! all that the compiler reports.
 
+use crate::ast::Container;
 use crate::attr::projection::Projection;
-use crate::expand::default_crate;
+use crate::ctxt::Ctxt;
+use crate::expand::{Target, default_crate, reference, union};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
@@ -54,6 +56,18 @@ fn paths(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     }
 }
 
+/// What is made of references, on which other types may rely.
+fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream {
+    let cx = Ctxt::new();
+    let container = Container::read(&cx, input);
+    let _ = cx.check(); // the errors have been said
+    let target = Target::new(&container, Some(krate.clone()));
+    let unions = union::define_anyway(target.references(), &input.vis, krate);
+    let children = document
+        .then(|| reference::implement_children(&target, &input.generics, |_| quote!(::core::unreachable!())));
+    quote!(#unions #children)
+}
+
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     let ident = &input.ident;
     quote! {
@@ -79,6 +93,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
         format_ident!("{}Fields", ident.unraw()),
     );
     let (paths, value) = (paths(input, &odm), value(input, &odm));
+    let references = references(input, &krate, true);
     let members = named(input).into_iter().map(|field| {
         let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
         quote!(#[allow(missing_docs)] #vis #name: #ty,)
@@ -87,6 +102,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
         #error
         #paths
         #value
+        #references
         #[doc(hidden)]
         #[allow(dead_code)]
         #vis struct #new { #(#members)* }
@@ -128,6 +144,7 @@ pub fn embed(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> To
     let odm = quote!(#krate::__private);
     let ident = &input.ident;
     let value = value(input, &odm);
+    let references = references(input, &krate, false);
     let nested =
         matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_))).then(|| {
             let (paths_ident, paths) = (format_ident!("{}Fields", ident.unraw()), paths(input, &odm));
@@ -144,6 +161,7 @@ pub fn embed(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> To
     quote! {
         #error
         #value
+        #references
         impl #krate::Embed for #ident {}
         #nested
     }

@@ -467,7 +467,7 @@ impl Rules<'_> {
 
     /// `by = field`: another field of the other document than its `_id`.
     fn key(&self) {
-        if let (Some(by), Some(any)) = (&self.reference.by, &self.reference.any) {
+        if let (Some(by), Some(_)) = (&self.reference.by, &self.reference.any) {
             self.error(
                 by.span(),
                 format!(
@@ -475,7 +475,6 @@ impl Rules<'_> {
                     self.label()
                 ),
             );
-            let _ = any;
         }
     }
 
@@ -577,7 +576,7 @@ impl Rules<'_> {
             .container
             .all_fields()
             .into_iter()
-            .filter(|other| !std::ptr::eq(*other, field))
+            .take_while(|other| !std::ptr::eq(*other, field))
             .find(|other| {
                 union::name(other.ty) == Some(own)
                     && lists(other).is_some_and(|documents| {

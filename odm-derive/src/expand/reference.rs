@@ -81,48 +81,54 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
 
 /// `ChildOf` for the parents of a document, of which each is another type.
 pub fn children(target: &Target, generics: &syn::Generics) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    implement_children(
+        target,
+        generics,
+        |position| quote!(const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }),
+    )
+}
+
+/// The same, with what gives the field at a position.
+pub fn implement_children(
+    target: &Target,
+    generics: &syn::Generics,
+    field: impl Fn(usize) -> TokenStream,
+) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    parents(target)
-        .into_iter()
-        .map(
-            |Parent {
-                 position,
-                 ty,
-                 one,
-                 named,
-             }| {
-                let mut generics = generics.clone();
-                let parent = match named {
-                    Named::Document(parent) => parent,
-                    // As a condition, since what is no reference is said where the field is.
-                    Named::Unseen(condition) => {
-                        generics.params.push(parse_quote!(__Parent: #krate::Document));
-                        generics
-                            .make_where_clause()
-                            .predicates
-                            .push(parse_quote!(#ty: #odm::check::#condition<__Parent>));
-                        quote!(__Parent)
-                    }
-                };
-                let (impl_generics, _, where_clause) = generics.split_for_impl();
-                let only = one.then(|| {
-                    quote! {
-                        #[automatically_derived]
-                        impl #impl_generics #odm::OnlyChildOf<#parent> for #this #where_clause {}
-                    }
-                });
-                quote! {
-                    #[automatically_derived]
-                    impl #impl_generics #odm::ChildOf<#parent> for #this #where_clause {
-                        fn parent() -> #odm::ParentField {
-                            const { #odm::ParentField::of(&<#this as #odm::Fielded>::FIELDS[#position]) }
-                        }
-                    }
-                    #only
+    let implement = |parent: Parent| {
+        let (ty, field) = (parent.ty, field(parent.position));
+        let mut generics = generics.clone();
+        let name = match parent.named {
+            Named::Document(name) => name,
+            // As a condition, since what is no reference is said where the field is.
+            Named::Unseen(condition) => {
+                generics.params.push(parse_quote!(__Parent: #krate::Document));
+                generics
+                    .make_where_clause()
+                    .predicates
+                    .push(parse_quote!(#ty: #odm::check::#condition<__Parent>));
+                quote!(__Parent)
+            }
+        };
+        let (impl_generics, _, where_clause) = generics.split_for_impl();
+        let only = parent.one.then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics #odm::OnlyChildOf<#name> for #this #where_clause {}
+            }
+        });
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #odm::ChildOf<#name> for #this #where_clause {
+                fn parent() -> #odm::ParentField {
+                    #field
                 }
-            },
-        )
-        .collect()
+            }
+            #only
+        }
+    };
+    parents(target).into_iter().map(implement).collect()
 }
 
 /// A type of parent.

@@ -4,7 +4,7 @@
 use crate::attr::reference::Reference;
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, Path, Type, Visibility};
 
 /// A union as a field declares it.
@@ -22,20 +22,19 @@ impl<'a> Union<'a> {
         let any = declared.any.as_ref().filter(|any| !any.documents.is_empty())?;
         let ident = name(ty)?;
         let text = ident.to_string();
-        let documents = any.documents.iter().filter_map(|path| {
-            let last = path.segments.last()?;
-            Some((&last.ident, path))
-        });
+        let mut documents: Vec<(&Ident, &Path)> = Vec::new();
+        for path in &any.documents {
+            if let Some(last) = path.segments.last()
+                && !documents.iter().any(|(ident, _)| **ident == last.ident)
+            {
+                documents.push((&last.ident, path));
+            }
+        }
         Some(Union {
             ident,
             loaded: Ident::new(text.strip_suffix("Ref")?, ident.span()),
-            documents: documents.collect(),
+            documents,
         })
-    }
-
-    /// Whether both are the same enum.
-    pub fn is(&self, other: &Union) -> bool {
-        self.ident == other.ident
     }
 
     /// Both enums and what is implemented for them.
@@ -254,13 +253,32 @@ pub fn define<'a>(
     vis: &Visibility,
     krate: &Path,
 ) -> TokenStream {
+    let unions = all(fields);
+    unions.iter().map(|union| union.define(vis, krate)).collect()
+}
+
+/// The same where something is wrong with the type that declares them.
+pub fn define_anyway<'a>(
+    fields: impl IntoIterator<Item = (&'a Type, &'a Reference)>,
+    vis: &Visibility,
+    krate: &Path,
+) -> TokenStream {
+    let mut unions = all(fields);
+    for union in &mut unions {
+        // Its name may be what is wrong.
+        union.loaded = format_ident!("__{}", union.loaded);
+    }
+    unions.iter().map(|union| union.define(vis, krate)).collect()
+}
+
+fn all<'a>(fields: impl IntoIterator<Item = (&'a Type, &'a Reference)>) -> Vec<Union<'a>> {
     let mut all: Vec<Union> = Vec::new();
     for (ty, declared) in fields {
         if let Some(union) = Union::of(ty, declared)
-            && !all.iter().any(|other| other.is(&union))
+            && !all.iter().any(|other| other.ident == union.ident)
         {
             all.push(union);
         }
     }
-    all.iter().map(|union| union.define(vis, krate)).collect()
+    all
 }
