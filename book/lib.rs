@@ -3,6 +3,7 @@
 pub mod films;
 pub mod people;
 pub mod shop;
+pub mod tasks;
 
 use futures::FutureExt;
 use mongodb::options::ClientOptions;
@@ -67,6 +68,8 @@ pages! {
     documents => "src/documents.md";
     references => "src/references.md";
     joins => "src/joins.md";
+    two_way => "src/two-way.md";
+    integrity => "src/integrity.md";
     bounds => "src/bounds.md";
     inserting => "src/inserting.md";
     querying => "src/querying.md";
@@ -80,6 +83,7 @@ pages! {
     servers => "src/servers.md";
     cost => "src/cost.md";
     testing => "src/testing.md";
+    internals => "src/internals.md";
     status => "src/status.md";
 }
 
@@ -124,6 +128,11 @@ mod tests {
                 include_str!("films.rs"),
             ),
             ("joins", include_str!("src/joins.md"), include_str!("shop.rs")),
+            (
+                "two-way",
+                include_str!("src/two-way.md"),
+                include_str!("tasks.rs"),
+            ),
         ] {
             assert!(
                 samples(page).iter().any(|sample| sample.contains(models(module))),

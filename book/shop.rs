@@ -42,7 +42,7 @@ pub struct Product {
 pub struct Review {
     #[serde(rename = "_id")]
     pub id: i32,
-    #[parent_ref(order(-at))]
+    #[parent_ref(order(-at), on_delete = cascade)]
     pub product: Ref<Product>,
     pub at: DateTime,
     #[field(min = 1, max = 5)]
