@@ -54,7 +54,37 @@ mod tests;
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[reference]` | a reference to another document: `Ref<T>`, or an `Option` of it |
+/// | `#[reference(many, max = N)]` | an array or a set of at most `N` references: 2,000 where nothing is said, and 5,000 at most |
+/// | `#[parent_ref]` | a reference to the document that this one belongs to, of which any number can belong to one: `.children::<This>()` and `.of(&parent)` find them |
+/// | `#[parent_ref(one)]` | the same where one at most belongs to each: a unique index. It may stand on the field that is stored as `_id` |
+/// | `#[parent_ref(order(-time, name))]` | the same with an order of the documents of one parent, by an index; a minus sorts from the greatest to the least |
 /// | `#[index]`, `#[index(…)]` | an index on the field. May be repeated |
+///
+/// # References
+///
+/// A reference is stored as nothing but the id of the other document. Each declares the index by which the documents with
+/// it are found; a `#[index]` is not needed. Both attributes take these options, but where something else is said:
+///
+/// | option | meaning |
+/// | --- | --- |
+/// | `by = field` | the reference holds the value of this field of the other document instead of its `_id`: `Ref<Account, i32>`. The field is unique there: `#[index(unique)]` |
+/// | `inverse = field` | a two-way reference: this field of the other document refers back, and says so by its own `inverse`. Writes keep both sides equal. Not of a `parent_ref`, and not in an embedded type |
+/// | `expected = N` | how many references are to be expected in an array. Of a two-way reference it decides whether both sides can hold the other |
+/// | `on_delete = restrict` | the other document can't be deleted while a reference names it; where nothing is said, but of a two-way reference |
+/// | `on_delete = cascade` | with the other document, this one is deleted too |
+/// | `on_delete = nullify` | the reference is removed, where it is an `Option`; of a two-way reference where nothing is said |
+/// | `on_delete = pull` | the reference is taken out of its array; of a two-way one where nothing is said |
+/// | `on_delete = keep` | the reference stays, and names a document that is not there |
+/// | `any(Photo, Video)` | a reference to one of several documents; see below |
+/// | `check = false` | writes don't check that the other document exists |
+/// | `index = false` | without the index that the reference declares |
+///
+/// `#[reference(any(Photo, Video))] media: MediaRef` makes the type of the field, `enum MediaRef { Photo(Ref<Photo>),
+/// Video(Ref<Video>) }`, which is stored as `{ type: "Photo", id: … }`, and the enum that a join gives for it, `enum Media {
+/// Photo(Photo), Video(Video) }`. The name of the type ends in `Ref`; the field may be an `Option` or (with `many`) an array
+/// of it. The documents are `Clone`; both enums are what their parts are of `Debug`, `PartialEq`, `Eq` and `Hash` (the
+/// references always the first two). A second field of the type takes the list over: `any` alone.
 ///
 /// # Indexes
 ///
@@ -104,6 +134,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///
 /// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.
 #[proc_macro_derive(Embed, attributes(embed, field, index, reference, parent_ref))]

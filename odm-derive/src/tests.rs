@@ -134,6 +134,158 @@ fn attributes_say_what_to_write() {
     }
 }
 
+#[test]
+fn references_are_written_down() {
+    let code = document(parse_quote! {
+        #[document(collection = "things", index(fields(code), unique), index(fields(a, code), unique))]
+        struct Thing {
+            #[serde(rename = "_id")] id: ObjectId,
+            code: i32,
+            #[parent_ref(order(-code), on_delete = cascade)] host: Ref<Host>,
+            #[reference(many, max = 7, inverse = things, expected = 3)] r#all: Vec<Ref<Host>>,
+            #[reference(many)] more: Vec<Ref<Host>>,
+            #[reference(by = number, check = false, index = false)] a: Option<Ref<Host, i32>>,
+        }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    for part in [
+        "impl ::odm::__private::ChildOf<Host> for Thing",
+        "order: &[::odm::__private::IndexKey { path: || <Thing as ::odm::Document>::paths().code.name(), kind: ::odm::__private::IndexKind::Descending }]",
+        "on_delete: ::odm::__private::OnDelete::Cascade,",
+        "ReferenceKind::Many, ::core::option::Option::Some(\"things\")",
+        "max_items: ::core::option::Option::Some(7u64)",
+        "max_items: ::core::option::Option::Some(2000u64)",
+        "::paths().number",
+        "check: false, index: false,",
+        "::odm::__private::check::two_way::<Thing, Vec<Ref<Host>>>(\"things\", ::core::option::Option::Some(7u64), ::core::option::Option::Some(3u64)",
+        "managed: ::odm::__private::Managed::Id, unique: true,",
+        "FieldMeta { unique: true, ..::odm::__private::FieldMeta::value::<i32>(\"code\"",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+    assert!(!has(&code, "OnlyChildOf"), "{code}");
+    assert!(
+        !has(
+            &code,
+            "FieldMeta { unique: true, ..::odm::__private::FieldMeta::refers"
+        ),
+        "unique together with another field only: {code}"
+    );
+}
+
+#[test]
+fn parents_of_one_type_are_none() {
+    let parents = |fields: TokenStream| -> Vec<String> {
+        let code = document(parse_quote! {
+            #[document(collection = "things")]
+            struct Thing { #[serde(rename = "_id")] id: ObjectId, #fields }
+        });
+        assert!(!has(&code, "compile_error"), "{code}");
+        let found = code.split("::odm::__private::ChildOf<").skip(1);
+        found
+            .map(|rest| rest.split('>').next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: Ref<Host>, #[parent_ref] b: Box<Ref<User>>)),
+        ["Host", "User"]
+    );
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: Ref<Host>, #[parent_ref] b: Option<Ref<Host>>)),
+        [""; 0]
+    );
+    assert_eq!(parents(parse_quote!(#[parent_ref] a: HostRef)), ["__Parent"]);
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: HostRef, #[parent_ref] b: Ref<User>)),
+        ["User"]
+    );
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref(any(A, b::B))] a: AnyRef, #[parent_ref] b: Ref<A>)),
+        ["b::B"]
+    );
+    assert_eq!(parents(parse_quote!(#[reference] a: Ref<Host>)), [""; 0]);
+}
+
+#[test]
+fn unions_are_made_once() {
+    let code = document(parse_quote! {
+        #[document(collection = "things", crate = "other::odm")]
+        pub struct Thing {
+            #[serde(rename = "_id")] id: ObjectId,
+            #[reference(any(a::Photo, Video))] one: Option<MediaRef>,
+            #[reference(many, any(a::Photo, Video))] two: Vec<MediaRef>,
+            #[reference(any)] three: MediaRef,
+        }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    assert_eq!(code.matches("enumMediaRef{").count(), 1, "{code}");
+    assert_eq!(code.matches("pubenumMedia{").count(), 1, "{code}");
+    for part in [
+        "#[serde(crate = \"other::odm::__private::serde\", tag = \"type\", content = \"id\")]",
+        "Photo(other::odm::__private::Ref<a::Photo>)",
+        "tag: \"Photo\", document: || <a::Photo as other::odm::Document>::META",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+}
+
+#[test]
+fn references_say_what_to_write() {
+    for (field, message) in [
+        (
+            parse_quote!(#[reference(max = -1)] a: Ref<T>),
+            "`max` takes a whole number",
+        ),
+        (
+            parse_quote!(#[reference(many, max = 5001)] a: Vec<Ref<T>>),
+            "could hold 5,001 references",
+        ),
+        (
+            parse_quote!(#[reference(many, max = 5001)] a: Vec<Ref<LogMsg>>),
+            "`.children::<LogMsg>()`",
+        ),
+        (
+            parse_quote!(#[reference(inverse)] a: Ref<T>),
+            "`inverse` names a field",
+        ),
+        (parse_quote!(#[reference(by = 7)] a: Ref<T>), "`by` names a field"),
+        (
+            parse_quote!(#[reference(on_delete)] a: Ref<T>),
+            "`on_delete` is one of",
+        ),
+        (parse_quote!(#[reference(check)] a: Ref<T>), "`check = false`"),
+        (
+            parse_quote!(#[parent_ref(order())] a: Ref<T>),
+            "`order` names the fields",
+        ),
+        (
+            parse_quote!(#[parent_ref(order("-time"))] a: Ref<T>),
+            "without quotes: `time`",
+        ),
+        (parse_quote!(#[parent_ref(max = 3)] a: Ref<T>), "takes no `max`"),
+        (
+            parse_quote!(#[reference(any(A, A))] a: ThingRef),
+            "are called `A`",
+        ),
+        (parse_quote!(#[reference(any(A, B))] a: Vec<A>), "`a: ARef`"),
+        (
+            parse_quote!(#[reference] #[reference] a: Ref<T>),
+            "one relationship",
+        ),
+        (parse_quote!(a: Vec<Ref<T>>), "`#[reference(many, max = 2000)]`"),
+        (parse_quote!(a: Option<(Ref<T>, i32)>), "at fixed positions"),
+        (
+            parse_quote!(#[reference(many)] a: HashMap<String, Ref<T>>),
+            "is a map",
+        ),
+    ] {
+        let field: Field = field;
+        let field = field.0;
+        let code = embed(parse_quote!(struct Part { #field }));
+        refused(&code.to_lowercase(), &message.to_lowercase());
+    }
+}
+
 struct Field(syn::Field);
 impl syn::parse::Parse for Field {
     fn parse(input: syn::parse::ParseStream) -> syn::Result<Field> {
@@ -274,6 +426,35 @@ fn odd_input_is_refused_or_accepted_without_a_panic() {
                 #[serde(flatten)]
                 B,
             );
+        ),
+        parse_quote!(
+            struct A(#[reference] Ref, #[parent_ref(one, order(a.b), any(A, B))] Vec<A>);
+        ),
+        parse_quote!(
+            #[document(collection = "a")]
+            struct A {
+                #[serde(rename = "_id")]
+                #[parent_ref(any(A, A::B))]
+                a: Ref,
+                #[reference = 1]
+                b: Ref<Self, Self, Self>,
+                #[reference(any(A, B), many, inverse = r#fn, by = r#type)]
+                r#fn: [ABRef; 3],
+                #[reference(any(A, B))]
+                #[embed(max = 3)]
+                c: <A as B>::CRef,
+                #[parent_ref()]
+                d: fn(Ref<A>) -> Ref<B>,
+            }
+        ),
+        parse_quote!(
+            enum A {
+                B(#[reference(any(A, B))] BRef),
+                C {
+                    #[parent_ref(any)]
+                    c: Option<Vec<CRef>>,
+                },
+            }
         ),
     ];
     for input in &inputs {

@@ -12,6 +12,7 @@ pub struct Person {
     pub name: String,
     pub addresses: Vec<Address>,
     pub home: Option<Address>,
+    pub boss: Option<odm::Ref<Person>>, // #[parent_ref(order(name))]
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -107,6 +108,7 @@ pub struct PersonFields<R = Person, P = odm::Root> {
     pub name: odm::Path<R, String, odm::At<P, Person, 1>>,
     pub addresses: odm::Path<R, Vec<Address>, odm::At<P, Person, 2>>,
     pub home: odm::Path<R, Option<Address>, odm::At<P, Person, 3>>,
+    pub boss: odm::Path<R, Option<odm::Ref<Person>>, odm::At<P, Person, 4>>,
 }
 
 impl<R, P> Clone for PersonFields<R, P> {
@@ -120,6 +122,7 @@ pub struct NewPerson {
     pub name: String,
     pub addresses: Vec<Address>,
     pub home: Option<Address>,
+    pub boss: Option<odm::Ref<Person>>,
 }
 
 const _: () = {
@@ -191,6 +194,27 @@ const _: () = {
                 odm::Bounds::NONE,
                 <Option<Address> as odm::Value>::SIZE.with(None),
             ),
+            odm::FieldMeta {
+                required: false,
+                ..odm::FieldMeta::refers::<Option<odm::Ref<Person>>>(
+                    "boss",
+                    "boss",
+                    "Option<Ref<Person>>",
+                    odm::Bounds::NONE,
+                    const {
+                        &odm::ReferenceMeta {
+                            order: &[odm::IndexKey {
+                                path: || <Person as crate::Document>::paths().name.name(),
+                                kind: odm::IndexKind::Ascending,
+                            }],
+                            ..odm::ReferenceMeta::of::<Option<odm::Ref<Person>>>(
+                                odm::ReferenceKind::Parent,
+                                None,
+                            )
+                        }
+                    },
+                )
+            },
         ];
     }
 };
@@ -243,6 +267,7 @@ impl crate::Document for Person {
             name: odm::Path::NEW,
             addresses: odm::Path::NEW,
             home: odm::Path::NEW,
+            boss: odm::Path::NEW,
         }
     }
     fn id(&self) -> &ObjectId {
@@ -254,6 +279,7 @@ impl crate::Document for Person {
             name: new.name,
             addresses: new.addresses,
             home: new.home,
+            boss: new.boss,
         }
     }
 }
@@ -276,6 +302,12 @@ impl crate::Target<Person> for &ObjectId {
     }
 }
 
+impl odm::ChildOf<Person> for Person {
+    fn parent() -> odm::ParentField {
+        const { odm::ParentField::of(&<Person as odm::Fielded>::FIELDS[4]) }
+    }
+}
+
 // Refused before anything runs: here, since the constant of a struct without parameters is computed by `cargo check`.
 const _: () = {
     if let Some(message) = odm::size::too_large("Person", <Person as odm::Fielded>::FIELDS) {
@@ -289,4 +321,13 @@ fn paths_are_joined_through_arrays_and_options() {
     assert_eq!(p.id.name(), "_id");
     assert_eq!(p.addresses.city.name(), "addresses.city");
     assert_eq!(p.home.street.name(), "home.street");
+}
+
+#[test]
+fn a_reference_is_declared_by_its_type_and_attribute() {
+    let parent = <Person as odm::ChildOf<Person>>::parent();
+    assert_eq!((parent.name, (parent.reference.by)()), ("boss", "_id"));
+    assert_eq!((parent.reference.order[0].path)(), "name");
+    assert_eq!((parent.reference.targets[0].document)().collection, "people");
+    assert!(parent.reference.optional && !parent.reference.union);
 }

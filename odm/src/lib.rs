@@ -63,10 +63,12 @@
 //! | to | see |
 //! | --- | --- |
 //! | declare documents | the derives [`Document`](derive@Document), [`Embed`](derive@Embed) and [`Projection`](derive@Projection) |
+//! | refer to other documents | [`Ref`], with [`reference` and `parent_ref`](derive@Document#references) |
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that don't fit |
+//! | join what is referred to | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
@@ -207,6 +209,52 @@ pub use mongodb::bson;
 /// };
 /// let article = Article::from_new(new.clone(), DateTime::now());
 /// assert_eq!((article.version, article.slug), (1, new.slug));
+/// ```
+///
+/// References:
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "authors")]
+/// pub struct Author {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[index(unique)]
+///     pub number: i32,
+///     /// Both sides always agree.
+///     #[reference(many, max = 500, inverse = authors)]
+///     pub books: Vec<Ref<Book>>,
+/// }
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "books")]
+/// pub struct Book {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[reference(many, max = 20, inverse = books)]
+///     pub authors: Vec<Ref<Author>>,
+///     /// By another field than `_id`.
+///     #[reference(by = number)]
+///     pub editor: Option<Ref<Author, i32>>,
+/// }
+///
+/// /// Any number of them belong to one book or author.
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "reviews")]
+/// pub struct Review {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[parent_ref(any(Author, Book), order(-time), on_delete = cascade)]
+///     pub of: SubjectRef,
+///     pub time: DateTime,
+/// }
+///
+/// let author = Ref::<Author>::new(ObjectId::new());
+/// let review = NewReview { of: SubjectRef::Author(author), time: DateTime::now() };
+/// assert_eq!(review.of, author.into());
 /// ```
 pub use odm_derive::Document;
 /// ```

@@ -251,11 +251,13 @@ fn is_twin(error: &Error) -> bool {
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
-    if !guards.is_empty() {
-        let conditions: Vec<Bson> = guards
-            .iter()
-            .map(|guard| Bson::Document(guard.condition()))
-            .collect();
+    let mut conditions: Vec<_> = guards.iter().map(Guard::condition).collect();
+    // One condition stands beside the others, which is less for the server to take apart.
+    if let [one] = conditions.as_mut_slice()
+        && !one.keys().any(|name| filter.contains_key(name))
+    {
+        filter.extend(std::mem::take(one));
+    } else if !conditions.is_empty() {
         filter.insert("$and", conditions);
     }
 }

@@ -42,22 +42,24 @@ impl Trace {
     /// What it took.
     pub(crate) fn done(&self, round_trips: u64, documents: u64) {
         self.trips.1.store(round_trips, Ordering::Relaxed);
-        self.span.record("documents", documents);
-        self.record();
+        self.record(Some(documents));
     }
 
     /// What it took beside itself: the questions whether references have their targets, and the other side of two-way ones.
     pub(crate) fn more(&self, round_trips: u64) {
         if round_trips > 0 {
             self.trips.0.fetch_add(round_trips, Ordering::Relaxed);
-            self.record();
+            self.record(None);
         }
     }
 
-    fn record(&self) {
+    fn record(&self, documents: Option<u64>) {
         let (references, own) = &*self.trips;
         let all = references.load(Ordering::Relaxed) + own.load(Ordering::Relaxed);
         self.span.record("round_trips", all);
+        if let Some(documents) = documents {
+            self.span.record("documents", documents);
+        }
         self.span.record(
             "elapsed_us",
             u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),

@@ -1,10 +1,12 @@
-//! Finds broken rules before the network: walks the encoded document once along its shape.
+//! Finds broken rules before the network: walks the encoded document along its shape, after a look that most documents
+//! pass.
 //!
 //! A value that fits costs no allocation: the walk reads the raw bytes and keeps its path on the stack. All violations are
 //! collected, so that a form can show them together.
 
 mod number;
 mod parts;
+mod quick;
 mod shapes;
 #[cfg(test)]
 mod tests;
@@ -33,22 +35,34 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
             source: None,
         });
     }
-    let mut walk = Walk::default();
-    let root = At::Root("");
-    walk.id(doc, &root);
-    match (meta.shape)() {
-        Shape::Struct(shape) => walk.fields(shape, doc, Owned::All, &root),
-        Shape::Enum(shape) => walk.variant(shape, false, RawBsonRef::Document(doc), &root),
-        _ => walk.elements(doc, &root),
+    let shape = (meta.shape)();
+    if let Shape::Struct(shape) = shape
+        && quick::document(shape, doc)
+    {
+        return Ok(());
     }
-    if walk.violations.is_empty() {
+    let violations = violations(shape, doc);
+    if violations.is_empty() {
         return Ok(());
     }
     Err(Error::Invalid {
         collection: meta.collection.to_owned(),
-        violations: walk.violations,
+        violations,
         source: None,
     })
+}
+
+/// What of a whole document breaks a rule.
+fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
+    let mut walk = Walk::default();
+    let root = At::Root("");
+    walk.id(doc, &root);
+    match shape {
+        Shape::Struct(shape) => walk.fields(shape, doc, Owned::All, &root),
+        Shape::Enum(shape) => walk.variant(shape, false, RawBsonRef::Document(doc), &root),
+        _ => walk.elements(doc, &root),
+    }
+    walk.violations
 }
 
 /// Checks what an update stores in a field at `path`.

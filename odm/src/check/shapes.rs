@@ -10,6 +10,11 @@ pub(super) fn longer(text: &str, max: u64) -> bool {
         && (text.len() as u64 > max.saturating_mul(4) || text.chars().count() as u64 > max)
 }
 
+/// Whether a string has fewer than `min` code points.
+pub(super) fn shorter(text: &str, min: u64) -> bool {
+    (text.len() as u64) < min || min > 0 && !longer(text, min - 1)
+}
+
 /// A value to show in a message; `None` for those that may be large.
 pub(super) fn small(value: RawBsonRef<'_>) -> Option<Bson> {
     match value {

@@ -47,8 +47,19 @@ fn raw(doc: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(doc).expect("encodes")
 }
 
+/// Whether the quick look passes a document; it must not pass one in which the walk finds something.
+fn passes(shape: ShapeFn, doc: &RawDocument) -> bool {
+    let passes = matches!(shape(), Shape::Struct(shape) if quick::document(shape, doc));
+    if passes {
+        assert_eq!(violations(shape(), doc), [], "{doc:?}");
+    }
+    passes
+}
+
 fn found(shape: ShapeFn, doc: Document) -> Vec<Violation> {
-    match document(&meta(shape), &raw(&doc)) {
+    let doc = raw(&doc);
+    passes(shape, &doc);
+    match document(&meta(shape), &doc) {
         Ok(()) => Vec::new(),
         Err(Error::Invalid {
             collection,
@@ -136,6 +147,89 @@ fn a_document_that_fits_passes_in_any_order() {
     assert_eq!(found(person, ada()), []);
     let reversed: Document = ada().into_iter().collect::<Vec<_>>().into_iter().rev().collect();
     assert_eq!(found(person, reversed), []);
+}
+
+#[test]
+fn the_quick_look_knows_what_serde_writes() {
+    const VARIANTS: &[VariantMeta] = &[
+        VariantMeta {
+            name: "Nothing",
+            aliases: &[],
+            body: Body::Unit,
+        },
+        VariantMeta {
+            name: "At",
+            aliases: &[],
+            body: Body::Struct(&StructShape {
+                name: "At",
+                fields: ADDRESS_FIELDS,
+                deny_unknown: true,
+            }),
+        },
+    ];
+    const EXTERNAL: EnumShape = EnumShape {
+        name: "External",
+        tagging: Tagging::External,
+        variants: VARIANTS,
+    };
+    const INTERNAL: EnumShape = EnumShape {
+        name: "Internal",
+        tagging: Tagging::Internal("kind"),
+        variants: VARIANTS,
+    };
+    const SHORT: Bounds = Bounds {
+        max_len: Some(2),
+        max_items: Some(2),
+        key_len: Some(2),
+        ..Bounds::NONE
+    };
+    const FIELDS: &[FieldMeta] = &[
+        plain("_id", || Shape::ObjectId),
+        plain("external", || Shape::Array(|| Shape::Enum(&EXTERNAL))),
+        plain("internal", || Shape::Array(|| Shape::Enum(&INTERNAL))),
+        plain("any", || Shape::Any),
+        field("map", || Shape::Map(|| Shape::String), SHORT),
+        field("bytes", || Shape::Binary, SHORT),
+        plain("pair", || Shape::Tuple(&[|| Shape::Bool, || Shape::Date])),
+        plain("three", || Shape::Fixed {
+            items: || INT8,
+            len: 3,
+        }),
+        plain("none", || Shape::Optional(|| Shape::Double)),
+    ];
+    fn shape() -> Shape {
+        Shape::Struct(const { &structure("Test", FIELDS) })
+    }
+    let fits = doc! {
+        "_id": ObjectId::new(),
+        "external": ["Nothing", { "Nothing": null }, { "At": { "city": "Bonn", "zip": null } }],
+        "internal": [{ "kind": "Nothing" }, { "kind": "At", "city": "Köln", "zip": 7 }],
+        "any": { "a": [1, { "b": null }] },
+        "map": { "ä": "ää", "b": "" },
+        "bytes": Bson::Binary(mongodb::bson::Binary { subtype: 0.into(), bytes: vec![1, 2] }),
+        "pair": [true, DateTime::MIN],
+        "three": [1, 2, 3],
+        "none": null,
+    };
+    assert!(passes(shape, &raw(&fits)));
+    for (name, other) in [
+        ("_id", bson!({ "a": 1 })),
+        ("external", bson!([{ "At": { "city": "B", "zip": null } }])),
+        ("internal", bson!([{ "kind": "At", "city": "Bonn", "zip": 200 }])),
+        ("map", bson!({ "a.b": "" })),
+        ("map", bson!({ "abc": "" })),
+        ("map", bson!({ "a": "abc" })),
+        ("map", bson!({ "a": "", "b": "", "c": "" })),
+        ("bytes", bson!("ab")),
+        ("pair", bson!([true])),
+        ("three", bson!([1, 2, 300])),
+        ("none", bson!("")),
+    ] {
+        let mut doc = fits.clone();
+        doc.insert(name, other);
+        assert!(!passes(shape, &raw(&doc)), "{doc}");
+        assert_ne!(found(shape, doc), []);
+    }
 }
 
 #[test]
@@ -826,6 +920,7 @@ mod model {
             let at = 4 + at.index(bytes.len() - 5);
             bytes[at] = byte;
             if let Ok(doc) = RawDocument::from_bytes(&bytes) {
+                passes(person, doc);
                 let _ = document(&meta(person), doc);
             }
         }

@@ -1,7 +1,7 @@
 //! The walk along a shape: values, items and entries, and how deep they stand.
 
 use super::parts::Owned;
-use super::shapes::{get, longer, small, target, tightened, types};
+use super::shapes::{get, longer, shorter, small, target, tightened, types};
 use super::{At, MAX_WRAPPERS, key_rule, number};
 use crate::shape::{Bounds, Number, Shape, ShapeFn};
 use crate::{Rule, Violation};
@@ -11,7 +11,7 @@ use mongodb::bson::{RawArray, RawBsonRef, RawDocument};
 const MOST: usize = 100;
 
 /// MongoDB's limit for the nesting of a document.
-const MAX_LEVELS: u32 = 100;
+pub(super) const MAX_LEVELS: u32 = 100;
 
 /// A field with a declared depth that the walk is below of.
 pub(super) struct Open {
@@ -326,11 +326,10 @@ impl Walk {
             max_len: max,
             ..Bounds::NONE
         };
-        let shorter = |min: u64| (text.len() as u64) < min || !longer(text, min.saturating_sub(1)) && min > 0;
         self.length(
             &bounds,
             |max| longer(text, max),
-            shorter,
+            |min| shorter(text, min),
             RawBsonRef::String(text),
             at,
         );

@@ -197,3 +197,7 @@ fn replaced(name: &str, built: &Built) -> Option<Bson> {
 fn same(a: &Bson, b: &Bson) -> bool {
     Key::of_bson(a) == Key::of_bson(b)
 }
+
+#[cfg(test)]
+#[path = "changes_tests.rs"]
+mod tests;

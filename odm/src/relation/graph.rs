@@ -3,12 +3,12 @@
 //! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
 //! program happens to load.
 
-use crate::document::{DocumentMeta, IndexKey, IndexKind};
+use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::reference::{ReferenceMeta, TargetMeta};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Error, Model};
-use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocument, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 use std::collections::{HashMap, HashSet};
 
 /// One part of a reference's path.
@@ -713,3 +713,7 @@ fn collect<'d>(value: RawBsonRef<'d>, array: bool, rest: &[Segment], values: &mu
         collect(below, next.array, rest, values);
     }
 }
+
+#[cfg(test)]
+#[path = "graph_tests.rs"]
+mod tests;

@@ -88,6 +88,11 @@ impl Diff {
         self.added.is_empty() && self.removed.is_empty()
     }
 
+    /// Whether the write itself wrote the field that the effect changes.
+    pub(super) fn writes(&self, effect: &Effect) -> bool {
+        self.now.contains_key(&(effect.edge, effect.holder.key.clone()))
+    }
+
     /// Whether the write itself left this link in the document.
     fn holds(&self, edge: usize, holder: &Key, target: &Key) -> Option<bool> {
         let now = self.now.get(&(edge, holder.clone()))?;
@@ -276,6 +281,7 @@ impl<'a> Effects<'a> {
         // Taken over: the document that it referred to before does not refer to it any more.
         if let Some(former) = &former
             && self.diff.holds(edge.at, &former.key, &link.target.key) != Some(false)
+            && !self.claimed.contains_key(&(edge.at, former.key.clone()))
         {
             if !edge.list && !edge.reference.optional {
                 return Err(must_refer(edge, former));

@@ -13,6 +13,8 @@ mod order;
 mod remove;
 mod rule;
 mod scope;
+#[cfg(test)]
+mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;

@@ -8,7 +8,7 @@
 use super::checks::put_back;
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
-use super::links::{self, Act, Effect, comes_first, missing, reverse};
+use super::links::{self, Act, Diff, Effect, comes_first, missing, reverse};
 use super::scope::Scope;
 use super::write::{Done, Duties, Images, What, remove};
 use crate::key::Key;
@@ -26,19 +26,17 @@ impl<'a> Duties<'a> {
     {
         let graph = self.graph();
         let (before, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
-        let planned = self.foreseen(scope, &before, |_| true).await?;
-        // A document that is inserted by this write can't be changed before.
+        let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
         let own = self.inserts(&before);
-        let is_first = |effect: &Effect| {
+        let is_inserted = |effect: &Effect| {
             let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
-            comes_first(graph, effect) && !own.contains(&(collection, effect.holder.key.clone()))
+            own.contains(&(collection, effect.holder.key.clone()))
         };
-        let (first, last): (Vec<Effect>, Vec<Effect>) = planned.into_iter().partition(is_first);
-        let waiting = last.iter().filter(|effect| {
-            let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
-            !own.contains(&(collection, effect.holder.key.clone()))
-        });
-        have_room(scope, graph, waiting).await?;
+        // What the write itself writes can't be changed before it.
+        let (first, last): (Vec<Effect>, Vec<Effect>) = planned
+            .into_iter()
+            .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
+        have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
         if let Err(error) = effects::apply(scope, graph, &first).await {
             take_back(scope, graph, &first).await;
             return Err(error);
@@ -52,7 +50,7 @@ impl<'a> Duties<'a> {
         };
         let mut last = last;
         if (0..self.writes().len()).any(|at| !done.inserted(at)) {
-            let made = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
+            let (made, _) = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
             let (kept, undone): (Vec<Effect>, Vec<Effect>) =
                 first.iter().cloned().partition(|effect| made.contains(effect));
             take_back(scope, graph, &undone).await;
@@ -76,7 +74,7 @@ impl<'a> Duties<'a> {
         scope: &Scope<'_>,
         before: &Images,
         made: impl Fn(usize) -> bool,
-    ) -> Result<Vec<Effect>> {
+    ) -> Result<(Vec<Effect>, Diff)> {
         let graph = self.graph();
         let Some(after) = self.after(before, made) else {
             return Err(Error::Unsupported {
@@ -87,7 +85,7 @@ impl<'a> Duties<'a> {
         };
         let diff = self.diff(before, &after)?;
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
-        links::effects(graph, &diff, &answers)
+        Ok((links::effects(graph, &diff, &answers)?, diff))
     }
 
     /// The documents that these writes insert.

@@ -97,17 +97,27 @@ impl<'a> Duties<'a> {
     ///
     /// # Errors
     /// [`Error::Models`] for a document with references that is not registered.
-    pub(crate) fn of(odm: &'a Odm, writes: impl Iterator<Item = Write<'a>>) -> Result<Option<Duties<'a>>> {
+    pub(crate) fn of(
+        odm: &'a Odm,
+        writes: impl Iterator<Item = Write<'a>> + Clone,
+    ) -> Result<Option<Duties<'a>>> {
         let graph = odm.graph();
+        let mut known = None;
+        let mut related = false;
+        for write in writes.clone() {
+            if known != Some(write.meta.collection) {
+                known = Some(write.meta.collection);
+                graph.is_registered(write.meta)?;
+                related |= graph.outgoing(write.meta).next().is_some();
+            }
+        }
+        if !related {
+            return Ok(None);
+        }
         let mut linked: Vec<usize> = Vec::new();
         let mut concerned = false;
         let mut all = Vec::new();
-        let mut known = None;
         for write in writes {
-            if known != Some(write.meta.collection) {
-                graph.is_registered(write.meta)?;
-                known = Some(write.meta.collection);
-            }
             for edge in graph.outgoing(write.meta) {
                 if !edge.is_two_way() {
                     concerned |= edge.reference.check && checks::has(edge, &write.what);

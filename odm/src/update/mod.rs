@@ -6,7 +6,7 @@ use crate::path::{Codec, Nested, Plain, Root};
 use crate::shape::{FieldMeta, Managed, Number};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
-use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, cstr, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, cstr, doc};
 use std::marker::PhantomData;
 
 mod change;
@@ -72,7 +72,8 @@ pub struct Changes<R> {
 struct Check {
     path: String,
     field: &'static FieldMeta,
-    value: Bson,
+    /// As the only value of a document.
+    value: mongodb::bson::error::Result<RawDocumentBuf>,
     kind: Part,
 }
 
@@ -182,7 +183,7 @@ impl<R> Changes<R> {
             self.checks.push(Check {
                 path: path.to_owned(),
                 field,
-                value: value.clone(),
+                value: alone(value),
                 kind,
             });
         }
@@ -407,21 +408,18 @@ impl<T: crate::Document> Changes<T> {
             field,
             value,
             kind,
-        } in &self.checks
+        } in std::mem::take(&mut self.checks)
         {
-            let mut raw = RawDocumentBuf::new();
-            let encoded =
-                mongodb::bson::RawBson::try_from(value.clone()).map_err(|source| Error::Encode {
-                    field: path.clone(),
-                    source: Box::new(source),
-                })?;
-            raw.append(cstr!("v"), encoded);
+            let raw = value.map_err(|source| Error::Encode {
+                field: path.clone(),
+                source: Box::new(source),
+            })?;
             let Some(value) = raw.get("v").ok().flatten() else {
                 continue;
             };
             match kind {
-                Part::Whole => check::value(collection, path, field, value, &mut violations),
-                Part::Item => check::item(collection, path, field, value, &mut violations),
+                Part::Whole => check::value(collection, &path, field, value, &mut violations),
+                Part::Item => check::item(collection, &path, field, value, &mut violations),
             }
         }
         if !violations.is_empty() {
@@ -454,6 +452,16 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
         })
     }
+}
+
+/// The value as the only one of a document. A document is not cloned for it, which takes longer than writing it.
+fn alone(value: &Bson) -> mongodb::bson::error::Result<RawDocumentBuf> {
+    let mut raw = RawDocumentBuf::new();
+    match value {
+        Bson::Document(document) => raw.append(cstr!("v"), RawDocumentBuf::try_from(document)?),
+        other => raw.append(cstr!("v"), RawBson::try_from(other.clone())?),
+    }
+    Ok(raw)
 }
 
 /// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).
