@@ -356,7 +356,7 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
     pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::operand::id;
+    pub use crate::operand::{id, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
