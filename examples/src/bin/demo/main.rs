@@ -3,6 +3,7 @@
 mod books;
 mod compile_errors;
 mod designs;
+mod relations;
 mod show;
 
 use anyhow::{Context, Result, bail};
@@ -86,6 +87,9 @@ async fn walk(show: &mut Show, databases: &Databases, books: Option<PathBuf>) ->
     designs::one_to_one(show, databases).await?;
     designs::versions(show, databases).await?;
     designs::transactions(show, databases).await?;
+    relations::one_to_many(show, databases).await?;
+    relations::two_way(show, databases).await?;
+    relations::reference_in_child(show, databases).await?;
     compile_errors::show(show);
     books::run(show, databases.named("books"), books).await
 }
