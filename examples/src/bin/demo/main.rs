@@ -3,6 +3,7 @@
 mod books;
 mod compile_errors;
 mod designs;
+mod library;
 mod relations;
 mod show;
 
@@ -91,7 +92,8 @@ async fn walk(show: &mut Show, databases: &Databases, books: Option<PathBuf>) ->
     relations::two_way(show, databases).await?;
     relations::reference_in_child(show, databases).await?;
     compile_errors::show(show);
-    books::run(show, databases.named("books"), books).await
+    books::run(show, databases.named("books"), books.clone()).await?;
+    library::run(show, databases.named("library"), books).await
 }
 
 /// The databases of this run: all of them begin with a name that no other run uses.
