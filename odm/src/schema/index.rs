@@ -71,10 +71,11 @@ impl Index {
     }
 
     /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
-    /// and for a two-way reference, whose other side names its holders.
+    /// for `_id`, and for a two-way reference, whose other side names its holders.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;
-        if !reference.index || edge.is_two_way() {
+        // `_id` has its index, which is unique, by itself.
+        if !reference.index || edge.is_two_way() || edge.path == "_id" {
             return None;
         }
         let own = match reference.union {
