@@ -112,6 +112,16 @@ impl Index {
         whole && first.is_some_and(|(name, kind)| name == path && comparable(kind))
     }
 
+    /// Whether its first field is this one, or the first two are the parts of a reference of a union at its place.
+    pub fn begins_with(&self, field: &str) -> bool {
+        let mut names = self.key.keys();
+        let first = names.next();
+        let second = names.next();
+        first.is_some_and(|first| first == field)
+            || second.is_some_and(|second| second == field)
+                && first.is_some_and(|first| first.ends_with(".type"))
+    }
+
     /// Whether both are on the same fields in the same order, or have one name.
     pub fn is_on_the_fields_of(&self, other: &Index) -> bool {
         self.name == other.name
