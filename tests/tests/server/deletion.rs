@@ -17,7 +17,7 @@ pub struct Host {
     pub code: String,
 }
 
-fn host(id: i64) -> NewHost {
+pub fn host(id: i64) -> NewHost {
     NewHost {
         id,
         code: format!("h{id}"),
@@ -26,7 +26,7 @@ fn host(id: i64) -> NewHost {
 
 /// The same field names in every holder, so that one table of documents serves all rules.
 macro_rules! holders {
-    ($($ty:ident $new:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
+    ($($ty:ident $new:ident $make:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
         #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
         #[document(collection = $collection, version, timestamps)]
         pub struct $ty {
@@ -49,6 +49,19 @@ macro_rules! holders {
             pub version: i64,
         }
 
+        /// One that refers to a host.
+        pub fn $make(id: i64, host: Ref<Host>) -> $new {
+            $new {
+                id,
+                top: Some(host),
+                code: None,
+                list: vec![],
+                inner: $inner { note: String::new(), host: Some(host), hosts: vec![] },
+                inners: vec![$inner { note: String::new(), host: None, hosts: vec![host] }],
+                outers: vec![],
+            }
+        }
+
         #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
         pub struct $inner {
             pub note: String,
@@ -68,22 +81,22 @@ macro_rules! holders {
 }
 
 holders! {
-    Freed NewFreed FreedInner FreedOuter, "freed",
+    Freed NewFreed new_freed FreedInner FreedOuter, "freed",
         reference(on_delete = nullify), reference(by = code, on_delete = nullify),
         reference(many, max = 5, on_delete = pull);
-    Bound NewBound BoundInner BoundOuter, "bound",
+    Bound NewBound new_bound BoundInner BoundOuter, "bound",
         reference(on_delete = restrict), reference(by = code, on_delete = restrict),
         reference(many, max = 5, on_delete = restrict);
-    Following NewFollowing FollowingInner FollowingOuter, "following",
+    Following NewFollowing new_following FollowingInner FollowingOuter, "following",
         reference(on_delete = cascade), reference(by = code, on_delete = cascade),
         reference(many, max = 5, on_delete = cascade);
-    Kept NewKept KeptInner KeptOuter, "kept",
+    Kept NewKept new_kept KeptInner KeptOuter, "kept",
         reference(on_delete = keep), reference(by = code, on_delete = keep),
         reference(many, max = 5, on_delete = keep);
 }
 
 /// Where a reference may stand: with the document that holds one to the first of these keys, beside the second.
-const PLACES: [(&str, bool); 8] = [
+pub const PLACES: [(&str, bool); 8] = [
     ("top", false),
     ("code", false),
     ("list", true),
@@ -95,7 +108,7 @@ const PLACES: [(&str, bool); 8] = [
 ];
 
 /// A document that refers to host 1 at one place and to host 2 at all others, if `others`.
-fn holder(id: i64, place: &str, others: bool) -> Bsons {
+pub fn holder(id: i64, place: &str, others: bool) -> Bsons {
     let ids = |here: bool| -> Vec<i64> {
         match (here, others) {
             (true, _) => vec![2, 1, 2, 1],
@@ -134,7 +147,7 @@ fn holder(id: i64, place: &str, others: bool) -> Bsons {
 }
 
 /// What is left of it when all references to host 1 are taken out.
-fn freed(id: i64, place: &str) -> Bsons {
+pub fn freed(id: i64, place: &str) -> Bsons {
     let mut left = holder(id, place, true);
     fn pull(list: &mut Bson) {
         if let Bson::Array(items) = list {
@@ -166,11 +179,11 @@ fn freed(id: i64, place: &str) -> Bsons {
     left
 }
 
-fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
+pub fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
     t.db.collection(name)
 }
 
-async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
+pub async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
     raw(t, name).find_one(doc! { "_id": id }).await.unwrap()
 }
 
