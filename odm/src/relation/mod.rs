@@ -21,7 +21,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use graph::Graph;
+pub(crate) use graph::{Edge, Graph};
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;

@@ -112,7 +112,7 @@ fn duplicates_pipeline(index: &Index) -> Vec<Document> {
         let any: Vec<Document> = index
             .paths
             .iter()
-            .map(|path| doc! { *path: { "$exists": true } })
+            .map(|path| doc! { path: { "$exists": true } })
             .collect();
         stages.push(doc! { "$match": { "$or": any } });
     }
