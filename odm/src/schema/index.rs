@@ -71,10 +71,10 @@ impl Index {
     }
 
     /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
-    /// and for a two-way reference, whose other side names its holders.
+    /// for a reference in `_id`, which MongoDB indexes, and for a two-way one, whose other side names its holders.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;
-        if !reference.index || edge.is_two_way() {
+        if !reference.index || edge.is_two_way() || edge.path == "_id" {
             return None;
         }
         let own = match reference.union {
