@@ -711,8 +711,19 @@ async fn interrupted(
     collection: &'static str,
     work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
 ) -> Odm {
+    interrupted_at(t, models, (command, collection, 1), work).await
+}
+
+/// The same for the n-th such command.
+async fn interrupted_at(
+    t: &TestDb,
+    models: impl IntoIterator<Item = odm::Model>,
+    (command, collection, n): (&'static str, &'static str, usize),
+    work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
+) -> Odm {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let work = std::sync::Mutex::new(Some(work));
+    let seen = std::sync::atomic::AtomicUsize::new(0);
     let name = t.db.name().to_owned();
     let handler = EventHandler::callback(move |event| {
         let CommandEvent::Started(started) = event else {
@@ -723,7 +734,10 @@ async fn interrupted(
                 .command
                 .get_str(command)
                 .is_ok_and(|name| name == collection);
-        let Some(work) = is_it.then(|| work.lock().unwrap().take()).flatten() else {
+        if !is_it || seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 != n {
+            return;
+        }
+        let Some(work) = work.lock().unwrap().take() else {
             return;
         };
         let name = name.clone();
@@ -829,6 +843,36 @@ fn what_comes_between_the_look_and_the_deletion_is_found_after_it() {
         );
         assert_eq!(read(&t, "hosts", 11).await, None);
         assert!(read(&t, "freed", 8).await.unwrap().get("top").is_none());
+    });
+}
+
+#[test]
+fn a_reference_to_what_was_inserted_again_is_right() {
+    with_db(async |t| {
+        prepared(&t, "kept", false).await;
+        for (name, models) in [
+            ("freed", models![Host, Freed]),
+            ("following", models![Host, Following]),
+            ("bound", models![Host, Bound]),
+        ] {
+            // Nine looks, the deletion, and then a new host of the same name with a holder of its own.
+            let odm = interrupted_at(&t, models, ("find", name, 10), move |db| {
+                Box::pin(async move {
+                    let again = doc! { "_id": 1_i64, "code": "again" };
+                    db.collection::<Bsons>("hosts").insert_one(again).await.unwrap();
+                    let new = holder(70, "inners.hosts", false);
+                    db.collection::<Bsons>(name).insert_one(new).await.unwrap();
+                })
+            })
+            .await;
+            let done = odm.collection::<Host>().delete(1).await.unwrap();
+            assert_eq!((done.deleted, done.cascaded, done.pulled), (1, 0, 0), "{name}");
+            assert_eq!(read(&t, name, 70).await, Some(holder(70, "inners.hosts", false)));
+            assert_eq!(
+                read(&t, "hosts", 1).await.unwrap().get_str("code").unwrap(),
+                "again"
+            );
+        }
     });
 }
 
