@@ -649,6 +649,9 @@ impl Audit {
 
 /// Whether a unique index lets each target be named once.
 async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
+    if edge.path == "_id" {
+        return Ok(true);
+    }
     scope.trip();
     let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
     Ok(indexes.iter().any(|index| {

@@ -628,3 +628,54 @@ fn nothing_dangles_after_inserts_and_deletions_that_raced() {
         );
     });
 }
+
+#[test]
+fn references_of_a_union_are_looked_for_by_their_type() {
+    with_db(async |t| {
+        let odm = super::deletion::media(&t).await;
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+        raw(&t, "pictures")
+            .delete_one(doc! { "_id": 1_i64 })
+            .await
+            .unwrap();
+        odm.database()
+            .run_command(doc! { "collMod": "shows", "validationLevel": "off" })
+            .await
+            .unwrap();
+        raw(&t, "shows")
+            .update_one(
+                doc! { "_id": 2_i64 },
+                doc! { "$set": { "cover": { "type": "Sound", "id": 1_i64 } } },
+            )
+            .await
+            .unwrap();
+        let audit = odm.audit().await.unwrap();
+        let cover = of(&audit, "shows", "cover");
+        assert_eq!(cover.targets, ["pictures", "clips"]);
+        assert_eq!(
+            found(&cover.dangling),
+            (
+                2,
+                vec![
+                    (1_i64.into(), 1_i64.into()),
+                    (2_i64.into(), doc! { "type": "Sound", "id": 1_i64 }.into()),
+                ]
+            )
+        );
+        assert_eq!(of(&audit, "shows", "items").dangling.count, 2);
+        assert_eq!(of(&audit, "shows", "scenes.front").dangling.count, 2);
+        assert_eq!(of(&audit, "remarks", "on").dangling.count, 1);
+        let repaired = odm.repair().await.unwrap();
+        let left = |field: &str| of(&repaired.left, "shows", field).dangling.count;
+        assert_eq!(
+            (left("cover"), left("items"), left("scenes.front")),
+            (1, 0, 0),
+            "what is no clip and no picture"
+        );
+        assert_eq!(of(&repaired.left, "remarks", "on").dangling.count, 1);
+        let show = read(&t, "shows", 1).await.unwrap();
+        assert_eq!(show.get_array("items").unwrap().len(), 2);
+        assert!(odm.repair().await.unwrap().mended.is_empty());
+    });
+}
