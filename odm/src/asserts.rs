@@ -109,8 +109,8 @@ pub const fn few<T: Array>(owner: &str, field: &str, ty: &str, max: u64) -> Opti
             .number(max)
             .text(
                 " documents. Rule three: arrays do not grow without end; above some 200 documents, don't embed them. Instead: \
-                 store an array of their ids (up to a few thousand), store the parent's id in each of them (any number), \
-                 embed the latest few only (a subset), or group them in documents of a fixed size (a bucket). If they really \
+                 store an array of references to them (`#[reference(many, max = 2000)]`, up to 5,000), store a reference to the \
+                 parent in each of them (`#[parent_ref]`, any number), embed the latest few only (a subset), or group them in documents of a fixed size (a bucket). If they really \
                  are read as a whole, say why: `#[embed(max = ",
             )
             .plain_number(max)

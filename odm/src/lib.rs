@@ -73,6 +73,7 @@
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
+//! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
@@ -316,6 +317,8 @@ pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
+pub use relation::audit::{Audit, AuditedReference, Auditing, FieldOf, Findings};
+pub use relation::repair::{Mend, Mended, Repaired, Repairing};
 pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
@@ -354,7 +357,7 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
     pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::operand::id;
+    pub use crate::operand::{id, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };

@@ -120,7 +120,7 @@ pub trait OpaqueDeclared<T: ?Sized> {}
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
     label = "a `Document`, used as an embedded value",
-    note = "store its id: a field of the type of its `_id`",
+    note = "store a reference to it: `#[reference]` above a field of the type `odm::Ref<{T}>`",
     note = "or, if it never stands alone, derive `Embed` for it instead of `Document`"
 )]
 pub trait EmbedInsteadOfDocument<T: ?Sized> {}

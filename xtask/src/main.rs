@@ -36,6 +36,9 @@ enum Command {
         /// The books to load instead of the ones that come with the demonstration.
         #[arg(long, value_name = "PATH")]
         books: Option<PathBuf>,
+        /// The log to load instead of the one that comes with the demonstration.
+        #[arg(long, value_name = "PATH")]
+        log: Option<PathBuf>,
     },
     /// Run the tests of the workspace against a server.
     Test {
@@ -98,7 +101,7 @@ fn main() -> ExitCode {
 
 async fn execute(command: Command) -> anyhow::Result<u8> {
     match command {
-        Command::Demo { server, books } => run::with_server(server, run::Job::demo(books)?).await,
+        Command::Demo { server, books, log } => run::with_server(server, run::Job::demo(books, log)?).await,
         Command::Test { server, args } => run::with_server(server, run::Job::test(args)).await,
         Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
         Command::Book { serve } => book::run(serve).await,

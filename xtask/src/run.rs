@@ -25,15 +25,17 @@ pub struct Job {
 
 impl Job {
     /// The demonstration program.
-    pub fn demo(books: Option<PathBuf>) -> Result<Self> {
+    pub fn demo(books: Option<PathBuf>, log: Option<PathBuf>) -> Result<Self> {
         let target = ["-p", "odm-examples", "--bin", "demo"];
         let mut run = arguments(["run", "--quiet"].into_iter().chain(target));
         run.push("--".into());
-        if let Some(books) = books {
-            // Cargo runs in the root of the workspace, which need not be where the path was typed.
-            let books = std::path::absolute(&books)
-                .with_context(|| format!("`{}` is not a path", books.display()))?;
-            run.extend(["--books".into(), books.into()]);
+        for (option, path) in [("--books", books), ("--log", log)] {
+            if let Some(path) = path {
+                // Cargo runs in the root of the workspace, which need not be where the path was typed.
+                let path = std::path::absolute(&path)
+                    .with_context(|| format!("`{}` is not a path", path.display()))?;
+                run.extend([option.into(), path.into()]);
+            }
         }
         Ok(Self {
             name: "the demonstration",
@@ -179,15 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn the_demonstration_gets_an_absolute_path() -> Result<()> {
-        let job = Job::demo(Some("books.json".into()))?;
+    fn the_demonstration_gets_absolute_paths() -> Result<()> {
+        let job = Job::demo(Some("books.json".into()), Some("Mac.log".into()))?;
         assert_eq!(
             job.run[..6],
             ["run", "--quiet", "-p", "odm-examples", "--bin", "demo"]
         );
         assert_eq!(job.run[6..8], ["--", "--books"]);
         assert!(PathBuf::from(&job.run[8]).is_absolute());
-        assert_eq!(Job::demo(None)?.run.len(), 7);
+        assert_eq!(job.run[9], "--log");
+        assert!(PathBuf::from(&job.run[10]).is_absolute());
+        assert_eq!(Job::demo(None, None)?.run.len(), 7);
         Ok(())
     }
 

@@ -4,7 +4,9 @@
 mod document;
 mod field;
 mod index;
+mod place;
 mod reference;
+mod union;
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::document::Document;
@@ -13,8 +15,8 @@ use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
 use crate::expand::document::Roles;
 use crate::ty;
+use place::Place;
 use proc_macro2::Span;
-use reference::Place;
 use syn::spanned::Spanned;
 
 /// The rules of `#[derive(Document)]`.
@@ -60,7 +62,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     tags_are_free(cx, container);
     has_variants(cx, container);
     id_is_no_array(cx, container, embed);
-    reference::variants_differ(cx, container);
+    place::variants_differ(cx, container);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
         if !field.skipped() {

@@ -1,40 +1,16 @@
-//! The rules of references: which relationships there are, and where a reference can be found again.
+//! The rules of references: which relationships there are. Where one may stand is the matter of [`super::place`], and a list of
+//! documents that of [`super::union`].
 
+use super::place::{Place, tuple_hides_reference};
 use super::{error, label};
-use crate::ast::{Container, Data, Field, Style};
+use crate::ast::{Container, Field};
 use crate::attr::reference::{DEFAULT_MAX, OnDelete, Reference};
 use crate::ctxt::Ctxt;
-use crate::expand::document::Roles;
-use crate::expand::union;
 use crate::ty::{self, Many};
 use proc_macro2::Span;
 
 /// More references than this in one array are a relationship for the other side to declare.
 const GREATEST_MAX: u64 = 5_000;
-
-/// Where a field stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In a document.
-    Document,
-    /// In the `_id` of a document.
-    Id,
-    /// In an embedded type.
-    Embed {
-        /// `#[embed(id)]`: the type may stand in `_id`.
-        id: bool,
-    },
-}
-
-impl Place {
-    pub fn in_document(field: &Field, roles: &Roles) -> Place {
-        if roles.is_id(field) {
-            Place::Id
-        } else {
-            Place::Document
-        }
-    }
-}
 
 /// The rules of one field.
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
@@ -61,58 +37,25 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
     rules.in_id();
 }
 
-/// `(Ref<Person>, i32)` and `[Ref<Person>; 2]` without an attribute.
-fn tuple_hides_reference(cx: &Ctxt, container: &Container, field: &Field) {
-    let inner = ty::inside(field.ty);
-    let items: Vec<&syn::Type> = match inner {
-        syn::Type::Tuple(tuple) => tuple.elems.iter().collect(),
-        syn::Type::Array(array) => vec![&array.elem],
-        _ => return,
-    };
-    if field.skipped() || field.field.opaque || field.field.stored.is_some() {
-        return;
-    }
-    if !items.into_iter().any(|item| ty::referred(item).is_some()) {
-        return;
-    }
-    let advice = match inner {
-        syn::Type::Array(array) => format!(
-            "Write `#[reference(many, max = {})] {}: Vec<{}>`",
-            ty::text(&array.len),
-            field.rust,
-            ty::text(&array.elem)
-        ),
-        _ => "Give each a field of its own, in this struct or in one with `#[derive(Embed)]`, with `#[reference]` above it"
-            .to_owned(),
-    };
-    cx.error(
-        field.ty,
-        format!(
-            "`{}` holds references at fixed positions, and a reference is found by the name of its field: joins, checks and \
-             indexes go by it. {advice}",
-            label(container, field)
-        ),
-    );
-}
-
-struct Rules<'a> {
-    cx: &'a Ctxt,
-    container: &'a Container<'a>,
-    field: &'a Field<'a>,
-    reference: &'a Reference,
-    place: Place,
+/// A field with its reference.
+pub struct Rules<'a> {
+    pub cx: &'a Ctxt,
+    pub container: &'a Container<'a>,
+    pub field: &'a Field<'a>,
+    pub reference: &'a Reference,
+    pub place: Place,
 }
 
 impl Rules<'_> {
-    fn error(&self, span: Span, message: impl std::fmt::Display) {
+    pub fn error(&self, span: Span, message: impl std::fmt::Display) {
         error(self.cx, span, message);
     }
 
-    fn label(&self) -> String {
+    pub fn label(&self) -> String {
         label(self.container, self.field)
     }
 
-    fn attribute(&self) -> &'static str {
+    pub fn attribute(&self) -> &'static str {
         self.reference.attribute()
     }
 
@@ -186,71 +129,6 @@ impl Rules<'_> {
                 );
             }
         }
-    }
-
-    /// A reference in a tuple, or in a type that is nested in itself, has no path that names it.
-    fn reached_by_a_path(&self) -> bool {
-        let (cx, field, container) = (self.cx, self.field, self.container);
-        if matches!(ty::many(field.ty), Some(Many::Map { .. })) {
-            cx.error(
-                field.ty,
-                format!(
-                    "`{}` is a map, and a reference under a key that is only known when it runs is reached by no path, so nothing \
-                     could check or find it. Use an array of structs: `#[embed(max = 20)] {}: Vec<Entry>` with `struct Entry {{ \
-                     key: String, #[reference] value: Ref<T> }}`",
-                    self.label(),
-                    field.rust
-                ),
-            );
-            return false;
-        }
-        if field.ident().is_none() || container.serde.transparent {
-            let name = container.name();
-            let advice = match container.data {
-                Data::Enum(_) => "Give it a name in its variant: `Variant { #[reference] other: Ref<T> }`; a field that refers to \
-                                  one of several documents is `#[reference(any(Photo, Video))] media: MediaRef`"
-                    .to_owned(),
-                Data::Struct(Style::Tuple, _) => format!(
-                    "Give each field a name: `struct {name} {{ #[{}] other: {}, … }}`",
-                    self.attribute(),
-                    ty::text(field.ty)
-                ),
-                _ => format!(
-                    "Give it a name: `struct {name} {{ #[{}] other: {} }}`, or an alias in the place of the struct: `type {name} = \
-                     {1};`",
-                    self.attribute(),
-                    ty::text(field.ty)
-                ),
-            };
-            cx.error(
-                field.ty,
-                format!(
-                    "`{}` is a reference without a name of its own, and a reference is found by the name of its field: joins, \
-                     checks and indexes go by it. {advice}",
-                    self.label()
-                ),
-            );
-            return false;
-        }
-        let nested = container
-            .all_fields()
-            .into_iter()
-            .find(|other| other.embed.depth.is_some());
-        if let (Some(nested), Place::Embed { .. }) = (nested, self.place) {
-            cx.error(
-                field.ty,
-                format!(
-                    "`{}` stands in a type that contains itself (`{}`), so no path names it at every depth, and nothing could check \
-                     or find it. Give each level a document of its own that names the one above: `#[parent_ref] above: \
-                     Option<Ref<{}>>`, or store a plain id, which nothing checks",
-                    self.label(),
-                    nested.label(),
-                    container.name()
-                ),
-            );
-            return false;
-        }
-        true
     }
 
     /// One reference or an array of them, as the attribute says: what is visible of the type; the rest is asserted of it.
@@ -503,145 +381,6 @@ impl Rules<'_> {
             );
         }
     }
-
-    /// `any(Photo, Video)`: the field's type is made of the list, so it has a name for it.
-    fn union(&self) {
-        let Some(any) = &self.reference.any else { return };
-        let (field, attribute) = (self.field, self.attribute());
-        if any.documents.is_empty() {
-            return;
-        }
-        if let [one] = any.documents.as_slice() {
-            self.error(
-                any.span,
-                format!(
-                    "`{}` refers to documents of one type. Write `#[{attribute}] {}: Ref<{}>`",
-                    self.label(),
-                    field.rust,
-                    ty::text(one)
-                ),
-            );
-        }
-        let name = |path: &syn::Path| path.segments.last().map(|last| last.ident.to_string());
-        for (i, document) in any.documents.iter().enumerate() {
-            if any.documents[..i]
-                .iter()
-                .any(|other| name(other) == name(document))
-            {
-                self.cx.error(
-                    document,
-                    format!(
-                        "Two documents of `{}` are called `{}`, and by this name (in the stored `type`) the references are told apart. \
-                         Leave one of them out, or import it under another name: `use videos::Clip as VideoClip`",
-                        self.label(),
-                        name(document).unwrap_or_default()
-                    ),
-                );
-            }
-        }
-        let Some(own) = union::name(field.ty) else {
-            let documents: Vec<_> = any.documents.iter().map(ty::text).collect();
-            self.cx.error(
-                field.ty,
-                format!(
-                    "`{}` has a type that `any({})` makes, an enum with a name of your choice that ends in `Ref`; what a join gives \
-                     for it is called the same without `Ref`. Write `{}: {}Ref`, or an `Option` or an array of it",
-                    self.label(),
-                    documents.join(", "),
-                    field.rust,
-                    crate::case::Case::Pascal.of_field(&field.rust)
-                ),
-            );
-            return;
-        };
-        let loaded = own.to_string();
-        let loaded = loaded.strip_suffix("Ref").unwrap_or_default();
-        let taken = any
-            .documents
-            .iter()
-            .filter_map(&name)
-            .chain([self.container.name()]);
-        if taken.into_iter().any(|name| name == loaded) {
-            self.cx.error(
-                field.ty,
-                format!(
-                    "What a join gives for `{}` would be called `{loaded}`, which is another type already. Give the field's type \
-                     another name that ends in `Ref`",
-                    self.label()
-                ),
-            );
-        }
-        // Another field of this type may use the same list.
-        let other = self
-            .container
-            .all_fields()
-            .into_iter()
-            .take_while(|other| !std::ptr::eq(*other, field))
-            .find(|other| {
-                union::name(other.ty) == Some(own)
-                    && lists(other).is_some_and(|documents| {
-                        let texts =
-                            |documents: &[syn::Path]| documents.iter().map(ty::text).collect::<Vec<_>>();
-                        texts(documents) != texts(&any.documents)
-                    })
-            });
-        if let Some(other) = other {
-            self.cx.error(
-                field.ty,
-                format!(
-                    "`{}` and `{}` have one type with two lists of documents. Give one of them another type, whose name ends in \
-                     `Ref`, or the same list: `any` alone",
-                    self.label(),
-                    label(self.container, other)
-                ),
-            );
-        }
-    }
-
-    /// A document may share the id of its parent.
-    fn in_id(&self) {
-        let (field, reference) = (self.field, self.reference);
-        if self.place == (Place::Embed { id: true })
-            && let Some(many) = reference.many
-        {
-            self.error(
-                many,
-                format!(
-                    "`{}` stands in a type for an id, which never changes, and an array of references does. Move it into the \
-                     document",
-                    self.label()
-                ),
-            );
-        }
-        if self.place != Place::Id {
-            return;
-        }
-        let this = ty::referred(field.ty)
-            .is_some_and(|target| ty::exactly(target, &self.container.name()) || ty::exactly(target, "Self"));
-        if this {
-            self.cx.error(
-                field.ty,
-                format!(
-                    "`{}` would be the id of the document and refer to another one with the same id, of the same collection. Give \
-                     the reference a field of its own",
-                    self.label()
-                ),
-            );
-        } else if !reference.parent
-            || reference.one.is_none()
-            || reference.by.is_some()
-            || reference.any.is_some()
-        {
-            self.error(
-                reference.span,
-                format!(
-                    "`{}` is the id of the document, so at most one document refers to the other one. Write `#[parent_ref(one)]`, \
-                     which says so, or give the reference a field of its own",
-                    self.label()
-                ),
-            );
-        }
-    }
 }
 
 /// A number as people read it: `50,000`.
@@ -649,7 +388,7 @@ fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -657,47 +396,6 @@ fn thousands(number: u64) -> String {
     out
 }
 
-/// The documents that a field lists.
-fn lists<'a>(field: &'a Field) -> Option<&'a [syn::Path]> {
-    let any = field.reference.as_ref()?.any.as_ref()?;
-    (!any.documents.is_empty()).then_some(&any.documents)
-}
-
 fn ty_span(field: &Field) -> Span {
     super::type_span(field)
-}
-
-/// Two variants of an enum whose tag stands beside their fields store a field of one name at one path, so a reference there
-/// would be to one document or another.
-pub fn variants_differ(cx: &Ctxt, container: &Container) {
-    let Data::Enum(variants) = &container.data else {
-        return;
-    };
-    if container.serde.tag.is_none() && !container.serde.untagged {
-        return; // each variant has a name of its own in the path
-    }
-    let fields: Vec<&Field> = variants
-        .iter()
-        .filter(|variant| variant.style == Style::Named && !variant.serde.skip)
-        .flat_map(|variant| &variant.fields)
-        .filter(|field| !field.skipped())
-        .collect();
-    for (i, field) in fields.iter().enumerate() {
-        let differs = |other: &&&Field| {
-            other.name == field.name
-                && (other.reference.is_some() != field.reference.is_some()
-                    || field.reference.is_some() && ty::text(other.ty) != ty::text(field.ty))
-        };
-        if let Some(other) = fields[..i].iter().find(differs) {
-            cx.error(
-                field.ty,
-                format!(
-                    "`{}` and `{}` are stored under one path in different variants, so nothing tells which documents are referred to \
-                     there. Give one of them another name, or its own stored one: `#[serde(rename = \"…\")]`",
-                    label(container, other),
-                    label(container, field)
-                ),
-            );
-        }
-    }
 }

@@ -24,7 +24,7 @@ pub fn kind(target: &Target, declared: &Reference) -> TokenStream {
 
 /// The `ReferenceMeta` of a field, as a reference to a constant.
 pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream {
-    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let (odm, ty) = (&target.odm, field.ty);
     let span = ty.span();
     let inverse = match &declared.inverse {
         Some(inverse) => {
@@ -36,12 +36,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
     let kind = kind(target, declared);
     let base = quote_spanned!(span=> #odm::ReferenceMeta::of::<#ty>(#kind, #inverse));
     let by = declared.by.as_ref().map(|by| {
-        let (target, key) = (
-            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Target),
-            quote_spanned!(span=> <#ty as #odm::ReferenceTo>::Key),
-        );
-        let path = quote_spanned!(by.span()=> <#target as #krate::Document>::paths().#by);
-        let name = quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path));
+        let name = key_name(target, field, by);
         quote!(by: || #name,)
     });
     let one = declared.one.map(|_| quote!(one: true,));
@@ -77,6 +72,17 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         quote!(#odm::ReferenceMeta { #(#options)* ..#base })
     };
     quote!(const { &#meta })
+}
+
+/// The stored name of the field that a reference is by, which has the type of the reference's key.
+fn key_name(target: &Target, field: &Field, by: &Ident) -> TokenStream {
+    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let (other, key) = (
+        quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target),
+        quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Key),
+    );
+    let path = quote_spanned!(by.span()=> <#other as #krate::Document>::paths().#by);
+    quote_spanned!(by.span()=> #odm::check::key::<#key, _, _, _, _>(#path))
 }
 
 /// `ChildOf` for the parents of a document, of which each is another type.
@@ -266,10 +272,34 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
     let odm = &target.odm;
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let (ty, name) = (field.ty, by.unraw().to_string());
-    panics(
+    let unique = panics(
         by.span(),
         quote_spanned!(by.span()=> #odm::check::unique_key::<#ty>(#name, #owner, #rust, #text)),
-    )
+    );
+    let like_id = panics(
+        by.span(),
+        quote_spanned!(by.span()=> #odm::check::key_like_id::<#ty>(#name, #owner, #rust, #text)),
+    );
+    let krate = &target.krate;
+    let types = quote_spanned! {by.span()=>
+        #odm::check::Types<
+            <#ty as #odm::ReferenceTo>::Key,
+            <<#ty as #odm::ReferenceTo>::Target as #krate::Document>::Id,
+        >
+    };
+    // The compiler does not compute a constant whose types are wrong, so that this is said alone.
+    let name = key_name(target, field, by);
+    quote! {
+        let _ = || #name;
+        #unique
+        {
+            #[allow(unused_imports)]
+            use #odm::check::Differ as _;
+            if <#types>::SAME {
+                #like_id
+            }
+        }
+    }
 }
 
 fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident) -> TokenStream {

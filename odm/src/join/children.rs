@@ -417,6 +417,16 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
 
     async fn load(&mut self, from: &Source) -> Result<()> {
         let collection = from.collection::<C>();
+        let field = self.what.via.key_path();
+        if cfg!(debug_assertions) && !crate::schema::has_index_on(C::META, from.odm.graph(), &field) {
+            tracing::warn!(
+                target: "odm",
+                collection = C::META.collection,
+                field,
+                "no declared index finds the children of a parent, so that a join reads the whole collection: leave out \
+                 `index = false`, or declare one with `#[index]`"
+            );
+        }
         match self.what.limit {
             Some(0) => Ok(()),
             Some(limit) if self.places.len() > 1 => self.load_first(from, &collection, limit).await,

@@ -10,7 +10,7 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
-use super::batch::{all, behind, document, id, ids};
+use super::batch::{all, behind, document, document_id as id, ids};
 use super::graph::is;
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
@@ -250,7 +250,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::Before(at + 1);
-                return self.treat(level, rule).await.map(Some);
+                return self.treat(level.meta, &level.batch, rule).await.map(Some);
             }
             State::Delete => {
                 self.delete(level).await?;
@@ -274,7 +274,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 level.state = State::After(at + 1);
                 // Of a two-way reference the document itself would have changed, and not been deleted.
                 if !rule.is_two_way() {
-                    return self.treat(level, rule).await.map(Some);
+                    return self.treat_late(level, rule).await.map(Some);
                 }
             }
             State::Again => {
@@ -352,15 +352,54 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Treats the documents that refer to the batch; gives the level that they are, where they are deleted too.
-    async fn treat(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
-        if level.batch.is_empty() {
+    /// Treats what has come to refer to the batch since it was looked for the first time.
+    async fn treat_late(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
+        if rule.on_delete() == OnDelete::Restrict {
             return Ok(None);
         }
+        let Some(refers) = rule.holders(&level.batch) else {
+            return Ok(None);
+        };
+        let fields = Some(doc! { "_id": 1 });
+        let found = self.scope.batch(rule.edge.holder, refers, fields, 1).await?;
+        if found.documents.is_empty() {
+            return Ok(None);
+        }
+        let gone = self.gone(level, rule).await?;
+        self.treat(level.meta, &gone, rule).await
+    }
+
+    /// Those of the deleted batch that nobody has inserted again: a reference to one that is there is right.
+    async fn gone(&self, level: &Level<'a>, rule: Rule<'a>) -> Result<Vec<RawDocumentBuf>> {
+        let by = rule.edge.by();
+        let keys: Vec<Bson> = level.batch.iter().filter_map(|one| rule.key(one)).collect();
+        let again = self
+            .scope
+            .every(level.meta, doc! { by: { "$in": keys } }, doc! { "_id": 1, by: 1 })
+            .await?;
+        let again: HashSet<Key> = again
+            .iter()
+            .filter_map(|one| rule.key(one))
+            .map(|key| Key::of_bson(&key))
+            .collect();
+        let is_gone = |document: &&RawDocumentBuf| {
+            rule.key(document)
+                .is_some_and(|key| !again.contains(&Key::of_bson(&key)))
+        };
+        Ok(level.batch.iter().filter(is_gone).cloned().collect())
+    }
+
+    /// Treats the documents that refer to these; gives the level that they are, where they are deleted too.
+    async fn treat(
+        &mut self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+        rule: Rule<'a>,
+    ) -> Result<Option<Level<'a>>> {
         match rule.on_delete() {
             OnDelete::Cascade => {
                 let holder = rule.edge.holder;
-                let Some(filter) = rule.holders(&level.batch) else {
+                let Some(filter) = rule.holders(documents) else {
                     return Ok(None);
                 };
                 let below = self.level(holder, filter, false);
@@ -371,23 +410,27 @@ impl<'a, 'd> Removal<'a, 'd> {
                 if self.deletes
                     && !(rule.is_two_way() && (self.transactions || self.scope.session.is_some())) =>
             {
-                self.detach(level, rule).await?;
+                self.detach(meta, documents, rule).await?;
                 Ok(None)
             }
             _ => Ok(None),
         }
     }
 
-    /// Takes the references to the batch out of the documents that hold them.
-    async fn detach(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<()> {
-        let Some(refers) = rule.holders(&level.batch) else {
+    /// Takes the references to these documents out of the documents that hold them.
+    async fn detach(
+        &mut self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+        rule: Rule<'a>,
+    ) -> Result<()> {
+        let Some(refers) = rule.holders(documents) else {
             return Ok(());
         };
         let holder = rule.edge.holder;
         // What is deleted itself in a moment keeps what it holds, or it would have changed.
-        let own: HashSet<Key> = match is(holder, level.meta) {
-            true => level
-                .batch
+        let own: HashSet<Key> = match is(holder, meta) {
+            true => documents
                 .iter()
                 .map(|document| Key::of_bson(&id(document)))
                 .collect(),
@@ -406,7 +449,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             found.retain(|id| !own.contains(&Key::of_bson(id)));
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
-                let change = rule.detachment(&level.batch);
+                let change = rule.detachment(documents);
                 let changed = self.scope.update_many(holder, filter, change).await?;
                 self.count(rule, changed);
             }
@@ -472,7 +515,8 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Fails if something refers to the batch that holds its deletion back.
     async fn look(&self, level: &Level<'a>) -> Result<()> {
-        match self.held(level, false).await? {
+        let others = |rule: &Rule<'a>| self.others(level, &level.batch, *rule, false);
+        match self.held(restricting(&level.rules, false), others).await? {
             Some(held) => Err(self.still_referenced(level, held).await?),
             None => Ok(()),
         }
@@ -480,10 +524,30 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Puts those of the deleted batch back to which something has come to refer that holds their deletion back.
     async fn look_back(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let Some(held) = self.held(level, true).await? else {
+        let others = |rule: &Rule<'a>| self.others(level, &level.batch, *rule, true);
+        if self
+            .held(restricting(&level.rules, true), others)
+            .await?
+            .is_none()
+        {
+            return Ok(());
+        }
+        let (mut back, mut held) = (HashSet::new(), None);
+        for rule in restricting(&level.rules, true) {
+            let gone = self.gone(level, rule).await?;
+            let Some(others) = self.others(level, &gone, rule, true) else {
+                continue;
+            };
+            let (referred, found) = self.referred(rule, &others, &gone).await?;
+            if !found.is_empty() {
+                held = held.or(Some(Held { rule, others, found }));
+            }
+            back.extend(referred);
+        }
+        let Some(held) = held else {
             return Ok(());
         };
-        let back = self.put_back(level).await?;
+        self.put_back(level, &back).await?;
         let error = self.still_referenced(level, held).await?;
         let count = match level.root {
             true => &mut self.done.deleted,
@@ -501,11 +565,15 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// What holds the deletion of the batch back, by the first rule that something is found for.
-    async fn held(&self, level: &Level<'a>, after: bool) -> Result<Option<Held<'a>>> {
+    /// What holds a deletion back, by the first rule that something is found for.
+    async fn held(
+        &self,
+        rules: impl Iterator<Item = Rule<'a>>,
+        others: impl Fn(&Rule<'a>) -> Option<Document>,
+    ) -> Result<Option<Held<'a>>> {
         let scope = self.scope;
-        let looks: Vec<_> = restricting(&level.rules, after)
-            .filter_map(|rule| Some((rule, self.others(level, rule, after)?)))
+        let looks: Vec<_> = rules
+            .filter_map(|rule| Some((rule, others(&rule)?)))
             .map(|(rule, others)| {
                 async move {
                     let fields = Some(fields_of(rule));
@@ -527,9 +595,15 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(looks.into_iter().find(|held| !held.found.is_empty()))
     }
 
-    /// The condition of the documents that refer to the batch and are not deleted with it, for the same reason.
-    fn others(&self, level: &Level<'a>, rule: Rule<'a>, after: bool) -> Option<Document> {
-        let refers = rule.holders(&level.batch)?;
+    /// The condition of the documents that refer to these of the batch and are not deleted with it, for the same reason.
+    fn others(
+        &self,
+        level: &Level<'a>,
+        documents: &[RawDocumentBuf],
+        rule: Rule<'a>,
+        after: bool,
+    ) -> Option<Document> {
+        let refers = rule.holders(documents)?;
         if !is(rule.edge.holder, level.meta) {
             return Some(refers);
         }
@@ -577,40 +651,43 @@ impl<'a, 'd> Removal<'a, 'd> {
         })
     }
 
-    /// Inserts the documents of the batch again to which something refers that holds their deletion back, as they were.
-    /// Gives their ids.
-    async fn put_back(&self, level: &Level<'a>) -> Result<HashSet<Key>> {
-        let mut ids: HashSet<Key> = HashSet::new();
-        for rule in restricting(&level.rules, true) {
-            let Some(others) = self.others(level, rule, true) else {
-                continue;
-            };
-            let holder = rule.edge.holder;
-            let mut last = None;
-            loop {
-                let rest = last.as_ref().map(|last| behind(holder, last));
-                let filter = all([others.clone()].into_iter().chain(rest));
-                let batch = self
-                    .scope
-                    .batch(holder, filter, Some(fields_of(rule)), BATCH)
-                    .await?;
-                last = batch.documents.last().map(id);
-                for found in &batch.documents {
-                    let referred = rule.referred(found, &level.batch);
-                    ids.extend(referred.map(|document| Key::of_bson(&id(document))));
-                }
-                if !batch.more {
-                    break;
-                }
+    /// The ids of those of these documents that others refer to, with a few of the others.
+    async fn referred(
+        &self,
+        rule: Rule<'a>,
+        others: &Document,
+        documents: &[RawDocumentBuf],
+    ) -> Result<(HashSet<Key>, Vec<RawDocumentBuf>)> {
+        let holder = rule.edge.holder;
+        let (mut referred, mut sample) = (HashSet::new(), Vec::new());
+        let mut last = None;
+        loop {
+            let rest = last.as_ref().map(|last| behind(holder, last));
+            let filter = all([others.clone()].into_iter().chain(rest));
+            let fields = Some(fields_of(rule));
+            let batch = self.scope.batch(holder, filter, fields, BATCH).await?;
+            last = batch.documents.last().map(id);
+            for found in &batch.documents {
+                let which = rule.referred(found, documents);
+                referred.extend(which.map(|document| Key::of_bson(&id(document))));
+            }
+            let room = SAMPLE.saturating_sub(sample.len());
+            sample.extend(batch.documents.into_iter().take(room));
+            if !batch.more {
+                return Ok((referred, sample));
             }
         }
+    }
+
+    /// Inserts these documents of the batch again, as they were.
+    async fn put_back(&self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<()> {
         let back: Vec<&RawDocumentBuf> = level
             .batch
             .iter()
             .filter(|document| ids.contains(&Key::of_bson(&id(document))))
             .collect();
         if back.is_empty() {
-            return Ok(ids);
+            return Ok(());
         }
         self.scope.restore(level.meta, &back).await?;
         // What it was linked to is linked to it again.
@@ -621,7 +698,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 }
             }
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// The second look waits until the caller's transaction is committed: within it nothing could come.

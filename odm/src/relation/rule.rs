@@ -275,3 +275,7 @@ pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
         .incoming(meta)
         .any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

@@ -71,10 +71,11 @@ impl Index {
     }
 
     /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
-    /// and for a two-way reference, whose other side names its holders.
+    /// for `_id`, and for a two-way reference, whose other side names its holders.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;
-        if !reference.index || edge.is_two_way() {
+        // `_id` has its index, which is unique, by itself.
+        if !reference.index || edge.is_two_way() || edge.path == "_id" {
             return None;
         }
         let own = match reference.union {
@@ -109,6 +110,16 @@ impl Index {
         let comparable = |kind: &Bson| integer(kind).is_some() || kind.as_str() == Some("hashed");
         let whole = self.partial.is_none() && !self.sparse && self.collation.is_none();
         whole && first.is_some_and(|(name, kind)| name == path && comparable(kind))
+    }
+
+    /// Whether its first field is this one, or the first two are the parts of a reference of a union at its place.
+    pub fn begins_with(&self, field: &str) -> bool {
+        let mut names = self.key.keys();
+        let first = names.next();
+        let second = names.next();
+        first.is_some_and(|first| first == field)
+            || second.is_some_and(|second| second == field)
+                && first.is_some_and(|first| first.ends_with(".type"))
     }
 
     /// Whether both are on the same fields in the same order, or have one name.

@@ -20,9 +20,23 @@ mod words;
 
 pub use apply::Applied;
 pub use existing::Violations;
+pub(crate) use existing::indexes;
 pub use plan::{Change, Plan};
 
+use crate::document::DocumentMeta;
+use crate::relation::Graph;
 use mongodb::bson::{Bson, Document};
+
+/// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
+/// references.
+pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
+    let own = meta
+        .indexes
+        .iter()
+        .filter_map(|index| index::Index::of(index).ok());
+    let implied = graph.outgoing(meta).filter_map(index::Index::implied);
+    field == "_id" || own.chain(implied).any(|index| index.begins_with(field))
+}
 
 /// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
 fn same(a: &Bson, b: &Bson) -> bool {

@@ -17,7 +17,7 @@ pub struct Host {
     pub code: String,
 }
 
-fn host(id: i64) -> NewHost {
+pub fn host(id: i64) -> NewHost {
     NewHost {
         id,
         code: format!("h{id}"),
@@ -26,7 +26,7 @@ fn host(id: i64) -> NewHost {
 
 /// The same field names in every holder, so that one table of documents serves all rules.
 macro_rules! holders {
-    ($($ty:ident $new:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
+    ($($ty:ident $new:ident $make:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
         #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
         #[document(collection = $collection, version, timestamps)]
         pub struct $ty {
@@ -49,6 +49,20 @@ macro_rules! holders {
             pub version: i64,
         }
 
+        /// One that refers to a host.
+        #[allow(dead_code)] // not every test needs every kind
+        pub fn $make(id: i64, host: Ref<Host>) -> $new {
+            $new {
+                id,
+                top: Some(host),
+                code: None,
+                list: vec![],
+                inner: $inner { note: String::new(), host: Some(host), hosts: vec![] },
+                inners: vec![$inner { note: String::new(), host: None, hosts: vec![host] }],
+                outers: vec![],
+            }
+        }
+
         #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
         pub struct $inner {
             pub note: String,
@@ -68,22 +82,22 @@ macro_rules! holders {
 }
 
 holders! {
-    Freed NewFreed FreedInner FreedOuter, "freed",
+    Freed NewFreed new_freed FreedInner FreedOuter, "freed",
         reference(on_delete = nullify), reference(by = code, on_delete = nullify),
         reference(many, max = 5, on_delete = pull);
-    Bound NewBound BoundInner BoundOuter, "bound",
+    Bound NewBound new_bound BoundInner BoundOuter, "bound",
         reference(on_delete = restrict), reference(by = code, on_delete = restrict),
         reference(many, max = 5, on_delete = restrict);
-    Following NewFollowing FollowingInner FollowingOuter, "following",
+    Following NewFollowing new_following FollowingInner FollowingOuter, "following",
         reference(on_delete = cascade), reference(by = code, on_delete = cascade),
         reference(many, max = 5, on_delete = cascade);
-    Kept NewKept KeptInner KeptOuter, "kept",
+    Kept NewKept new_kept KeptInner KeptOuter, "kept",
         reference(on_delete = keep), reference(by = code, on_delete = keep),
         reference(many, max = 5, on_delete = keep);
 }
 
 /// Where a reference may stand: with the document that holds one to the first of these keys, beside the second.
-const PLACES: [(&str, bool); 8] = [
+pub const PLACES: [(&str, bool); 8] = [
     ("top", false),
     ("code", false),
     ("list", true),
@@ -95,7 +109,7 @@ const PLACES: [(&str, bool); 8] = [
 ];
 
 /// A document that refers to host 1 at one place and to host 2 at all others, if `others`.
-fn holder(id: i64, place: &str, others: bool) -> Bsons {
+pub fn holder(id: i64, place: &str, others: bool) -> Bsons {
     let ids = |here: bool| -> Vec<i64> {
         match (here, others) {
             (true, _) => vec![2, 1, 2, 1],
@@ -134,7 +148,7 @@ fn holder(id: i64, place: &str, others: bool) -> Bsons {
 }
 
 /// What is left of it when all references to host 1 are taken out.
-fn freed(id: i64, place: &str) -> Bsons {
+pub fn freed(id: i64, place: &str) -> Bsons {
     let mut left = holder(id, place, true);
     fn pull(list: &mut Bson) {
         if let Bson::Array(items) = list {
@@ -166,11 +180,11 @@ fn freed(id: i64, place: &str) -> Bsons {
     left
 }
 
-fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
+pub fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
     t.db.collection(name)
 }
 
-async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
+pub async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
     raw(t, name).find_one(doc! { "_id": id }).await.unwrap()
 }
 
@@ -698,8 +712,19 @@ async fn interrupted(
     collection: &'static str,
     work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
 ) -> Odm {
+    interrupted_at(t, models, (command, collection, 1), work).await
+}
+
+/// The same for the n-th such command.
+async fn interrupted_at(
+    t: &TestDb,
+    models: impl IntoIterator<Item = odm::Model>,
+    (command, collection, n): (&'static str, &'static str, usize),
+    work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
+) -> Odm {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let work = std::sync::Mutex::new(Some(work));
+    let seen = std::sync::atomic::AtomicUsize::new(0);
     let name = t.db.name().to_owned();
     let handler = EventHandler::callback(move |event| {
         let CommandEvent::Started(started) = event else {
@@ -710,7 +735,10 @@ async fn interrupted(
                 .command
                 .get_str(command)
                 .is_ok_and(|name| name == collection);
-        let Some(work) = is_it.then(|| work.lock().unwrap().take()).flatten() else {
+        if !is_it || seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 != n {
+            return;
+        }
+        let Some(work) = work.lock().unwrap().take() else {
             return;
         };
         let name = name.clone();
@@ -816,6 +844,36 @@ fn what_comes_between_the_look_and_the_deletion_is_found_after_it() {
         );
         assert_eq!(read(&t, "hosts", 11).await, None);
         assert!(read(&t, "freed", 8).await.unwrap().get("top").is_none());
+    });
+}
+
+#[test]
+fn a_reference_to_what_was_inserted_again_is_right() {
+    with_db(async |t| {
+        prepared(&t, "kept", false).await;
+        for (name, models) in [
+            ("freed", models![Host, Freed]),
+            ("following", models![Host, Following]),
+            ("bound", models![Host, Bound]),
+        ] {
+            // Nine looks, the deletion, and then a new host of the same name with a holder of its own.
+            let odm = interrupted_at(&t, models, ("find", name, 10), move |db| {
+                Box::pin(async move {
+                    let again = doc! { "_id": 1_i64, "code": "again" };
+                    db.collection::<Bsons>("hosts").insert_one(again).await.unwrap();
+                    let new = holder(70, "inners.hosts", false);
+                    db.collection::<Bsons>(name).insert_one(new).await.unwrap();
+                })
+            })
+            .await;
+            let done = odm.collection::<Host>().delete(1).await.unwrap();
+            assert_eq!((done.deleted, done.cascaded, done.pulled), (1, 0, 0), "{name}");
+            assert_eq!(read(&t, name, 70).await, Some(holder(70, "inners.hosts", false)));
+            assert_eq!(
+                read(&t, "hosts", 1).await.unwrap().get_str("code").unwrap(),
+                "again"
+            );
+        }
     });
 }
 
@@ -1243,4 +1301,177 @@ pub struct Pin {
     pub place: Point,
     #[reference]
     pub on: Option<Ref<Pin>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "pictures")]
+pub struct Picture {
+    #[serde(rename = "_id")]
+    pub id: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "clips")]
+pub struct Clip {
+    #[serde(rename = "_id")]
+    pub id: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "shows")]
+pub struct Show {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference(any(Picture, Clip), on_delete = nullify)]
+    pub cover: Option<MediaRef>,
+    #[reference(many, max = 9, any, on_delete = pull)]
+    pub items: Vec<MediaRef>,
+    #[embed(max = 9)]
+    pub scenes: Vec<Scene>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Scene {
+    #[reference(any, on_delete = nullify)]
+    pub back: Option<MediaRef>,
+    #[reference(many, max = 9, any, on_delete = pull)]
+    pub front: Vec<MediaRef>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "remarks")]
+pub struct Remark {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[parent_ref(any, on_delete = cascade)]
+    pub on: MediaRef,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "licences")]
+pub struct Licence {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference(many, max = 9, any)]
+    pub of: Vec<MediaRef>,
+}
+
+/// Pictures and clips 1 and 2, and what refers to them by type and id.
+pub async fn media(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Picture, Clip, Show, Remark, Licence]).unwrap();
+    odm.sync().await.unwrap();
+    let p = |id: i64| doc! { "type": "Picture", "id": id };
+    let c = |id: i64| doc! { "type": "Clip", "id": id };
+    for name in ["pictures", "clips"] {
+        raw(t, name)
+            .insert_many([doc! { "_id": 1_i64 }, doc! { "_id": 2_i64 }])
+            .await
+            .unwrap();
+    }
+    raw(t, "shows")
+        .insert_many([
+            doc! {
+                "_id": 1_i64,
+                "cover": p(1),
+                "items": [p(1), c(1), p(2), p(1)],
+                "scenes": [
+                    { "back": p(1), "front": [c(2), p(1)] },
+                    { "back": c(1), "front": [p(2)] },
+                    { "front": [p(1)] },
+                ],
+            },
+            doc! { "_id": 2_i64, "cover": c(1), "items": [c(1)], "scenes": [{ "back": c(1), "front": [] }] },
+        ])
+        .await
+        .unwrap();
+    raw(t, "remarks")
+        .insert_many([
+            doc! { "_id": 1_i64, "on": p(1) },
+            doc! { "_id": 2_i64, "on": c(1) },
+            doc! { "_id": 3_i64, "on": p(2) },
+        ])
+        .await
+        .unwrap();
+    // Type and id of two different references are no reference.
+    raw(t, "licences")
+        .insert_many([doc! { "_id": 1_i64, "of": [p(2), c(1)] }])
+        .await
+        .unwrap();
+    odm
+}
+
+#[test]
+fn of_a_union_only_the_references_of_that_type_are_meant() {
+    with_db(async |t| {
+        let odm = media(&t).await;
+        let untouched = read(&t, "shows", 2).await;
+        let done = odm.collection::<Picture>().delete(1).await.unwrap();
+        assert_eq!(
+            (done.deleted, done.cascaded, done.nullified, done.pulled),
+            (1, 1, 2, 2)
+        );
+        let p = |id: i64| doc! { "type": "Picture", "id": id };
+        let c = |id: i64| doc! { "type": "Clip", "id": id };
+        assert_eq!(
+            read(&t, "shows", 1).await.unwrap(),
+            doc! {
+                "_id": 1_i64,
+                "items": [c(1), p(2)],
+                "scenes": [
+                    { "front": [c(2)] },
+                    { "back": c(1), "front": [p(2)] },
+                    { "front": [] },
+                ],
+            }
+        );
+        assert_eq!(read(&t, "shows", 2).await, untouched);
+        assert_eq!(read(&t, "remarks", 1).await, None);
+        assert!(read(&t, "remarks", 2).await.is_some());
+        match odm.collection::<Clip>().delete(1).await.unwrap_err() {
+            Error::StillReferenced { by, field, count, .. } => {
+                assert_eq!((by, field.as_str(), count), ("licences", "of", 1));
+            }
+            other => panic!("{other}"),
+        }
+        let done = odm.collection::<Clip>().delete(2).await.unwrap();
+        assert_eq!((done.deleted, done.cascaded, done.pulled), (1, 0, 1));
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "details")]
+pub struct Details {
+    #[serde(rename = "_id")]
+    #[parent_ref(one, on_delete = cascade)]
+    pub host: Ref<Host>,
+}
+
+#[test]
+fn a_document_whose_id_is_that_of_its_parent_follows_it() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Host, Details]).unwrap();
+        raw(&t, "hosts")
+            .insert_many((1..=3_i64).map(|id| doc! { "_id": id, "code": format!("h{id}") }))
+            .await
+            .unwrap();
+        raw(&t, "details")
+            .insert_many((1..=4_i64).map(|id| doc! { "_id": id }))
+            .await
+            .unwrap();
+        t.commands.clear();
+        let audit = odm.audit().await.unwrap();
+        assert_eq!((audit.checked(), audit.right()), (4, 3));
+        assert!(
+            !t.commands.take().contains(&"listIndexes".to_owned()),
+            "an id is unique"
+        );
+        let done = odm
+            .collection::<Host>()
+            .delete_where(|h| h.id.gte(2))
+            .await
+            .unwrap();
+        assert_eq!((done.deleted, done.cascaded), (2, 2));
+        assert!(read(&t, "details", 1).await.is_some());
+        assert!(read(&t, "details", 4).await.is_some());
+    });
 }

@@ -73,3 +73,60 @@ fn spans_say_what_was_done_and_no_values() {
         }
     });
 }
+
+mod scanning {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "rooms")]
+    pub struct Room {
+        #[serde(rename = "_id")]
+        pub id: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "chairs")]
+    pub struct Chair {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(index = false)]
+        pub room: Ref<Room>,
+        #[reference]
+        pub other: Option<Ref<Room>>,
+    }
+}
+
+#[test]
+fn a_join_that_reads_a_whole_collection_warns() {
+    use odm::PathsOf;
+    use odm::prelude::*;
+    use scanning::{Chair, Room};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Room, Chair]).unwrap();
+        odm.sync().await.unwrap();
+        let rooms = odm.collection::<Room>();
+        rooms.insert(Room { id: 1 }).await.unwrap();
+        let captured = Captured::default();
+        let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::WARN));
+        let by_other = rooms
+            .find_all()
+            .include(|r| r.children_by(|c: PathsOf<Chair>| c.other))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(by_other.len(), 1);
+        assert_eq!(captured.take(), "");
+        rooms
+            .find_all()
+            .include(|r| r.children_by(|c: PathsOf<Chair>| c.room))
+            .all()
+            .await
+            .unwrap();
+        let log = captured.take();
+        assert!(
+            log.contains("no declared index finds the children") && log.contains(r#"field="room""#),
+            "{log}"
+        );
+    });
+}

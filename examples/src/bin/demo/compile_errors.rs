@@ -20,7 +20,7 @@ macro_rules! refusal {
     };
 }
 
-const REFUSALS: [Refusal; 3] = [
+const REFUSALS: [Refusal; 5] = [
     refusal!(
         "bounds/vec",
         "An array without a bound grows until its document can't be written any more, years later. So it has to say how \
@@ -35,6 +35,15 @@ const REFUSALS: [Refusal; 3] = [
         "projection/unknown",
         "Queries, updates, indexes and projections name fields by typed paths. A field that does not exist is not a query \
          that finds nothing:"
+    ),
+    refusal!(
+        "references/max_too_large",
+        "An array of references is bounded too: of ids alone, but some thousands of them at most. What may have more is \
+         named by its children:"
+    ),
+    refusal!(
+        "inverse/unbalanced",
+        "Both sides of a many-to-many may list each other only if both lists stay short:"
     ),
 ];
 

@@ -317,7 +317,7 @@ pub async fn transactions(show: &mut Show, databases: &Databases) -> Result<()> 
 }
 
 /// Runs a design's program. It asserts what it claims, so that it comes to its end is the result.
-async fn program(
+pub async fn program(
     show: &mut Show,
     name: &str,
     run: impl Future<Output = odm::Result<()>> + Send + 'static,

@@ -1,8 +1,11 @@
-//! `cargo xtask demo`: the designs one after the other, then a real file of books, everything said on the way.
+//! `cargo xtask demo`: the designs one after the other, then real files, everything said on the way.
 
 mod books;
 mod compile_errors;
 mod designs;
+mod library;
+mod log;
+mod relations;
 mod show;
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +25,9 @@ struct Cli {
     /// The books to load: MongoDB Extended JSON, one document a line [default: ../shared/data/books.json]
     #[arg(long, value_name = "PATH")]
     books: Option<PathBuf>,
+    /// The log to load: syslog, one message a line [default: ../shared/data/Mac_2k.log]
+    #[arg(long, value_name = "PATH")]
+    log: Option<PathBuf>,
     /// Leave the databases as they are at the end, instead of dropping them
     #[arg(long)]
     keep: bool,
@@ -64,7 +70,7 @@ async fn demo(cli: Cli) -> Result<()> {
     };
     let mut show = Show::new(commands);
     let outcome = tokio::select! {
-        outcome = walk(&mut show, &databases, cli.books) => outcome,
+        outcome = walk(&mut show, &databases, cli.books, cli.log) => outcome,
         () = interrupted() => Err(anyhow::anyhow!("it was interrupted")),
     };
     if cli.keep {
@@ -81,13 +87,23 @@ async fn demo(cli: Cli) -> Result<()> {
     outcome
 }
 
-async fn walk(show: &mut Show, databases: &Databases, books: Option<PathBuf>) -> Result<()> {
+async fn walk(
+    show: &mut Show,
+    databases: &Databases,
+    books: Option<PathBuf>,
+    log: Option<PathBuf>,
+) -> Result<()> {
     designs::one_to_few(show, databases).await?;
     designs::one_to_one(show, databases).await?;
     designs::versions(show, databases).await?;
     designs::transactions(show, databases).await?;
+    relations::one_to_many(show, databases).await?;
+    relations::two_way(show, databases).await?;
+    relations::reference_in_child(show, databases).await?;
     compile_errors::show(show);
-    books::run(show, databases.named("books"), books).await
+    books::run(show, databases.named("books"), books.clone()).await?;
+    library::run(show, databases.named("library"), books).await?;
+    log::run(show, databases.named("log"), log).await
 }
 
 /// The databases of this run: all of them begin with a name that no other run uses.

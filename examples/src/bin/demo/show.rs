@@ -44,6 +44,8 @@ pub struct Show {
     designs: usize,
     steps: usize,
     sent: usize,
+    /// Those of the last step.
+    last_sent: usize,
     checks: usize,
     started: Instant,
 }
@@ -55,6 +57,7 @@ impl Show {
             designs: 0,
             steps: 0,
             sent: 0,
+            last_sent: 0,
             checks: 0,
             started: Instant::now(),
         }
@@ -86,10 +89,15 @@ impl Show {
         }
     }
 
-    /// Shows lines as they are; one that is too long is broken.
+    /// Shows lines as they are; one that is too long is broken, unless it points at something in the line above.
     pub fn block(&self, block: &str) {
         for line in block.trim_matches('\n').lines() {
-            for part in wrap(line, WIDTH - 6) {
+            let width = if line.trim_start().starts_with('|') {
+                usize::MAX
+            } else {
+                WIDTH - 6
+            };
+            for part in wrap(line, width) {
                 println!("{}", format!("    │ {part}").trim_end());
             }
         }
@@ -102,6 +110,7 @@ impl Show {
         let sent = self.commands.take();
         self.steps += 1;
         self.sent += sent.len();
+        self.last_sent = sent.len();
         let mut left = wrap(what.as_ref(), COMMANDS_AT - 7);
         let right = wrap(&summary(&sent), WIDTH - COMMANDS_AT);
         left.resize(left.len().max(right.len()), String::new());
@@ -114,6 +123,11 @@ impl Show {
             println!("{}", line.trim_end());
         }
         output
+    }
+
+    /// How many commands the last step sent.
+    pub fn last_sent(&self) -> usize {
+        self.last_sent
     }
 
     /// What came back.

@@ -2,9 +2,9 @@
 
 mod change;
 mod expect;
-mod file;
+pub mod file;
 mod load;
-mod model;
+pub mod model;
 mod query;
 mod sample;
 
@@ -15,6 +15,7 @@ use file::Line;
 use model::Book;
 use mongodb::Database;
 use odm::prelude::*;
+pub use query::describe as describe_plan;
 use std::path::{Path, PathBuf};
 
 pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result<()> {
@@ -31,7 +32,7 @@ pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result
 }
 
 /// The lines of the file that was named, of the one beside the workspace, or of one that is made up.
-fn lines(show: &Show, path: Option<PathBuf>) -> Result<Vec<Line>> {
+pub fn lines(show: &Show, path: Option<PathBuf>) -> Result<Vec<Line>> {
     if let Some(path) = path {
         show.text(&format!("From {}.", path.display()));
         return file::read(&path);

@@ -220,7 +220,7 @@ async fn plans(show: &mut Show, books: &Collection<Book>, category: &str) -> Res
     )
 }
 
-fn describe(explain: &odm::Explain) -> String {
+pub fn describe(explain: &odm::Explain) -> String {
     format!(
         "{}{}; {} index entries and {} documents read for {}",
         explain.stages.join(" ← "),

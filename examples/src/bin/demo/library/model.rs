@@ -1,0 +1,45 @@
+//! Books, who wrote them, and what they are about, as documents that refer to each other.
+
+use crate::books::model::BookId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Somebody who has written books. Both sides know each other: few authors have more than a dozen books, and no book has
+/// more than a dozen authors.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "authors")]
+pub struct Author {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[index(unique)]
+    #[field(min_len = 1, max_len = 60)]
+    pub name: String,
+    #[reference(many, inverse = authors, max = 100)]
+    pub books: Vec<Ref<Book>>,
+}
+
+/// A book.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "books")]
+pub struct Book {
+    #[serde(rename = "_id")]
+    pub id: BookId,
+    #[index]
+    pub title: String,
+    #[reference(many, inverse = books, max = 12)]
+    pub authors: Vec<Ref<Author>>,
+    /// One-way: nobody knows how many books a category will have, so it does not list them.
+    #[reference(many, max = 5)]
+    pub categories: Vec<Ref<Category>>,
+}
+
+/// What a book is about.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "categories")]
+pub struct Category {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[index(unique)]
+    #[field(min_len = 1, max_len = 40)]
+    pub name: String,
+}
