@@ -450,11 +450,14 @@ impl<T: Document> Collection<T> {
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
     /// if the stored version is still the document's. None there: [`Deleted::deleted`](crate::Deleted::deleted) is 0.
     ///
+    /// What refers to it is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    ///
     /// # Errors
-    /// [`Error::Conflict`] if somebody else changed it.
+    /// [`Error::Conflict`] if somebody else changed it; [`Error::StillReferenced`] if others refer to it that hold it back.
     ///
     /// # Cost
-    /// One round trip; one more where a document with a version was not found.
+    /// One round trip; one more where a document with a version was not found. Where others may refer to it, as [`Delete`]
+    /// says: two, and two for each reference.
     ///
     /// # Example
     /// ```no_run
@@ -470,8 +473,14 @@ impl<T: Document> Collection<T> {
 
     /// Deletes every document that fits the condition.
     ///
+    /// What refers to them is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    ///
+    /// # Errors
+    /// [`Error::StillReferenced`] if others refer to one of them that hold it back: then none is deleted.
+    ///
     /// # Cost
-    /// One round trip.
+    /// One round trip. Where others may refer to them, as [`Delete`] says: for each 200 (1,000 where nothing can hold them
+    /// back) two, and two for each reference.
     ///
     /// # Example
     /// ```no_run

@@ -121,7 +121,9 @@ pub enum Error {
         ids: Vec<Bson>,
     },
 
-    /// The document can't be deleted, since others refer to it and `on_delete` says `restrict`. Nothing was deleted.
+    /// The document can't be deleted, since others refer to it and `on_delete` says `restrict`: the document that was asked
+    /// for, or one that a `cascade` leads to. Nothing was deleted; but where the reference was written at the same time as the
+    /// deletion, the document is back and what was deleted before it is not.
     #[error(
         "{collection}: the document with _id {id} can't be deleted, since `{field}` of {count} documents in `{by}` refers to it{}",
         Samples(.sample)

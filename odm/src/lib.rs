@@ -73,6 +73,7 @@
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
+//! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |

@@ -169,12 +169,17 @@ impl Odm {
     /// transaction's other writes stay: [`Error::MissingReference`] says so. References that are not checked, and those
     /// with `on_delete = keep`, are left as they are.
     ///
+    /// In the same way what refers to deleted documents is looked for once more after the commit, and treated by its
+    /// `on_delete`. What restricts brings the document back while the transaction's other writes stay:
+    /// [`Error::StillReferenced`] says so.
+    ///
     /// # Errors
-    /// [`Error::Unsupported`] on a standalone server. What `work` returns. [`Error::MissingReference`].
+    /// [`Error::Unsupported`] on a standalone server. What `work` returns. [`Error::MissingReference`] and
+    /// [`Error::StillReferenced`].
     ///
     /// # Cost
     /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is; and
-    /// one more for each collection that a written reference names.
+    /// one more for each collection that a written reference names, and for each reference to what was deleted.
     ///
     /// # Example
     /// ```no_run

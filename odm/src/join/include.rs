@@ -17,6 +17,7 @@ use std::marker::PhantomData;
 /// let tagged: Vec<(Post, Vec<Tag>)> = posts.find_all().include(|p| p.tags.leave_out_missing()).all().await?;
 /// # Ok(()) }
 /// ```
+#[allow(clippy::type_complexity)] // variance alone: no value of these types
 pub struct Include<R, V, P, M = Strict, J = ()> {
     join: J,
     of: PhantomData<fn() -> (R, Box<V>, P, M)>,
@@ -374,6 +375,7 @@ impl<S> Noted<S> {
         })
     }
 
+    #[allow(clippy::type_complexity)] // each part is an associated type of what is joined
     pub(super) fn out<L: Load, B: Beyond<L, State = S>, V: Reference, M: Missing, P: Step>(
         &mut self,
         beyond: &B,

@@ -66,6 +66,7 @@ impl<V: Reference<Pointer: LoadById> + Serialize> LoadRefs for V {}
 /// # Ok(()) }
 /// ```
 #[must_use = "nothing is loaded until it is awaited"]
+#[allow(clippy::type_complexity)] // variance alone: no value of these types
 pub struct Loading<V, M = Strict, J = ()> {
     from: Source,
     raw: Result<RawDocumentBuf>,

@@ -655,11 +655,18 @@ async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
     scope.trip();
     let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
     Ok(indexes.iter().any(|index| {
-        let keys = index.get_document("key").ok();
-        let alone = keys.is_some_and(|keys| keys.len() == 1 && keys.contains_key(&edge.path));
-        // A partial index leaves documents out.
-        let partial = index.get_document("partialFilterExpression").ok();
-        let whole = partial.is_none_or(|filter| filter.keys().all(|name| *name == edge.path));
+        // Of a union it is on both parts. A partial index may leave out only what refers to nothing.
+        let parts = [
+            edge.path.clone(),
+            format!("{}.type", edge.path),
+            format!("{}.id", edge.path),
+        ];
+        let of_it = |names: &Fields| names.keys().all(|name| parts.contains(name));
+        let alone = index.get_document("key").is_ok_and(of_it);
+        let whole = index
+            .get_document("partialFilterExpression")
+            .ok()
+            .is_none_or(of_it);
         alone && whole && index.get_bool("unique").unwrap_or(false)
     }))
 }

@@ -679,3 +679,98 @@ fn references_of_a_union_are_looked_for_by_their_type() {
         assert!(odm.repair().await.unwrap().mended.is_empty());
     });
 }
+
+#[test]
+fn both_sides_agree_after_links_and_deletions_that_raced() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Person, Task, Desk]).unwrap();
+        odm.sync().await.unwrap();
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let person = |id: i64| doc! { "_id": id, "tasks": [], "friends": [], "desk": null };
+        insert(&t, "people", (0..6).map(person)).await;
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(4);
+        let mut workers = Vec::new();
+        for n in 0..8_i64 {
+            let odm = odm.clone();
+            workers.push(tokio::spawn(async move {
+                let (people, tasks, desks) = (
+                    odm.collection::<Person>(),
+                    odm.collection::<Task>(),
+                    odm.collection::<Desk>(),
+                );
+                let (mut i, mut done, mut refused) = (n * 7, 0_u64, 0_u64);
+                while std::time::Instant::now() < until {
+                    i += 1;
+                    let (id, who, other) = (n * 10_000 + i, (i * 5 + n) % 6, (i * 3 + n) % 6);
+                    let made = match i % 8 {
+                        0 | 1 => tasks
+                            .insert(super::deletion::NewTask {
+                                id,
+                                owner: Ref::new(who),
+                            })
+                            .await
+                            .map(drop),
+                        2 => tasks
+                            .update(id - 2)
+                            .set(|t| t.owner, Ref::new(other))
+                            .await
+                            .map(drop),
+                        3 => people
+                            .update(who)
+                            .add_to_set(|p| p.friends, Ref::new(other))
+                            .await
+                            .map(drop),
+                        4 => people
+                            .update(other)
+                            .pull(|p| p.friends, Ref::<Person>::new(who))
+                            .await
+                            .map(drop),
+                        5 => desks
+                            .insert(super::deletion::NewDesk {
+                                id,
+                                person: Some(Ref::new(who)),
+                            })
+                            .await
+                            .map(drop),
+                        6 => tasks.delete_where(|t| t.owner.eq(Ref::new(who))).await.map(drop),
+                        _ => match people.delete(who).await {
+                            Ok(_) => {
+                                let again = super::deletion::NewPerson {
+                                    id: who,
+                                    tasks: vec![],
+                                    friends: vec![],
+                                    desk: None,
+                                };
+                                people.insert(again).await.map(drop)
+                            }
+                            Err(error) => Err(error),
+                        },
+                    };
+                    match made {
+                        Ok(()) => done += 1,
+                        Err(
+                            Error::MissingReference { .. }
+                            | Error::StillReferenced { .. }
+                            | Error::NotFound { .. }
+                            | Error::DuplicateKey { .. }
+                            | Error::ArrayFull { .. }
+                            | Error::Query { .. },
+                        ) => refused += 1,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                (done, refused)
+            }));
+        }
+        let mut sums = (0, 0);
+        for worker in workers {
+            let (done, refused) = worker.await.unwrap();
+            sums = (sums.0 + done, sums.1 + refused);
+        }
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}; done and refused: {sums:?}");
+        assert!(sums.0 > 50 && audit.checked() > 0, "something happened: {sums:?}");
+    });
+}

@@ -50,6 +50,7 @@ macro_rules! holders {
         }
 
         /// One that refers to a host.
+        #[allow(dead_code)] // not every test needs every kind
         pub fn $make(id: i64, host: Ref<Host>) -> $new {
             $new {
                 id,

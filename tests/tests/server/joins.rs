@@ -437,7 +437,8 @@ fn projections_streams_and_transactions_join_too() {
             .all()
             .await
             .unwrap();
-        let named: Vec<(Named, (Vec<Part>, Vec<Part>))> = products
+        type Row = (Named, (Vec<Part>, Vec<Part>));
+        let named: Vec<Row> = products
             .find_all()
             .sort(|p| p.id.asc())
             .select::<Named>()
