@@ -57,12 +57,14 @@ impl Operand<Option<String>> for &str {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Document, U: Union + From<Ref<T>>> Operand<U> for Ref<T> {
     fn with<Out>(self, f: impl FnOnce(&U) -> Out) -> Out {
         f(&self.into())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Document, U: Union + From<Ref<T>>> Operand<Option<U>> for Ref<T> {
     fn with<Out>(self, f: impl FnOnce(&Option<U>) -> Out) -> Out {
         f(&Some(self.into()))

@@ -136,6 +136,7 @@ impl<T: Document, K: IdValue> Value for Ref<T, K> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
 
 impl<T: Document> Target<T> for Ref<T, T::Id> {
