@@ -2,6 +2,8 @@
 
 pub mod films;
 pub mod people;
+pub mod shop;
+pub mod tasks;
 
 use futures::FutureExt;
 use mongodb::options::ClientOptions;
@@ -64,6 +66,10 @@ pages! {
     getting_started => "src/getting-started.md";
     schema_design => "src/schema-design.md";
     documents => "src/documents.md";
+    references => "src/references.md";
+    joins => "src/joins.md";
+    two_way => "src/two-way.md";
+    integrity => "src/integrity.md";
     bounds => "src/bounds.md";
     inserting => "src/inserting.md";
     querying => "src/querying.md";
@@ -77,6 +83,7 @@ pages! {
     servers => "src/servers.md";
     cost => "src/cost.md";
     testing => "src/testing.md";
+    internals => "src/internals.md";
     status => "src/status.md";
 }
 
@@ -119,6 +126,12 @@ mod tests {
                 "querying",
                 include_str!("src/querying.md"),
                 include_str!("films.rs"),
+            ),
+            ("joins", include_str!("src/joins.md"), include_str!("shop.rs")),
+            (
+                "two-way",
+                include_str!("src/two-way.md"),
+                include_str!("tasks.rs"),
             ),
         ] {
             assert!(

@@ -298,7 +298,7 @@ impl crate::Target<Person> for ObjectId {
 
 impl crate::Target<Person> for &ObjectId {
     fn target_id(&self) -> odm::Result<odm::Bson> {
-        odm::id(self)
+        odm::id(*self)
     }
 }
 

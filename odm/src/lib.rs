@@ -316,6 +316,8 @@ pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
+pub use relation::audit::{Audit, AuditedReference, Auditing, FieldOf, Findings};
+pub use relation::repair::{Mend, Mended, Repaired, Repairing};
 pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
@@ -354,7 +356,7 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
     pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::operand::id;
+    pub use crate::operand::{id, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };

@@ -88,9 +88,18 @@ pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Resu
 }
 
 /// The BSON of an id.
-pub fn id<T: Serialize + ?Sized>(id: &T) -> Result<Bson> {
+pub fn id<T: Serialize + 'static>(id: &T) -> Result<Bson> {
+    // The serializer writes an ObjectId as hexadecimal text and reads it back.
+    if let Some(id) = (id as &dyn std::any::Any).downcast_ref::<bson::oid::ObjectId>() {
+        return Ok(Bson::ObjectId(*id));
+    }
     bson::serialize_to_bson(id).map_err(|source| Error::Encode {
         field: "_id".to_owned(),
         source: Box::new(source),
     })
+}
+
+/// The BSON of an id that is a text.
+pub fn text_id(id: &str) -> Result<Bson> {
+    Ok(Bson::String(id.to_owned()))
 }

@@ -15,11 +15,14 @@ fn messages() {
         "generics",
         "ids",
         "indexes",
+        "inverse",
         "opaque",
         "paths",
         "projection",
         "recursion",
+        "references",
         "serde",
+        "unions",
     ] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));
     }

@@ -317,14 +317,17 @@ fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStr
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (ty, odm) = (id.ty, &target.odm);
     // A `String` is looked for by any text.
-    let text = ty::exactly(ty, "String").then(|| quote!(&str));
-    let names = [quote!(#ty), quote!(&#ty)].into_iter().chain(text);
-    let targets = names.map(|name| {
+    let text = ty::exactly(ty, "String").then(|| (quote!(&str), quote!(#odm::text_id(self))));
+    let names = [
+        (quote!(#ty), quote!(#odm::id(self))),
+        (quote!(&#ty), quote!(#odm::id(*self))),
+    ];
+    let targets = names.into_iter().chain(text).map(|(name, id)| {
         quote! {
             #[automatically_derived]
             impl #impl_generics #krate::Target<#this> for #name #where_clause {
                 fn target_id(&self) -> #odm::Result<#odm::Bson> {
-                    #odm::id(self)
+                    #id
                 }
             }
         }

@@ -266,10 +266,31 @@ fn unique(target: &Target, field: &Field, by: &Ident) -> TokenStream {
     let odm = &target.odm;
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let (ty, name) = (field.ty, by.unraw().to_string());
-    panics(
+    let unique = panics(
         by.span(),
         quote_spanned!(by.span()=> #odm::check::unique_key::<#ty>(#name, #owner, #rust, #text)),
-    )
+    );
+    let like_id = panics(
+        by.span(),
+        quote_spanned!(by.span()=> #odm::check::key_like_id::<#ty>(#name, #owner, #rust, #text)),
+    );
+    let krate = &target.krate;
+    let types = quote_spanned! {by.span()=>
+        #odm::check::Types<
+            <#ty as #odm::ReferenceTo>::Key,
+            <<#ty as #odm::ReferenceTo>::Target as #krate::Document>::Id,
+        >
+    };
+    quote! {
+        #unique
+        {
+            #[allow(unused_imports)]
+            use #odm::check::Differ as _;
+            if <#types>::SAME {
+                #like_id
+            }
+        }
+    }
 }
 
 fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident) -> TokenStream {

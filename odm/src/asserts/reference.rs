@@ -189,6 +189,39 @@ pub trait KeyOf<K> {}
 impl<K> KeyOf<K> for K {}
 impl<K> KeyOf<K> for Option<K> {}
 
+/// Whether two types are one: `<Types<A, B>>::SAME`, with [`Differ`] in scope for those that are not.
+pub struct Types<A, B>(std::marker::PhantomData<fn() -> (A, B)>);
+
+impl<A> Types<A, A> {
+    /// They are.
+    pub const SAME: bool = true;
+}
+
+/// What holds of types that the other constant does not fit.
+pub trait Differ {
+    /// They are not, as far as is known.
+    const SAME: bool = false;
+}
+impl<A, B> Differ for Types<A, B> {}
+
+/// A reference by another field than `_id` is not taken for one by `_id`.
+pub const fn key_like_id<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let Some(key) = find::<R>(by) else { return None };
+    if same(key.name, "_id") {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" refers by the field `")
+            .text(by)
+            .text("`, and its type can't be told from that of a reference by `_id`: both are `")
+            .text(key.ty)
+            .text("`, so `load` would look for the wrong field. Give the key a type of its own, in both documents: `#[derive(Embed, …)] #[embed(id)] pub struct Number(")
+            .text(key.ty)
+            .text(");`"),
+    )
+}
+
 /// `by = field`: one document has the value at most.
 pub const fn unique_key<R: ReferenceTo>(by: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
     let Some(key) = find::<R>(by) else { return None };

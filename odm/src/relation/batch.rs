@@ -92,6 +92,30 @@ impl Scope<'_> {
         Ok(Batch { documents, more })
     }
 
+    /// All documents that fit; what the projection makes of them has to be small.
+    pub(super) async fn every(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection
+            .find(filter)
+            .projection(projection)
+            .batch_size(i32::MAX as u32);
+        self.trip();
+        match self.session {
+            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                cursor.stream(&mut session).try_collect().await.map_err(failed)
+            }
+        }
+    }
+
     /// Those of these ids that have a document.
     pub(super) async fn there(
         &self,
@@ -176,12 +200,12 @@ pub(super) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
 }
 
 /// The id of a document.
-pub(super) fn id(document: &RawDocumentBuf) -> Bson {
+pub(super) fn document_id(document: &RawDocumentBuf) -> Bson {
     value(document, "_id").unwrap_or(Bson::Null)
 }
 
 pub(super) fn ids<'d>(documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
-    documents.into_iter().map(id).collect()
+    documents.into_iter().map(document_id).collect()
 }
 
 /// The value of a field, by its dotted name.
@@ -197,7 +221,7 @@ pub(super) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
 pub(super) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
     Document::try_from(raw).map_err(|error: bson::error::Error| Error::Decode {
         collection: meta.collection.to_owned(),
-        id: Some(Box::new(id(raw))),
+        id: Some(Box::new(document_id(raw))),
         ty: meta.name,
         path: String::new(),
         message: error.to_string(),
@@ -290,7 +314,7 @@ mod tests {
     #[test]
     fn values_are_found_by_their_dotted_names() {
         let document = RawDocumentBuf::try_from(&doc! { "_id": 7, "a": { "b": "x" } }).expect("encodes");
-        assert_eq!(id(&document), Bson::Int32(7));
+        assert_eq!(document_id(&document), Bson::Int32(7));
         assert_eq!(value(&document, "a.b"), Some(Bson::from("x")));
         assert_eq!(value(&document, "a.b.c"), None);
         assert_eq!(value(&document, "b"), None);

@@ -3,14 +3,17 @@
 //! Everything here works on the constants of documents, on raw collections and on BSON, so that it is compiled once. The
 //! typed operations say what they write, and hand over how.
 
+pub(crate) mod audit;
 mod batch;
 mod changes;
 mod checks;
 mod effects;
 pub(crate) mod graph;
+mod inspect;
 mod links;
 mod order;
 mod remove;
+pub(crate) mod repair;
 mod rule;
 mod scope;
 #[cfg(test)]
@@ -18,7 +21,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use graph::Graph;
+pub(crate) use graph::{Edge, Graph};
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;

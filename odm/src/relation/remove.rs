@@ -10,7 +10,7 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
-use super::batch::{all, behind, document, id, ids};
+use super::batch::{all, behind, document, document_id as id, ids};
 use super::graph::is;
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;

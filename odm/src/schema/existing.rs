@@ -60,7 +60,7 @@ pub(super) async fn collections(db: &Database, only: Option<&str>) -> Result<Has
 }
 
 /// The indexes of a collection; none of a collection that does not exist. One round trip.
-pub(super) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Document>> {
+pub(crate) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Document>> {
     match db
         .run_cursor_command(doc! { "listIndexes": collection, "cursor": {} })
         .await
@@ -112,7 +112,7 @@ fn duplicates_pipeline(index: &Index) -> Vec<Document> {
         let any: Vec<Document> = index
             .paths
             .iter()
-            .map(|path| doc! { *path: { "$exists": true } })
+            .map(|path| doc! { path: { "$exists": true } })
             .collect();
         stages.push(doc! { "$match": { "$or": any } });
     }

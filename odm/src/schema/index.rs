@@ -3,7 +3,9 @@
 use super::{integer, same, same_document, whole};
 use crate::Result;
 use crate::document::{CollationMeta, IndexKind, IndexMeta};
-use mongodb::bson::{Bson, Document, doc};
+use crate::relation::Edge;
+use crate::shape::Shape;
+use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +19,9 @@ pub(super) struct Index {
     pub partial: Option<Document>,
     pub collation: Option<Document>,
     /// The dotted names in order.
-    pub paths: Vec<&'static str>,
+    pub paths: Vec<String>,
+    /// Whether a reference asks for it, rather than the document itself.
+    pub implied: bool,
     /// As it is created: `{ a: 1, b: "text" }`.
     key: Document,
     /// As it is listed: a text index has other keys then.
@@ -43,30 +47,6 @@ impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.
     pub fn of(meta: &IndexMeta) -> Result<Index> {
-        let (mut key, mut listed, mut weights) = (Document::new(), Document::new(), Document::new());
-        let mut paths = Vec::new();
-        for part in meta.keys {
-            let path = (part.path)();
-            paths.push(path);
-            let value: Bson = match part.kind {
-                IndexKind::Ascending => 1.into(),
-                IndexKind::Descending => (-1).into(),
-                IndexKind::Text { .. } => "text".into(),
-                IndexKind::Geo => "2dsphere".into(),
-                IndexKind::Hashed => "hashed".into(),
-            };
-            match part.kind {
-                IndexKind::Text { weight } => {
-                    weights.insert(path, whole(weight.into()));
-                    listed.insert("_fts", "text");
-                    listed.insert("_ftsx", 1);
-                }
-                _ => {
-                    listed.insert(path, value.clone());
-                }
-            }
-            key.insert(path, value);
-        }
         let partial = match meta.partial {
             Some(filter) => Some(
                 Document::try_from(filter()?)
@@ -74,8 +54,10 @@ impl Index {
             ),
             None => None,
         };
+        let keys = meta.keys.iter().map(|part| ((part.path)().to_owned(), part.kind));
+        let index = Index::on(keys);
         Ok(Index {
-            name: meta.name.map_or_else(|| default_name(&key), str::to_owned),
+            name: meta.name.map_or(index.name, str::to_owned),
             named: meta.name.is_some(),
             unique: meta.unique,
             sparse: meta.sparse,
@@ -84,11 +66,96 @@ impl Index {
                 .map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX)),
             partial,
             collation: meta.collation.map(collation),
+            ..index
+        })
+    }
+
+    /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
+    /// and for a two-way reference, whose other side names its holders.
+    pub fn implied(edge: &Edge) -> Option<Index> {
+        let reference = edge.reference;
+        if !reference.index || edge.is_two_way() {
+            return None;
+        }
+        let own = match reference.union {
+            true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
+            false => vec![edge.path.clone()],
+        };
+        let order = reference
+            .order
+            .iter()
+            .map(|part| ((part.path)().to_owned(), part.kind));
+        let keys = own
+            .into_iter()
+            .map(|path| (path, IndexKind::Ascending))
+            .chain(order);
+        let mut index = Index::on(keys);
+        index.implied = true;
+        index.unique = reference.one;
+        if reference.one && reference.optional {
+            // Those that refer to nothing are many. A lookup by equality can use an index only on what it could find itself.
+            let path = index.paths.last()?.clone();
+            index.partial = Some(match least((edge.field.shape)()).filter(|_| !reference.union) {
+                Some(least) => doc! { path: { "$gte": least } },
+                None => doc! { path: { "$exists": true } },
+            });
+        }
+        Some(index)
+    }
+
+    /// Whether a lookup by this field's value alone can use it.
+    pub fn serves(&self, path: &str) -> bool {
+        let first = self.key.iter().next();
+        let comparable = |kind: &Bson| integer(kind).is_some() || kind.as_str() == Some("hashed");
+        let whole = self.partial.is_none() && !self.sparse && self.collation.is_none();
+        whole && first.is_some_and(|(name, kind)| name == path && comparable(kind))
+    }
+
+    /// Whether both are on the same fields in the same order, or have one name.
+    pub fn is_on_the_fields_of(&self, other: &Index) -> bool {
+        self.name == other.name
+            || same_document(&self.key, &other.key) && self.key.keys().eq(other.key.keys())
+    }
+
+    /// An ascending or other index without options.
+    fn on(keys: impl Iterator<Item = (String, IndexKind)>) -> Index {
+        let (mut key, mut listed, mut weights) = (Document::new(), Document::new(), Document::new());
+        let mut paths = Vec::new();
+        for (path, kind) in keys {
+            let value: Bson = match kind {
+                IndexKind::Ascending => 1.into(),
+                IndexKind::Descending => (-1).into(),
+                IndexKind::Text { .. } => "text".into(),
+                IndexKind::Geo => "2dsphere".into(),
+                IndexKind::Hashed => "hashed".into(),
+            };
+            match kind {
+                IndexKind::Text { weight } => {
+                    weights.insert(&path, whole(weight.into()));
+                    listed.insert("_fts", "text");
+                    listed.insert("_ftsx", 1);
+                }
+                _ => {
+                    listed.insert(&path, value.clone());
+                }
+            }
+            key.insert(&path, value);
+            paths.push(path);
+        }
+        Index {
+            name: default_name(&key),
+            named: false,
+            unique: false,
+            sparse: false,
+            expire_after: None,
+            partial: None,
+            collation: None,
             paths,
+            implied: false,
             key,
             listed,
             weights,
-        })
+        }
     }
 
     /// As the command `createIndexes` takes it.
@@ -219,8 +286,41 @@ impl Index {
         if let Some(collation) = &self.collation {
             words.push_str(&format!(", collation {collation}"));
         }
+        if self.implied {
+            words.push_str(", for the reference");
+        }
         words
     }
+}
+
+/// The least value of a type, below which nothing is that a reference could hold.
+fn least(mut shape: Shape) -> Option<Bson> {
+    for _ in 0..32 {
+        return Some(match shape {
+            Shape::Optional(inner) => {
+                shape = inner();
+                continue;
+            }
+            Shape::Bounded(field) => {
+                shape = (field.shape)();
+                continue;
+            }
+            Shape::Bool => Bson::Boolean(false),
+            Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => {
+                Bson::Double(f64::NEG_INFINITY)
+            }
+            Shape::String | Shape::Char => Bson::String(String::new()),
+            Shape::ObjectId => Bson::ObjectId(bson::oid::ObjectId::from_bytes([0; 12])),
+            Shape::Date => Bson::DateTime(bson::DateTime::MIN),
+            Shape::Timestamp => Bson::Timestamp(bson::Timestamp {
+                time: 0,
+                increment: 0,
+            }),
+            Shape::Struct(_) => Bson::Document(Document::new()),
+            _ => return None,
+        });
+    }
+    None
 }
 
 fn collation(meta: CollationMeta) -> Document {

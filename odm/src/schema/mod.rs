@@ -20,6 +20,7 @@ mod words;
 
 pub use apply::Applied;
 pub use existing::Violations;
+pub(crate) use existing::indexes;
 pub use plan::{Change, Plan};
 
 use mongodb::bson::{Bson, Document};

@@ -5,6 +5,7 @@ use super::index::{Fit, Index, key_in_words};
 use super::validator::{self, Current};
 use super::{json_schema, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
+use crate::relation::Graph;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
@@ -289,7 +290,7 @@ impl Odm {
             indexes: Vec::new(),
             current,
         };
-        let declared = look.declared(meta)?;
+        let declared = look.declared(meta, self.graph())?;
         let Some(current) = look.current.clone() else {
             look.changes.insert(
                 0,
@@ -453,8 +454,8 @@ impl Look {
         self.indexes.push(index);
     }
 
-    /// The declared indexes, each once.
-    fn declared(&mut self, meta: &DocumentMeta) -> Result<Vec<Index>> {
+    /// The declared indexes, each once, and those that the references need beside them.
+    fn declared(&mut self, meta: &DocumentMeta, graph: &Graph) -> Result<Vec<Index>> {
         let mut declared: Vec<Index> = Vec::new();
         for index in meta.indexes {
             let index = Index::of(index)?;
@@ -470,6 +471,30 @@ impl Look {
                     self.conflict(what);
                 }
                 None => declared.push(index),
+            }
+        }
+        for edge in graph.outgoing(meta) {
+            let Some(index) = Index::implied(edge) else {
+                continue;
+            };
+            let same = declared.iter().find(|other| other.is_on_the_fields_of(&index));
+            match same {
+                Some(other) if index.unique && !other.unique => {
+                    let what = format!(
+                        "`{}` is a reference that each document is named by once at most (`one`), which needs a unique index, \
+                         and the declared index {} is not unique: leave the declaration out",
+                        edge.path,
+                        other.in_words()
+                    );
+                    self.conflict(what);
+                }
+                Some(_) => {}
+                None => {
+                    let lead = index.paths.first().map_or("", String::as_str);
+                    if index.unique || !declared.iter().any(|other| !other.implied && other.serves(lead)) {
+                        declared.push(index);
+                    }
+                }
             }
         }
         Ok(declared)

@@ -2,6 +2,7 @@
 
 use odm::Error;
 use odm::bson::{Bson, DateTime, Document as Bsons, doc};
+use odm::geo::Point;
 use odm::mongodb::Collection as Raw;
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
@@ -16,7 +17,7 @@ pub struct Host {
     pub code: String,
 }
 
-fn host(id: i64) -> NewHost {
+pub fn host(id: i64) -> NewHost {
     NewHost {
         id,
         code: format!("h{id}"),
@@ -25,7 +26,7 @@ fn host(id: i64) -> NewHost {
 
 /// The same field names in every holder, so that one table of documents serves all rules.
 macro_rules! holders {
-    ($($ty:ident $new:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
+    ($($ty:ident $new:ident $make:ident $inner:ident $outer:ident, $collection:literal, $one:meta, $by:meta, $many:meta;)*) => {$(
         #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
         #[document(collection = $collection, version, timestamps)]
         pub struct $ty {
@@ -48,6 +49,19 @@ macro_rules! holders {
             pub version: i64,
         }
 
+        /// One that refers to a host.
+        pub fn $make(id: i64, host: Ref<Host>) -> $new {
+            $new {
+                id,
+                top: Some(host),
+                code: None,
+                list: vec![],
+                inner: $inner { note: String::new(), host: Some(host), hosts: vec![] },
+                inners: vec![$inner { note: String::new(), host: None, hosts: vec![host] }],
+                outers: vec![],
+            }
+        }
+
         #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
         pub struct $inner {
             pub note: String,
@@ -67,22 +81,22 @@ macro_rules! holders {
 }
 
 holders! {
-    Freed NewFreed FreedInner FreedOuter, "freed",
+    Freed NewFreed new_freed FreedInner FreedOuter, "freed",
         reference(on_delete = nullify), reference(by = code, on_delete = nullify),
         reference(many, max = 5, on_delete = pull);
-    Bound NewBound BoundInner BoundOuter, "bound",
+    Bound NewBound new_bound BoundInner BoundOuter, "bound",
         reference(on_delete = restrict), reference(by = code, on_delete = restrict),
         reference(many, max = 5, on_delete = restrict);
-    Following NewFollowing FollowingInner FollowingOuter, "following",
+    Following NewFollowing new_following FollowingInner FollowingOuter, "following",
         reference(on_delete = cascade), reference(by = code, on_delete = cascade),
         reference(many, max = 5, on_delete = cascade);
-    Kept NewKept KeptInner KeptOuter, "kept",
+    Kept NewKept new_kept KeptInner KeptOuter, "kept",
         reference(on_delete = keep), reference(by = code, on_delete = keep),
         reference(many, max = 5, on_delete = keep);
 }
 
 /// Where a reference may stand: with the document that holds one to the first of these keys, beside the second.
-const PLACES: [(&str, bool); 8] = [
+pub const PLACES: [(&str, bool); 8] = [
     ("top", false),
     ("code", false),
     ("list", true),
@@ -94,7 +108,7 @@ const PLACES: [(&str, bool); 8] = [
 ];
 
 /// A document that refers to host 1 at one place and to host 2 at all others, if `others`.
-fn holder(id: i64, place: &str, others: bool) -> Bsons {
+pub fn holder(id: i64, place: &str, others: bool) -> Bsons {
     let ids = |here: bool| -> Vec<i64> {
         match (here, others) {
             (true, _) => vec![2, 1, 2, 1],
@@ -133,7 +147,7 @@ fn holder(id: i64, place: &str, others: bool) -> Bsons {
 }
 
 /// What is left of it when all references to host 1 are taken out.
-fn freed(id: i64, place: &str) -> Bsons {
+pub fn freed(id: i64, place: &str) -> Bsons {
     let mut left = holder(id, place, true);
     fn pull(list: &mut Bson) {
         if let Bson::Array(items) = list {
@@ -165,11 +179,11 @@ fn freed(id: i64, place: &str) -> Bsons {
     left
 }
 
-fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
+pub fn raw(t: &TestDb, name: &str) -> Raw<Bsons> {
     t.db.collection(name)
 }
 
-async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
+pub async fn read(t: &TestDb, name: &str, id: i64) -> Option<Bsons> {
     raw(t, name).find_one(doc! { "_id": id }).await.unwrap()
 }
 
@@ -595,4 +609,651 @@ fn a_cascade_goes_round_a_circle_once_and_down_a_long_chain() {
         let done = links.delete(0).await.unwrap();
         assert_eq!((done.deleted, done.cascaded), (1, 399));
     });
+}
+
+#[test]
+fn every_deletion_is_as_many_round_trips_as_it_says() {
+    with_db(async |t| {
+        let odm = shelves(&t, 3, 2, 2).await;
+        let sent = || t.commands.take();
+        raw(&t, "orders")
+            .insert_one(doc! { "_id": 5_i64, "part": 0_i64 })
+            .await
+            .unwrap();
+        sent();
+        // Nothing refers to orders.
+        let orders = odm.collection::<Sale>();
+        orders.delete(6).await.unwrap();
+        assert_eq!(sent(), ["delete"]);
+        orders.delete_where(|o| o.id.gt(6)).await.unwrap();
+        assert_eq!(sent(), ["delete"]);
+
+        // Only orders refer to parts, and they hold them back.
+        let parts = odm.collection::<Part>();
+        parts.delete(11).await.unwrap();
+        assert_eq!(
+            sent(),
+            ["find", "find", "delete", "find"],
+            "read, look, delete, look again"
+        );
+        parts.delete_where(|p| p.id.gte(9)).await.unwrap();
+        assert_eq!(
+            sent(),
+            ["find", "find", "delete", "find"],
+            "two are as many as one"
+        );
+        parts.delete(11).await.unwrap();
+        assert_eq!(sent(), ["find"], "there is none");
+        parts.delete(0).await.unwrap_err();
+        assert_eq!(sent(), ["find", "find"], "it is held back");
+
+        // Of a shelf: its boxes and what likes it; of a box its parts; of a part its orders.
+        let shelves = odm.collection::<Shelf>();
+        shelves.delete(0).await.unwrap_err();
+        assert_eq!(
+            sent(),
+            ["find", "find", "find", "find", "aggregate"],
+            "shelf, boxes, parts, orders: one each, and how many orders of that part there are"
+        );
+        orders.delete(5).await.unwrap();
+        sent();
+        shelves.delete(0).await.unwrap();
+        let looked = ["find", "find", "find", "find"];
+        let of_parts = ["find", "find", "delete", "find"];
+        assert_eq!(
+            sent(),
+            [
+                &looked[..],
+                &["find"],                   // the boxes
+                &of_parts,                   // which are deleted with their parts
+                &["delete", "find"],         // and looked for again
+                &["find", "update"],         // what likes the shelf lets it go
+                &["delete", "find", "find"], // the shelf, and both are looked for again
+            ]
+            .concat(),
+        );
+    });
+}
+
+#[test]
+fn many_are_deleted_in_as_many_round_trips_as_there_are_batches() {
+    with_db(async |t| {
+        let odm = prepared(&t, "freed", false).await;
+        let only = Odm::new(t.db.clone(), models![Host, Freed]).unwrap();
+        raw(&t, "freed").delete_many(doc! {}).await.unwrap();
+        let many = (0..2_500).map(|id| {
+            let mut document = holder(id, "none", false);
+            document.insert("top", 3_i64);
+            document
+        });
+        raw(&t, "freed").insert_many(many).await.unwrap();
+        t.commands.clear();
+        let done = only.collection::<Host>().delete(3).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 2_500));
+        let sent = t.commands.take();
+        assert_eq!(
+            sent.iter().filter(|name| *name == "update").count(),
+            3,
+            "{sent:?}"
+        );
+        assert_eq!(sent.iter().filter(|name| *name == "delete").count(), 1);
+        // Nine references to a host: each is looked for before and after, and one of them in three batches.
+        assert_eq!(sent.iter().filter(|name| *name == "find").count(), 1 + 9 + 2 + 9);
+        drop(odm);
+    });
+}
+
+/// A handle whose first command of this name to this collection waits until `work` is done by somebody else.
+async fn interrupted(
+    t: &TestDb,
+    models: impl IntoIterator<Item = odm::Model>,
+    command: &'static str,
+    collection: &'static str,
+    work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
+) -> Odm {
+    use odm::mongodb::event::{EventHandler, command::CommandEvent};
+    let work = std::sync::Mutex::new(Some(work));
+    let name = t.db.name().to_owned();
+    let handler = EventHandler::callback(move |event| {
+        let CommandEvent::Started(started) = event else {
+            return;
+        };
+        let is_it = started.command_name == command
+            && started
+                .command
+                .get_str(command)
+                .is_ok_and(|name| name == collection);
+        let Some(work) = is_it.then(|| work.lock().unwrap().take()).flatten() else {
+            return;
+        };
+        let name = name.clone();
+        let other = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let (client, _) = odm_tests::client().await;
+                work(client.database(&name)).await;
+            });
+        });
+        other.join().unwrap();
+    });
+    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
+        .await
+        .unwrap();
+    options.command_event_handler = Some(handler);
+    let client = odm::mongodb::Client::with_options(options).unwrap();
+    let odm = Odm::new(client.database(t.db.name()), models).unwrap();
+    odm.server().await.unwrap();
+    odm
+}
+
+/// Inserts a document at the moment when this host is about to be deleted.
+async fn late(t: &TestDb, collection: &'static str, document: Bsons) -> Odm {
+    interrupted(
+        t,
+        models![Host, Freed, Bound, Following, Kept],
+        "delete",
+        "hosts",
+        move |db| {
+            Box::pin(async move {
+                db.collection::<Bsons>(collection)
+                    .insert_one(document)
+                    .await
+                    .unwrap();
+            })
+        },
+    )
+    .await
+}
+
+#[test]
+fn what_comes_between_the_look_and_the_deletion_is_found_after_it() {
+    with_db(async |t| {
+        prepared(&t, "kept", false).await;
+        let odm = late(&t, "freed", holder(1, "inners.hosts", true)).await;
+        let done = odm.collection::<Host>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.pulled), (1, 1));
+        assert_eq!(read(&t, "freed", 1).await.unwrap(), freed(1, "inners.hosts"));
+
+        let mut late_one = holder(1, "none", false);
+        late_one.insert("code", "h2");
+        let odm = late(&t, "following", late_one.clone()).await;
+        let done = odm.collection::<Host>().delete(2).await.unwrap();
+        assert_eq!((done.deleted, done.cascaded), (1, 1));
+        assert_eq!(read(&t, "following", 1).await, None);
+
+        // One of two hosts can't be deleted any more: it comes back, the other is gone, and so is what came to it.
+        let hosts = (10..12)
+            .map(|id| doc! { "_id": id as i64, "code": format!("h{id}"), "extra": [1.5, -0.0, f64::NAN] });
+        t.db.run_command(doc! { "collMod": "hosts", "validationLevel": "off" })
+            .await
+            .unwrap();
+        raw(&t, "hosts").insert_many(hosts).await.unwrap();
+        let odm = interrupted(&t, models![Host, Freed, Bound], "delete", "hosts", |db| {
+            Box::pin(async move {
+                let mut bound = holder(7, "none", false);
+                bound.insert("code", "h10");
+                db.collection::<Bsons>("bound").insert_one(bound).await.unwrap();
+                let mut freed = holder(8, "none", false);
+                freed.insert("top", 11_i64);
+                db.collection::<Bsons>("freed").insert_one(freed).await.unwrap();
+            })
+        })
+        .await;
+        let error = odm
+            .collection::<Host>()
+            .delete_where(|h| h.id.gte(10))
+            .await
+            .unwrap_err();
+        match error {
+            Error::StillReferenced {
+                id,
+                by,
+                field,
+                count,
+                sample,
+                ..
+            } => assert_eq!(
+                (*id, by, field.as_str(), count, sample),
+                (Bson::Int64(10), "bound", "code", 1, vec![Bson::Int64(7)])
+            ),
+            other => panic!("{other}"),
+        }
+        let back = read(&t, "hosts", 10).await.unwrap();
+        assert_eq!(
+            back.keys().collect::<Vec<_>>(),
+            ["_id", "code", "extra"],
+            "as it was"
+        );
+        assert_eq!(read(&t, "hosts", 11).await, None);
+        assert!(read(&t, "freed", 8).await.unwrap().get("top").is_none());
+    });
+}
+
+#[test]
+fn a_document_that_changes_meanwhile_is_deleted_as_it_is_then_or_not_at_all() {
+    with_db(async |t| {
+        prepared(&t, "kept", false).await;
+        let change = |update: Bsons| {
+            interrupted(&t, models![Host, Bound], "delete", "hosts", move |db| {
+                Box::pin(async move {
+                    let hosts = db.collection::<Bsons>("hosts");
+                    hosts.update_one(doc! { "_id": 1_i64 }, update).await.unwrap();
+                    let mut bound = holder(7, "none", false);
+                    bound.insert("code", "new");
+                    db.collection::<Bsons>("bound").insert_one(bound).await.unwrap();
+                })
+            })
+        };
+        let odm = change(doc! { "$set": { "code": "new" } }).await;
+        let error = odm.collection::<Host>().delete(1).await.unwrap_err();
+        assert!(
+            matches!(&error, Error::StillReferenced { field, .. } if field == "code"),
+            "{error}"
+        );
+        assert_eq!(
+            read(&t, "hosts", 1).await.unwrap(),
+            doc! { "_id": 1_i64, "code": "new" }
+        );
+        raw(&t, "bound").delete_many(doc! {}).await.unwrap();
+        let odm = change(doc! { "$set": { "code": "other" } }).await;
+        let done = odm
+            .collection::<Host>()
+            .delete_where(|h| h.code.eq("new"))
+            .await
+            .unwrap();
+        assert_eq!(done.deleted, 0, "it does not fit any more");
+        assert_eq!(
+            odm.collection::<Host>()
+                .delete_where(|h| h.code.eq("other"))
+                .await
+                .unwrap()
+                .deleted,
+            1
+        );
+    });
+}
+
+#[test]
+fn in_a_transaction_the_second_look_follows_the_commit() {
+    with_db(async |t| {
+        let odm = prepared(&t, "freed", true).await;
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let of = |t: &TestDb, name: &str| raw(t, name);
+        let (freed_ones, bound) = (of(&t, "freed"), of(&t, "bound"));
+        let done = odm
+            .transaction(async |tx| {
+                let done = tx.collection::<Host>().delete(1).await?;
+                // Somebody else, who can't see the deletion yet.
+                freed_ones.insert_one(holder(100, "list", true)).await?;
+                Ok(done)
+            })
+            .await
+            .unwrap();
+        assert_eq!((done.deleted, done.nullified + done.pulled), (1, 8));
+        assert_eq!(read(&t, "freed", 100).await.unwrap(), freed(100, "list"));
+        assert_eq!(read(&t, "freed", 3).await.unwrap(), freed(3, PLACES[3].0));
+
+        let error = odm
+            .transaction(async |tx| {
+                tx.collection::<Host>().delete(3).await?;
+                let mut late = holder(1, "none", false);
+                late.insert("top", 3_i64);
+                bound.insert_one(late).await?;
+                Ok(())
+            })
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::StillReferenced { by: "bound", .. }),
+            "{error}"
+        );
+        assert!(
+            odm.collection::<Host>().get(3).await.unwrap().is_some(),
+            "it is put back"
+        );
+
+        // What is rolled back leaves nothing to look for.
+        let error = odm
+            .transaction(async |tx| {
+                tx.collection::<Host>().delete(2).await?;
+                Err::<(), _>(Error::application("no"))
+            })
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::Application(_)));
+        assert!(odm.collection::<Host>().get(2).await.unwrap().is_some());
+        assert_eq!(read(&t, "freed", 3).await.unwrap(), freed(3, PLACES[3].0));
+    });
+}
+
+#[test]
+fn a_bulk_deletes_by_the_same_rules() {
+    with_db(async |t| {
+        let odm = prepared(&t, "freed", true).await;
+        odm.collection::<Host>()
+            .insert_many((10..20).map(host))
+            .await
+            .unwrap();
+        let mut bound = holder(5, "none", false);
+        bound.insert("top", 14_i64);
+        raw(&t, "bound").insert_one(bound).await.unwrap();
+        t.commands.clear();
+
+        // In order: those before the one that is held back are deleted, and nothing behind it is done.
+        let bulk = (10..20_i64).fold(odm.bulk().insert::<Host>(host(30)), |bulk, id| {
+            bulk.delete::<Host>(id)
+        });
+        match bulk.insert::<Host>(host(31)).await.unwrap_err() {
+            Error::Bulk { errors, done } => {
+                assert_eq!(errors.len(), 1);
+                let (at, error) = &errors[0];
+                assert_eq!(*at, 5);
+                assert!(
+                    matches!(error, Error::StillReferenced { id, .. } if **id == Bson::Int64(14)),
+                    "{error}"
+                );
+                assert_eq!((done.inserted, done.deleted), (1, 4));
+            }
+            other => panic!("{other}"),
+        }
+        let left = async || {
+            let found = odm
+                .collection::<Host>()
+                .find_all()
+                .sort(|h| h.id.asc())
+                .all()
+                .await
+                .unwrap();
+            found.iter().map(|h| h.id).collect::<Vec<_>>()
+        };
+        assert_eq!(left().await, [1, 2, 3, 14, 15, 16, 17, 18, 19, 30]);
+
+        // In any order: all but that one.
+        let bulk = (10..20_i64).fold(odm.bulk(), |bulk, id| bulk.delete::<Host>(id));
+        let bulk = bulk
+            .delete_where::<Host>(|h| h.id.eq(1))
+            .insert::<Host>(host(31))
+            .unordered();
+        match bulk.await.unwrap_err() {
+            Error::Bulk { errors, done } => {
+                assert_eq!(errors.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [4]);
+                assert_eq!(
+                    (done.inserted, done.deleted, done.nullified + done.pulled),
+                    (1, 6, 8)
+                );
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(left().await, [2, 3, 14, 30, 31]);
+
+        // A thousand are one batch after another, not a thousand deletions.
+        odm.collection::<Host>()
+            .insert_many((1_000..1_200).map(host))
+            .await
+            .unwrap();
+        t.commands.clear();
+        let done = (1_000..1_200_i64)
+            .fold(odm.bulk(), |bulk, id| bulk.delete::<Host>(id))
+            .await
+            .unwrap();
+        assert_eq!(done.deleted, 200);
+        assert!(t.commands.take().len() < 80);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "people")]
+pub struct Person {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference(many, inverse = owner, max = 500)]
+    pub tasks: Vec<Ref<Task>>,
+    #[reference(many, inverse = friends, max = 10)]
+    pub friends: Vec<Ref<Person>>,
+    #[reference(inverse = person)]
+    pub desk: Option<Ref<Desk>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tasks")]
+pub struct Task {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference(inverse = tasks)]
+    pub owner: Ref<Person>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "desks")]
+pub struct Desk {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference(inverse = desk)]
+    pub person: Option<Ref<Person>>,
+}
+
+/// Two people, friends of each other and of a third, each with two tasks and a desk.
+async fn people(t: &TestDb, transactions: bool) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Person, Task, Desk]).unwrap();
+    odm.sync().await.unwrap();
+    let odm = match transactions {
+        true => odm,
+        false => odm.without_transactions(),
+    };
+    odm.server().await.unwrap();
+    for (name, documents) in [
+        (
+            "people",
+            vec![
+                doc! { "_id": 1_i64, "tasks": [10_i64, 11_i64], "friends": [2_i64, 3_i64, 1_i64], "desk": 100_i64 },
+                doc! { "_id": 2_i64, "tasks": [20_i64, 21_i64], "friends": [1_i64], "desk": 200_i64 },
+                doc! { "_id": 3_i64, "tasks": [], "friends": [1_i64], "desk": null },
+            ],
+        ),
+        (
+            "tasks",
+            vec![
+                doc! { "_id": 10_i64, "owner": 1_i64 },
+                doc! { "_id": 11_i64, "owner": 1_i64 },
+                doc! { "_id": 20_i64, "owner": 2_i64 },
+                doc! { "_id": 21_i64, "owner": 2_i64 },
+            ],
+        ),
+        (
+            "desks",
+            vec![
+                doc! { "_id": 100_i64, "person": 1_i64 },
+                doc! { "_id": 200_i64, "person": 2_i64 },
+            ],
+        ),
+    ] {
+        raw(t, name).insert_many(documents).await.unwrap();
+    }
+    t.commands.clear();
+    odm
+}
+
+#[test]
+fn both_sides_of_two_way_references_go_together() {
+    with_db(async |t| {
+        for transactions in [true, false] {
+            let odm = people(&t, transactions).await;
+            let (everybody, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
+            let done = tasks.delete(10).await.unwrap();
+            assert_eq!((done.deleted, done.pulled), (1, 1));
+            let sent = t.commands.take();
+            match transactions && odm.server().await.unwrap().has_transactions() {
+                true => assert_eq!(sent, ["find", "delete", "update", "commitTransaction"]),
+                false => assert_eq!(sent, ["find", "find", "update", "delete"]),
+            }
+            assert_eq!(everybody.get(1).await.unwrap().unwrap().tasks, [Ref::new(11)]);
+
+            t.commands.clear();
+            let error = everybody.delete(1).await.unwrap_err();
+            assert!(
+                matches!(
+                    &error,
+                    Error::StillReferenced {
+                        by: "tasks",
+                        count: 1,
+                        ..
+                    }
+                ),
+                "a task needs its owner: {error}"
+            );
+            assert_eq!(t.commands.take(), ["find", "find"]);
+            tasks.delete_where(|t| t.id.lt(20)).await.unwrap();
+            let done = everybody.delete(1).await.unwrap();
+            assert_eq!((done.deleted, done.pulled, done.nullified), (1, 2, 1));
+            let left = everybody.find_all().sort(|p| p.id.asc()).all().await.unwrap();
+            assert_eq!(left.iter().map(|p| p.friends.len()).collect::<Vec<_>>(), [0, 0]);
+            assert_eq!(left[0].tasks, [Ref::new(20), Ref::new(21)]);
+            let desks = odm
+                .collection::<Desk>()
+                .find_all()
+                .sort(|d| d.id.asc())
+                .all()
+                .await
+                .unwrap();
+            assert_eq!(
+                desks.iter().map(|d| d.person).collect::<Vec<_>>(),
+                [None, Some(Ref::new(2))]
+            );
+
+            // In a transaction of the caller's, and all of them at once.
+            if transactions && odm.server().await.unwrap().has_transactions() {
+                let done = odm
+                    .transaction(async |tx| {
+                        tx.collection::<Task>().delete(20).await?;
+                        tx.bulk().delete::<Task>(21).delete::<Desk>(200).await
+                    })
+                    .await
+                    .unwrap();
+                assert_eq!((done.deleted, done.pulled, done.nullified), (2, 1, 1));
+                let left = everybody.get(2).await.unwrap().unwrap();
+                assert_eq!((left.tasks.len(), left.desk), (0, None));
+            }
+            tasks.delete_where(|t| t.id.gte(0)).await.unwrap();
+            assert_eq!(everybody.delete_where(|p| p.id.gte(0)).await.unwrap().deleted, 2);
+            raw(&t, "desks").delete_many(doc! {}).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_link_that_comes_before_the_deletion_is_seen() {
+    with_db(async |t| {
+        for transactions in [true, false] {
+            people(&t, transactions).await;
+            // The third one gets a task, and a friend, while it is deleted.
+            let deleting = |set: Bsons, other: &'static str, document: Bsons| {
+                interrupted(&t, models![Person, Task, Desk], "delete", "people", move |db| {
+                    Box::pin(async move {
+                        let people = db.collection::<Bsons>("people");
+                        people.update_one(doc! { "_id": 3_i64 }, set).await.unwrap();
+                        let id = document.get("_id").cloned();
+                        db.collection::<Bsons>(other)
+                            .replace_one(doc! { "_id": id }, document)
+                            .upsert(true)
+                            .await
+                            .unwrap();
+                    })
+                })
+            };
+            let alone = |odm: Odm| {
+                if transactions {
+                    odm
+                } else {
+                    odm.without_transactions()
+                }
+            };
+            let odm = alone(
+                deleting(
+                    doc! { "$push": { "tasks": 30_i64 } },
+                    "tasks",
+                    doc! { "_id": 30_i64, "owner": 3_i64 },
+                )
+                .await,
+            );
+            let error = odm.collection::<Person>().delete(3).await.unwrap_err();
+            assert!(
+                matches!(&error, Error::StillReferenced { by: "tasks", .. }),
+                "{error}"
+            );
+            raw(&t, "tasks").delete_one(doc! { "_id": 30_i64 }).await.unwrap();
+            raw(&t, "people")
+                .update_one(doc! { "_id": 3_i64 }, doc! { "$set": { "tasks": [] } })
+                .await
+                .unwrap();
+            let odm = alone(
+                deleting(
+                    doc! { "$set": { "desk": 300_i64 } },
+                    "desks",
+                    doc! { "_id": 300_i64, "person": 3_i64 },
+                )
+                .await,
+            );
+            assert_eq!(odm.collection::<Person>().delete(3).await.unwrap().deleted, 1);
+            assert_eq!(read(&t, "desks", 300).await.unwrap().get("person"), None);
+            assert_eq!(
+                read(&t, "people", 1)
+                    .await
+                    .unwrap()
+                    .get_array("friends")
+                    .unwrap()
+                    .len(),
+                2
+            );
+            for name in ["people", "tasks", "desks"] {
+                raw(&t, name).delete_many(doc! {}).await.unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_condition_that_does_not_combine_deletes_too() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Pin]).unwrap();
+        odm.sync().await.unwrap();
+        let pins = odm.collection::<Pin>();
+        let pin = |id: i64, x: f64, on: Option<i64>| doc! { "_id": id, "place": { "type": "Point", "coordinates": [x, 0.0] }, "on": on };
+        raw(&t, "pins")
+            .insert_many([pin(1, 0.0, None), pin(2, 1.0, Some(1)), pin(3, 40.0, None)])
+            .await
+            .unwrap();
+        let here = Point::new(0.0, 0.0);
+        let error = pins
+            .delete_where(|p| p.place.near(here, 1_000.0))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::StillReferenced { .. }), "{error}");
+        let both = |p: <Pin as Document>::Paths| p.place.near(here, 1_000_000.0);
+        let done = odm
+            .bulk()
+            .delete::<Pin>(7)
+            .delete_where::<Pin>(both)
+            .delete::<Pin>(8)
+            .await
+            .unwrap();
+        assert_eq!(done.deleted, 2, "both go together");
+        assert_eq!(pins.delete_where(both).await.unwrap().deleted, 0);
+        assert_eq!(pins.find_all().count().await.unwrap(), 1);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "pins")]
+pub struct Pin {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[index(geo)]
+    pub place: Point,
+    #[reference]
+    pub on: Option<Ref<Pin>>,
 }

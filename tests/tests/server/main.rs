@@ -1,6 +1,7 @@
 //! The tests that need a server, in one program: linking is what tests cost.
 #![allow(missing_docs)]
 
+mod audit;
 mod bounds;
 mod bulk;
 mod commands;

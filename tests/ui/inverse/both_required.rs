@@ -1,3 +1,5 @@
+//! Two documents of which each needs the other first.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

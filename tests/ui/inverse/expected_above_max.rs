@@ -1,3 +1,5 @@
+//! Many-to-many with a side that is larger than its bound.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `inverse` in a document with parameters.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `inverse` in an embedded struct.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `inverse` with a reference that stays.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

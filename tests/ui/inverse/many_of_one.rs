@@ -1,3 +1,5 @@
+//! One-to-many with a side that is too large: rule three.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A bound above what an array should hold.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The other side is no reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

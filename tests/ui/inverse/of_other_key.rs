@@ -1,3 +1,5 @@
+//! The other side is by another field than the id.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

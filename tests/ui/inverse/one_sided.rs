@@ -1,3 +1,5 @@
+//! The other side does not name this one.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Two fields with one inverse.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The other side refers to another document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The other side is a parent reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

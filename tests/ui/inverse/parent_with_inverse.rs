@@ -1,3 +1,5 @@
+//! A parent reference with an inverse.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `inverse` in quotes.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

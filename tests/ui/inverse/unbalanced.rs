@@ -1,3 +1,5 @@
+//! Many-to-many with one side that is much larger: relationship balance.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

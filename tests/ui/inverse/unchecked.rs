@@ -1,3 +1,5 @@
+//! `inverse` without the check that the other side is there.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

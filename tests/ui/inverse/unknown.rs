@@ -1,3 +1,5 @@
+//! `inverse` names a field that does not exist.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

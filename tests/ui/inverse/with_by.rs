@@ -1,3 +1,5 @@
+//! `inverse` with `by`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

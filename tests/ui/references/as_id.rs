@@ -1,3 +1,5 @@
+//! A reference as the id, without saying that it is the only one.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

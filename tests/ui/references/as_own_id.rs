@@ -1,3 +1,5 @@
+//! A document whose id is that of another document of its own.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A reference with the value of another field does not say which.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `by` names a field that is not unique.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `by` names a field of another type.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `by` names a field that is unique among some documents.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `by` in quotes, and with a path.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `check` with something else than a truth value.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

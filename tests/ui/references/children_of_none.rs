@@ -1,3 +1,5 @@
+//! A child without a parent.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

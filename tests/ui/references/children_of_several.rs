@@ -1,3 +1,5 @@
+//! Two parents of one type.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

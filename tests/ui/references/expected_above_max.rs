@@ -1,3 +1,5 @@
+//! More references are expected than fit.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

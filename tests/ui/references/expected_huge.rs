@@ -1,3 +1,5 @@
+//! More references are expected than any array should hold.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

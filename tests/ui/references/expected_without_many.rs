@@ -1,3 +1,5 @@
+//! A number that is expected of a single reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

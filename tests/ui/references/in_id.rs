@@ -1,3 +1,5 @@
+//! References in an id that would change.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! References under the keys of a map.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

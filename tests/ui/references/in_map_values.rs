@@ -1,3 +1,5 @@
+//! References in the values of a map.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+//! A reference in a type that contains itself.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A reference in a struct without names.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Two references at one path.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

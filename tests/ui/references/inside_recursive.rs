@@ -1,3 +1,5 @@
+//! A reference below a type that contains itself.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

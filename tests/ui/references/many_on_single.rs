@@ -1,3 +1,5 @@
+//! `many` on a single reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

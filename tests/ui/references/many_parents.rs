@@ -1,3 +1,5 @@
+//! `many` on a parent.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

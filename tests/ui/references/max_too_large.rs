@@ -1,3 +1,5 @@
+//! More references than an array should hold: rule three.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

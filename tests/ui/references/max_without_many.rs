@@ -1,3 +1,5 @@
+//! A bound without an array.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! An array that can hold nothing.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A declared reference without a name.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

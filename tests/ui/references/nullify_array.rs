@@ -1,3 +1,5 @@
+//! `nullify` on an array.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A required reference can't be removed.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

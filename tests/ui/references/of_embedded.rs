@@ -1,3 +1,5 @@
+//! A reference to a struct that is no document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

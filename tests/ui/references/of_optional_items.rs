@@ -1,3 +1,5 @@
+//! An array of optional references.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

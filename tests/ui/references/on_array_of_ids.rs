@@ -1,3 +1,5 @@
+//! `#[reference(many)]` on an array of ids.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

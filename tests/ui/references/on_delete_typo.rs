@@ -1,3 +1,5 @@
+//! A rule of deletion that does not exist.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

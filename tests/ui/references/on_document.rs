@@ -1,3 +1,5 @@
+//! `#[parent_ref]` on the document itself.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `#[reference]` on an id that says nothing of its document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Options of `parent_ref` on a `reference`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! An option twice.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

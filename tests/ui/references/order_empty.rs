@@ -1,3 +1,5 @@
+//! An order by nothing, and by words.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! An order in an embedded struct.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

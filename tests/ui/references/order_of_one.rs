@@ -1,3 +1,5 @@
+//! An order of one child.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

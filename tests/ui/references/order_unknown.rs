@@ -1,3 +1,5 @@
+//! An order by a field that does not exist.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Several parents.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `pull` on a single reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

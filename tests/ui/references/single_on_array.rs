@@ -1,3 +1,5 @@
+//! An array without `many`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The same behind an alias.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

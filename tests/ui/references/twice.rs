@@ -1,3 +1,5 @@
+//! Two attributes on one field.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Options that do not exist.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

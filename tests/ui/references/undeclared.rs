@@ -1,3 +1,5 @@
+//! A reference that does not say what kind of relationship it is.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The same behind an alias and an `Option`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

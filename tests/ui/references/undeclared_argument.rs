@@ -1,3 +1,5 @@
+//! A reference as the argument of a generic type.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! An array of references without an attribute.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

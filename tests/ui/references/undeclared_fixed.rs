@@ -1,3 +1,5 @@
+//! References in a fixed array.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! References in an embedded array.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

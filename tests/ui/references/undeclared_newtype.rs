@@ -1,3 +1,5 @@
+//! A reference in a struct around it.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A reference in a tuple.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

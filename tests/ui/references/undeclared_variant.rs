@@ -1,3 +1,5 @@
+//! A reference in a variant of an enum.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `#[field]` on a reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `#[embed]` on a reference.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A reference that is not stored as the id.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A list of one document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

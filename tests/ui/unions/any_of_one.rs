@@ -1,3 +1,5 @@
+//! `any` on a reference to one document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

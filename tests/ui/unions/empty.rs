@@ -1,3 +1,5 @@
+//! An empty list.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

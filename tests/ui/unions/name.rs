@@ -1,3 +1,5 @@
+//! A type whose name does not end in `Ref`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

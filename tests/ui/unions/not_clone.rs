@@ -1,3 +1,5 @@
+//! A document that can't be given to several others.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

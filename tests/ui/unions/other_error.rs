@@ -1,3 +1,5 @@
+//! One error is one error: what the type makes is there in any case.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A `Ref` where several documents are listed.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! The name of the loaded enum is that of a document.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! A document twice.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

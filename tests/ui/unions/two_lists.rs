@@ -1,3 +1,5 @@
+//! One type with two lists.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

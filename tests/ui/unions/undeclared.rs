@@ -1,3 +1,5 @@
+//! A reference to several documents without an attribute.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `any` with `by`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! `any` with `inverse`.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

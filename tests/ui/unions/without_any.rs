@@ -1,3 +1,5 @@
+//! A reference to several documents that does not say so.
+
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

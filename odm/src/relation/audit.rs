@@ -1,0 +1,689 @@
+//! What is wrong with the references in the database: found by reading every document that holds one, once.
+
+use super::batch::{behind, document_id};
+use super::graph::Edge;
+use super::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
+use super::scope::Scope;
+use crate::document::DocumentMeta;
+use crate::map::Context;
+use crate::path::{Path, Step};
+use crate::trace::Trace;
+use crate::{Document, Error, Odm, Result};
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
+use mongodb::options::AggregateOptions;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
+
+/// So many documents are inspected at a time.
+pub(super) const BATCH: usize = 1_000;
+
+/// How many examples of each finding are given.
+const SAMPLE: usize = 5;
+
+impl Odm {
+    /// Looks for everything that is wrong with the references of the registered documents, and changes nothing:
+    /// references to documents that do not exist, two-way references of which only one side is there or which name a
+    /// document twice, arrays over their bound, and, where the unique index is missing, parents with several children of
+    /// which they may have one.
+    ///
+    /// Every document that holds references is read once, in batches in the order of their ids, so memory is bounded. What
+    /// looks wrong is read once more, both sides of a link in one snapshot where the deployment has transactions, before it
+    /// is reported; a reference whose target somebody else is deleting at this moment may be reported all the same.
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where [`edge`](Auditing::edge) or [`collection`](Auditing::collection) names
+    /// no reference.
+    ///
+    /// # Cost
+    /// For every 1,000 documents one round trip to read them, and one for each collection (and field of it) that they refer
+    /// to; two or three more where something looks wrong. For each `#[parent_ref(one)]` one for the indexes of its
+    /// collection, and, if the unique one is missing, one in which the server reads the whole collection.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().await?;
+    /// if !audit.is_clean() {
+    ///     println!("{audit}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn audit(&self) -> Auditing {
+        Auditing {
+            chosen: Chosen::new(self),
+            sample: None,
+        }
+    }
+}
+
+/// An audit, until `.await` carries it out: [`Odm::audit`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let audit = odm.audit().sample(10_000).await?;
+/// println!("{} of {} references looked at are right", audit.right(), audit.checked());
+/// # Ok(()) }
+/// ```
+#[must_use = "an audit does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Auditing {
+    chosen: Chosen,
+    sample: Option<u64>,
+}
+
+impl Auditing {
+    /// Looks at so many documents of each collection at most, chosen at random by the server (`$sample`). They are held in
+    /// memory together. Parents with several children are not looked for, since that takes all documents.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().sample(1_000).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn sample(mut self, documents: u64) -> Auditing {
+        self.sample = Some(documents);
+        self
+    }
+
+    /// Looks at the references that documents of type `T` hold. Called for several types, at those of each.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().collection::<Account>().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collection<T: Document>(mut self) -> Auditing {
+        self.chosen.collection::<T>();
+        self
+    }
+
+    /// Looks at this reference. Called for several, at each.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().edge::<Account, _>(|a| a.owner).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn edge<T: Document, F: FieldOf<T>>(mut self, field: impl FnOnce(T::Paths) -> F) -> Auditing {
+        self.chosen.edge::<T, F>(field);
+        self
+    }
+}
+
+/// A field of a document of type `T`: a path of it.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::FieldOf;
+///
+/// assert_eq!(Person::paths().addresses.city.stored_name(), "addresses.city");
+/// ```
+pub trait FieldOf<T> {
+    /// Its dotted name, as it is stored.
+    fn stored_name(&self) -> &'static str;
+}
+
+impl<T, V: ?Sized, P: Step, C> FieldOf<T> for Path<T, V, P, C> {
+    fn stored_name(&self) -> &'static str {
+        P::PATH
+    }
+}
+
+impl IntoFuture for Auditing {
+    type Output = Result<Audit>;
+    type IntoFuture = BoxFuture<'static, Result<Audit>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Auditing { chosen, sample } = self;
+            let trace = Trace::new("(all)", "audit");
+            let audit = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope {
+                    odm: &chosen.odm,
+                    session: None,
+                    trips: &trips,
+                };
+                let edges = chosen.edges()?;
+                let mut audit = Audit::of(&edges);
+                for (meta, edges) in edges {
+                    let mut source = Source::of(&scope, meta, &edges, sample).await?;
+                    while let Some(documents) = source.next(&scope).await? {
+                        let inspected = look(&scope, &edges, &documents).await?;
+                        audit.count(documents.len(), &edges, &inspected);
+                        for fault in &inspected.faults {
+                            audit.found(fault);
+                        }
+                    }
+                    if sample.is_none() {
+                        audit.several_children(&scope, &edges).await?;
+                    }
+                }
+                trace.done(trips.into_inner(), audit.documents);
+                Ok(audit)
+            });
+            audit.await
+        }
+        .boxed()
+    }
+}
+
+/// Inspects a batch, and what is found once more.
+pub(super) async fn look<'g>(
+    scope: &Scope<'g>,
+    edges: &[&'g Edge],
+    documents: &[RawDocumentBuf],
+) -> Result<Inspected<'g>> {
+    let graph = scope.odm.graph();
+    let mut inspected = inspect(scope, graph, edges, documents).await?;
+    inspected.faults = confirm(scope, graph, inspected.faults).await?;
+    Ok(inspected)
+}
+
+/// Which references are looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) odm: Odm,
+    /// Collections, and fields of them; empty for all.
+    which: Vec<(&'static str, Option<&'static str>)>,
+}
+
+impl Chosen {
+    pub(super) fn new(odm: &Odm) -> Chosen {
+        Chosen {
+            odm: odm.clone(),
+            which: Vec::new(),
+        }
+    }
+
+    pub(super) fn collection<T: Document>(&mut self) {
+        self.which.push((T::META.collection, None));
+    }
+
+    pub(super) fn edge<T: Document, F: FieldOf<T>>(&mut self, field: impl FnOnce(T::Paths) -> F) {
+        let name = field(T::paths()).stored_name();
+        self.which.push((T::META.collection, Some(name)));
+    }
+
+    /// The references by collection.
+    pub(super) fn edges(&self) -> Result<Vec<(&'static DocumentMeta, Vec<&Edge>)>> {
+        let graph = self.odm.graph();
+        for (collection, field) in &self.which {
+            let is_it = |edge: &Edge| field.is_none_or(|field| edge.path == field);
+            let known = graph.edges().iter();
+            let mut known = known.filter(|edge| edge.holder.collection == *collection);
+            if !known.any(is_it) {
+                return Err(Error::Query {
+                    collection,
+                    message: match field {
+                        Some(field) => format!("`{field}` is no reference of a registered document"),
+                        None => "no registered document of this collection holds references".to_owned(),
+                    },
+                });
+            }
+        }
+        let chosen = |edge: &&Edge| {
+            self.which.is_empty()
+                || self.which.iter().any(|(collection, field)| {
+                    edge.holder.collection == *collection && field.is_none_or(|field| edge.path == field)
+                })
+        };
+        let mut all: Vec<(&'static DocumentMeta, Vec<&Edge>)> = Vec::new();
+        for edge in graph.edges().iter().filter(chosen) {
+            let known = all.iter_mut();
+            match known
+                .into_iter()
+                .find(|(meta, _)| meta.collection == edge.holder.collection)
+            {
+                Some((_, edges)) => edges.push(edge),
+                None => all.push((edge.holder, vec![edge])),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Where the documents come from that are inspected.
+pub(super) enum Source {
+    All {
+        meta: &'static DocumentMeta,
+        fields: Fields,
+        last: Option<Bson>,
+        more: bool,
+    },
+    Sample(std::vec::IntoIter<RawDocumentBuf>),
+}
+
+impl Source {
+    pub(super) async fn of(
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        edges: &[&Edge],
+        sample: Option<u64>,
+    ) -> Result<Source> {
+        let fields = fields(edges.iter().copied());
+        let Some(sample) = sample else {
+            return Ok(Source::All {
+                meta,
+                fields,
+                last: None,
+                more: true,
+            });
+        };
+        if sample == 0 {
+            return Ok(Source::Sample(Vec::new().into_iter()));
+        }
+        let size = i64::try_from(sample).unwrap_or(i64::MAX);
+        let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
+        let failed = |error| Context::of(meta).driver(error);
+        scope.trip();
+        let cursor = scope
+            .collection::<RawDocumentBuf>(meta)
+            .aggregate(pipeline)
+            .with_type::<RawDocumentBuf>()
+            .await
+            .map_err(failed)?;
+        let documents: Vec<RawDocumentBuf> = cursor.try_collect().await.map_err(failed)?;
+        Ok(Source::Sample(documents.into_iter()))
+    }
+
+    pub(super) async fn next(&mut self, scope: &Scope<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
+        let documents: Vec<RawDocumentBuf> = match self {
+            Source::Sample(rest) => rest.take(BATCH).collect(),
+            Source::All { more: false, .. } => Vec::new(),
+            Source::All {
+                meta,
+                fields,
+                last,
+                more,
+            } => {
+                let filter = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                let batch = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
+                *more = batch.more;
+                *last = batch.documents.last().map(document_id);
+                batch.documents
+            }
+        };
+        Ok((!documents.is_empty()).then_some(documents))
+    }
+}
+
+/// What is wrong with the references in the database: [`Odm::audit`] gives it. Displayed in words, a line each finding.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let audit = odm.audit().await?;
+/// for reference in audit.references.iter().filter(|r| r.dangling.count > 0) {
+///     println!("{}.{}: {}", reference.collection, reference.field, reference.dangling.count);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Audit {
+    /// How many documents were read.
+    pub documents: u64,
+    /// What was found, by reference, in the order of the models.
+    pub references: Vec<AuditedReference>,
+}
+
+/// What was found about one reference: a field of a document that names others.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # fn example(reference: odm::AuditedReference) {
+/// if reference.is_clean() {
+///     println!("`{}` of `{}` is right", reference.field, reference.collection);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AuditedReference {
+    /// The collection of the documents that hold it.
+    pub collection: &'static str,
+    /// The stored path of it.
+    pub field: String,
+    /// The collections that it may refer to.
+    pub targets: Vec<&'static str>,
+    /// How many references were looked at.
+    pub checked: u64,
+    /// How many name a document that does not exist any more, and stay since they are declared with `on_delete = keep`.
+    pub kept: u64,
+    /// References to documents that do not exist: the document that holds it, and what it refers to.
+    pub dangling: Findings,
+    /// Two-way references of which this side is there and the other is not: the document that holds it, and the one that
+    /// does not refer back.
+    pub one_sided: Findings,
+    /// Arrays of two-way references that name a document more than once: the document that holds it, and what it names.
+    pub repeated: Findings,
+    /// Arrays with more references than they may hold: the document that holds it, and how many there are.
+    pub over_bound: Findings,
+    /// Parents that several children name, where each may have one: the parent's id. Looked for only where the unique
+    /// index is missing.
+    pub several_children: Findings,
+    /// How many it may hold.
+    max: Option<u64>,
+}
+
+/// How often something was found, with a few examples.
+///
+/// ```
+/// assert_eq!(odm::Findings::default().count, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Findings {
+    /// How often.
+    pub count: u64,
+    /// The id of a document, and what is wrong with it: up to five of them.
+    pub sample: Vec<(Bson, Bson)>,
+}
+
+impl Findings {
+    fn add(&mut self, id: Bson, what: Bson) {
+        self.count += 1;
+        if self.sample.len() < SAMPLE {
+            self.sample.push((id, what));
+        }
+    }
+}
+
+impl AuditedReference {
+    fn of(edge: &Edge) -> AuditedReference {
+        AuditedReference {
+            collection: edge.holder.collection,
+            field: edge.path.clone(),
+            targets: edge.targets.iter().map(|target| target.collection).collect(),
+            max: edge.max,
+            ..AuditedReference::default()
+        }
+    }
+
+    fn findings(&self) -> [&Findings; 5] {
+        [
+            &self.dangling,
+            &self.one_sided,
+            &self.repeated,
+            &self.over_bound,
+            &self.several_children,
+        ]
+    }
+
+    /// How many references name a document that exists, and are on both sides if they are two-way.
+    ///
+    /// ```no_run
+    /// # fn example(reference: odm::AuditedReference) {
+    /// println!("{} of {} are right", reference.right(), reference.checked);
+    /// # }
+    /// ```
+    pub fn right(&self) -> u64 {
+        let wrong = self.kept + self.dangling.count + self.one_sided.count;
+        self.checked.saturating_sub(wrong)
+    }
+
+    /// Whether nothing is wrong with it.
+    ///
+    /// ```no_run
+    /// # fn example(reference: odm::AuditedReference) {
+    /// assert!(reference.is_clean());
+    /// # }
+    /// ```
+    pub fn is_clean(&self) -> bool {
+        self.findings().iter().all(|findings| findings.count == 0)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (collection, field) = (self.collection, &self.field);
+        let targets: Vec<String> = self.targets.iter().map(|target| format!("`{target}`")).collect();
+        let targets = targets.join(" or ");
+        let mut lines = Vec::new();
+        let mut line =
+            |findings: &Findings, what: &dyn Fn(&str) -> String, example: &dyn Fn(&Bson, &Bson) -> String| {
+                if findings.count == 0 {
+                    return;
+                }
+                let count = findings.count.to_string();
+                let examples: Vec<String> = findings
+                    .sample
+                    .iter()
+                    .map(|(id, what)| example(id, what))
+                    .collect();
+                let more = match findings.count > findings.sample.len() as u64 {
+                    true => ", among them ",
+                    false => ": ",
+                };
+                lines.push(format!("{}{more}{}", what(&count), examples.join(", ")));
+            };
+        let refers = |id: &Bson, to: &Bson| format!("_id {id} to {to}");
+        line(
+            &self.dangling,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the references to {targets} name a document that does not exist"
+                )
+            },
+            &refers,
+        );
+        line(
+            &self.one_sided,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the references to {targets} are not there on the other side"
+                )
+            },
+            &refers,
+        );
+        line(
+            &self.repeated,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} are named twice in one array"
+                )
+            },
+            &refers,
+        );
+        let max = self
+            .max
+            .map_or_else(|| "they may".to_owned(), |max| max.to_string());
+        line(
+            &self.over_bound,
+            &|n| format!("`{collection}`.`{field}`: {n} of the arrays hold more than {max}"),
+            &|id, items| format!("_id {id} with {items}"),
+        );
+        line(
+            &self.several_children,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} have several children, and the unique index is missing"
+                )
+            },
+            &|id, _| format!("_id {id}"),
+        );
+        lines
+    }
+}
+
+impl Audit {
+    /// How many references were looked at.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::Audit) {
+    /// println!("{} references", audit.checked());
+    /// # }
+    /// ```
+    pub fn checked(&self) -> u64 {
+        self.references.iter().map(|reference| reference.checked).sum()
+    }
+
+    /// How many of them are right.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::Audit) {
+    /// println!("{} are wrong", audit.checked() - audit.right());
+    /// # }
+    /// ```
+    pub fn right(&self) -> u64 {
+        self.references.iter().map(AuditedReference::right).sum()
+    }
+
+    /// Whether nothing is wrong.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().await?;
+    /// assert!(audit.is_clean(), "{audit}");
+    /// # Ok(()) }
+    /// ```
+    pub fn is_clean(&self) -> bool {
+        self.references.iter().all(AuditedReference::is_clean)
+    }
+
+    /// An audit of these references, of which nothing is read yet.
+    pub(super) fn of(chosen: &[(&'static DocumentMeta, Vec<&Edge>)]) -> Audit {
+        let edges = chosen.iter().flat_map(|(_, edges)| edges);
+        Audit {
+            documents: 0,
+            references: edges.map(|edge| AuditedReference::of(edge)).collect(),
+        }
+    }
+
+    fn reference(&mut self, edge: &Edge) -> Option<&mut AuditedReference> {
+        self.references
+            .iter_mut()
+            .find(|known| known.collection == edge.holder.collection && known.field == edge.path)
+    }
+
+    pub(super) fn count(&mut self, documents: usize, edges: &[&Edge], inspected: &Inspected<'_>) {
+        self.documents += documents as u64;
+        for edge in edges {
+            let of = |counts: &HashMap<usize, u64>| counts.get(&edge.at).copied().unwrap_or(0);
+            if let Some(reference) = self.reference(edge) {
+                reference.checked += of(&inspected.checked);
+                reference.kept += of(&inspected.kept);
+            }
+        }
+    }
+
+    pub(super) fn found(&mut self, fault: &Fault<'_>) {
+        let Some(reference) = self.reference(fault.edge) else {
+            return;
+        };
+        let (findings, what) = match &fault.kind {
+            Kind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
+            Kind::OneSided { other } => (&mut reference.one_sided, other.clone()),
+            Kind::Repeated { other } => (&mut reference.repeated, other.clone()),
+            Kind::OverBound { items } => {
+                let items = i64::try_from(*items).unwrap_or(i64::MAX);
+                (&mut reference.over_bound, Bson::Int64(items))
+            }
+        };
+        findings.add(fault.holder.clone(), what);
+    }
+
+    /// Looks for parents with several children of which each may have one, where no unique index rules them out.
+    pub(super) async fn several_children(&mut self, scope: &Scope<'_>, edges: &[&Edge]) -> Result<()> {
+        for edge in edges {
+            if !edge.reference.one || is_unique(scope, edge).await? {
+                continue;
+            }
+            let group = [
+                doc! { "$match": { &edge.path: { "$ne": null } } },
+                doc! { "$group": { "_id": format!("${}", edge.path), "n": { "$sum": 1 } } },
+                doc! { "$match": { "n": { "$gt": 1 } } },
+                doc! { "$facet": {
+                    "count": [{ "$count": "n" }],
+                    "sample": [{ "$sort": { "_id": 1 } }, { "$limit": SAMPLE as i64 }],
+                } },
+            ];
+            let failed = |error| Context::of(edge.holder).driver(error);
+            scope.trip();
+            let mut options = AggregateOptions::default();
+            options.allow_disk_use = Some(true);
+            let found: Vec<Fields> = scope
+                .collection::<Fields>(edge.holder)
+                .aggregate(group)
+                .with_options(options)
+                .await
+                .map_err(failed)?
+                .try_collect()
+                .await
+                .map_err(failed)?;
+            let list = |name: &str| -> Vec<Fields> {
+                let found = found.first().and_then(|found| found.get_array(name).ok());
+                let found = found.map(Vec::as_slice).unwrap_or_default();
+                found.iter().filter_map(Bson::as_document).cloned().collect()
+            };
+            let number = |document: &Fields| match document.get("n") {
+                Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+                Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+                _ => 0,
+            };
+            let Some(reference) = self.reference(edge) else {
+                continue;
+            };
+            let findings = &mut reference.several_children;
+            findings.count = list("count").first().map_or(0, number);
+            findings.sample = list("sample")
+                .into_iter()
+                .filter_map(|parent| {
+                    let children = i64::try_from(number(&parent)).unwrap_or(i64::MAX);
+                    Some((parent.get("_id")?.clone(), Bson::Int64(children)))
+                })
+                .collect();
+        }
+        Ok(())
+    }
+}
+
+/// Whether a unique index lets each target be named once.
+async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
+    scope.trip();
+    let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
+    Ok(indexes.iter().any(|index| {
+        let keys = index.get_document("key").ok();
+        let alone = keys.is_some_and(|keys| keys.len() == 1 && keys.contains_key(&edge.path));
+        // A partial index leaves documents out.
+        let partial = index.get_document("partialFilterExpression").ok();
+        let whole = partial.is_none_or(|filter| filter.keys().all(|name| *name == edge.path));
+        alone && whole && index.get_bool("unique").unwrap_or(false)
+    }))
+}
+
+/// The findings in words, a line each.
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.references.iter().flat_map(AuditedReference::lines).collect();
+        match lines.is_empty() {
+            false => f.write_str(&lines.join("\n")),
+            true => write!(
+                f,
+                "nothing is wrong with {} references in {} documents",
+                self.checked(),
+                self.documents
+            ),
+        }
+    }
+}
+
+/// Its findings in words, a line each.
+impl fmt::Display for AuditedReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines();
+        match lines.is_empty() {
+            false => f.write_str(&lines.join("\n")),
+            true => write!(f, "`{}`.`{}`: nothing is wrong", self.collection, self.field),
+        }
+    }
+}

@@ -1,0 +1,614 @@
+//! Mends what is wrong with the references in the database, where there is one right answer.
+//!
+//! Every write looks for the value that was seen, so it does nothing where somebody else was faster, be it another repair.
+//! A link that was mended is read again on both sides: of a write that came in between one half may be undone, and then it
+//! is mended again.
+
+use super::audit::{Audit, Chosen, FieldOf, Source, look};
+use super::batch::{all, document_id, value};
+use super::graph::{Edge, Graph};
+use super::inspect::{Fault, Kind, confirm, look_at};
+use super::scope::{Scope, Statement};
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::reference::OnDelete;
+use crate::trace::Trace;
+use crate::{Document, Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
+
+/// How often a link is mended that others change meanwhile.
+const ROUNDS: usize = 4;
+
+/// How often all documents are gone through: what is mended of a document makes room for a link that another one, which
+/// came before, is to have with it.
+const PASSES: usize = 3;
+
+impl Odm {
+    /// Mends what [`audit`](Odm::audit) finds, where there is one right answer, and lists the rest:
+    ///
+    /// | finding | what is done |
+    /// | --- | --- |
+    /// | a reference to a document that does not exist | taken out with `on_delete = nullify` or `pull`; left with `restrict` and with `cascade`: the document that holds it is not deleted unasked |
+    /// | a two-way reference on one side only | the side that is believed is followed: of one-to-many the single reference, else the side whose collection and field come first by name (of a field that is its own other side, the document with the lesser id). The other side gets the reference, or loses it |
+    /// | … where the other side is full, or is linked to another document that names it too, or can't do without a reference | left |
+    /// | a document that a two-way array names twice | named once, at its first place |
+    /// | an array over its bound, a parent with several children of which it may have one | left |
+    ///
+    /// Every write looks for the value that was seen, so others may write meanwhile, and a repair may run twice at once.
+    /// Versions and time stamps of the documents stay as they are. It is no transaction: interrupted, it has mended a part.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
+    ///
+    /// # Cost
+    /// That of an [`audit`](Odm::audit); for every 1,000 documents of which some are to be mended, a few more for each
+    /// reference and kind of finding. Where links are left after something else was mended, which may have made room for
+    /// them, all of it a second and a third time.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let repaired = odm.repair().await?;
+    /// println!("{repaired}");
+    /// if !repaired.left.is_clean() {
+    ///     println!("somebody has to decide about the rest");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn repair(&self) -> Repairing {
+        Repairing {
+            chosen: Chosen::new(self),
+        }
+    }
+}
+
+/// A repair, until `.await` carries it out: [`Odm::repair`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let repaired = odm.repair().collection::<Account>().await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a repair does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Repairing {
+    chosen: Chosen,
+}
+
+impl Repairing {
+    /// Mends the references that documents of type `T` hold. Called for several types, those of each.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let repaired = odm.repair().collection::<Account>().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collection<T: Document>(mut self) -> Repairing {
+        self.chosen.collection::<T>();
+        self
+    }
+
+    /// Mends this reference. Called for several, each.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let repaired = odm.repair().edge::<Account, _>(|a| a.owner).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn edge<T: Document, F: FieldOf<T>>(mut self, field: impl FnOnce(T::Paths) -> F) -> Repairing {
+        self.chosen.edge::<T, F>(field);
+        self
+    }
+}
+
+/// What a repair did: [`Odm::repair`] gives it. Displayed in words.
+///
+/// ```no_run
+/// # fn example(repaired: odm::Repaired) {
+/// let mended: u64 = repaired.mended.iter().map(|one| one.count).sum();
+/// println!("{mended} mended, {}", repaired.left);
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// What was mended, by reference.
+    pub mended: Vec<Mended>,
+    /// What was left: the findings that have no one right answer.
+    pub left: Audit,
+}
+
+/// What was mended of one reference.
+///
+/// ```no_run
+/// # fn example(mended: odm::Mended) {
+/// println!("{}.{}: {:?} {}", mended.collection, mended.field, mended.what, mended.count);
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Mended {
+    /// The collection of the documents that were changed.
+    pub collection: &'static str,
+    /// The stored path of the reference.
+    pub field: String,
+    /// What was done.
+    pub what: Mend,
+    /// How often.
+    pub count: u64,
+}
+
+/// A way to mend a reference.
+///
+/// ```
+/// assert_ne!(odm::Mend::Linked, odm::Mend::Unlinked);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mend {
+    /// A reference to a document that does not exist was made empty.
+    Nullified,
+    /// References to documents that do not exist were pulled out of a document's arrays.
+    Pulled,
+    /// The other side of a two-way reference was added.
+    Linked,
+    /// One side of a two-way reference was taken out, since the other side, which is believed, is not there.
+    Unlinked,
+    /// What an array named several times is named once.
+    Deduplicated,
+}
+
+impl IntoFuture for Repairing {
+    type Output = Result<Repaired>;
+    type IntoFuture = BoxFuture<'static, Result<Repaired>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let chosen = self.chosen;
+            let trace = Trace::new("(all)", "repair");
+            let repaired = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope {
+                    odm: &chosen.odm,
+                    session: None,
+                    trips: &trips,
+                };
+                let edges = chosen.edges()?;
+                let mut repaired = Repaired::default();
+                for _ in 0..PASSES {
+                    let before: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
+                    repaired.pass(&scope, &edges).await?;
+                    let after: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
+                    let links = repaired.left.references.iter().map(|left| left.one_sided.count);
+                    if after == before || links.sum::<u64>() == 0 {
+                        break;
+                    }
+                }
+                trace.done(trips.into_inner(), repaired.left.documents);
+                Ok(repaired)
+            });
+            repaired.await
+        }
+        .boxed()
+    }
+}
+
+impl Repaired {
+    /// Goes through all documents once.
+    async fn pass<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        chosen: &[(&'static DocumentMeta, Vec<&'g Edge>)],
+    ) -> Result<()> {
+        self.left = Audit::of(chosen);
+        for (meta, edges) in chosen {
+            let mut source = Source::of(scope, meta, edges, None).await?;
+            while let Some(documents) = source.next(scope).await? {
+                let mut inspected = look(scope, edges, &documents).await?;
+                let faults = std::mem::take(&mut inspected.faults);
+                self.left.count(documents.len(), edges, &inspected);
+                for fault in self.mend(scope, faults).await? {
+                    self.left.found(&fault);
+                }
+            }
+            self.left.several_children(scope, edges).await?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, edge: &Edge, what: Mend, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let known = self.mended.iter_mut().find(|known| {
+            known.collection == edge.holder.collection && known.field == edge.path && known.what == what
+        });
+        match known {
+            Some(known) => known.count += count,
+            None => self.mended.push(Mended {
+                collection: edge.holder.collection,
+                field: edge.path.clone(),
+                what,
+                count,
+            }),
+        }
+    }
+
+    /// Mends what can be mended, and gives the rest.
+    async fn mend<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+        let mut left = Vec::new();
+        let mut links = Vec::new();
+        let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();
+        let mut repeated: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
+        for fault in faults {
+            let detaches = matches!(fault.edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
+            match &fault.kind {
+                Kind::Dangling {
+                    target: Some(target), ..
+                } if detaches => {
+                    let group = (fault.edge.at, *target);
+                    detached.entry(group).or_default().push(fault);
+                }
+                Kind::OneSided { .. } => links.push(fault),
+                Kind::Repeated { .. } => repeated.entry(fault.edge.at).or_default().push(fault),
+                _ => left.push(fault),
+            }
+        }
+        for ((_, target), faults) in detached {
+            left.extend(self.detach(scope, target, faults).await?);
+        }
+        for faults in repeated.into_values() {
+            left.extend(self.name_once(scope, faults).await?);
+        }
+        left.extend(self.link(scope, links).await?);
+        Ok(left)
+    }
+
+    /// Takes out references of one edge to documents that do not exist.
+    async fn detach<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        target: usize,
+        faults: Vec<Fault<'g>>,
+    ) -> Result<Vec<Fault<'g>>> {
+        let Some(edge) = faults.first().map(|fault| fault.edge) else {
+            return Ok(faults);
+        };
+        let holders: Vec<&Bson> = faults.iter().map(|fault| &fault.holder).collect();
+        let mut known = HashSet::new();
+        let keys: Vec<Bson> = faults
+            .iter()
+            .filter_map(|fault| match &fault.kind {
+                Kind::Dangling { key, .. } => Some(key.clone()),
+                _ => None,
+            })
+            .filter(|key| known.insert(Key::of_bson(key)))
+            .collect();
+        let change = edge.detachment(target, &keys);
+        let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
+        let what = match edge.list {
+            true => Mend::Pulled,
+            false => Mend::Nullified,
+        };
+        match scope.update_many(edge.holder, filter, change).await {
+            Ok(changed) => {
+                self.count(edge, what, changed);
+                Ok(Vec::new())
+            }
+            Err(error) => refused(scope, error, faults).await,
+        }
+    }
+
+    /// Lets arrays of one edge name each document once.
+    async fn name_once<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+        let Some(edge) = faults.first().map(|fault| fault.edge) else {
+            return Ok(faults);
+        };
+        let mut statements = Vec::new();
+        for document in read(scope, edge, faults.iter().map(|fault| &fault.holder)).await? {
+            let Some(Bson::Array(items)) = value(&document, &edge.path) else {
+                continue;
+            };
+            let mut seen = HashSet::new();
+            let once: Vec<Bson> = items
+                .iter()
+                .filter(|item| seen.insert(Key::of_bson(item)))
+                .cloned()
+                .collect();
+            statements.push(Statement {
+                filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
+                update: doc! { "$set": { &edge.path: once } },
+            });
+        }
+        match scope.update(edge.holder, &statements).await {
+            Ok(changed) => {
+                self.count(edge, Mend::Deduplicated, changed);
+                Ok(Vec::new())
+            }
+            Err(error) => refused(scope, error, faults).await,
+        }
+    }
+
+    /// Makes both sides of links equal.
+    async fn link<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+        let mut left = Vec::new();
+        let mut open = faults;
+        for _ in 0..ROUNDS {
+            if open.is_empty() {
+                break;
+            }
+            let mut by_edge: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
+            for fault in open {
+                by_edge.entry(fault.edge.at).or_default().push(fault);
+            }
+            open = Vec::new();
+            let mut changed = 0;
+            for faults in by_edge.into_values() {
+                let settled = self.settle(scope, faults).await?;
+                left.extend(settled.stuck);
+                open.extend(again(scope, settled.mended).await?);
+                changed += settled.changed;
+            }
+            // The arrays that are to be changed are full.
+            if changed == 0 {
+                break;
+            }
+        }
+        left.extend(open);
+        Ok(left)
+    }
+
+    /// Follows the side that is believed, for links of one edge.
+    async fn settle<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Settled<'g>> {
+        let graph = scope.odm.graph();
+        let Some((edge, back)) = faults
+            .first()
+            .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
+        else {
+            return Ok(Settled {
+                mended: Vec::new(),
+                stuck: faults,
+                changed: 0,
+            });
+        };
+        let (mut gains, mut losses, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
+        for fault in faults {
+            let Kind::OneSided { other } = &fault.kind else {
+                continue;
+            };
+            let believed = edge.is_authority(&Key::of_bson(&fault.holder), &Key::of_bson(other));
+            match believed {
+                true => gains.push(fault),
+                false if edge.list || edge.reference.optional => losses.push(fault),
+                false => stuck.push(fault),
+            }
+        }
+        let statements: Vec<Statement> = losses.iter().filter_map(loss).collect();
+        let mut changed = 0;
+        match scope.update(edge.holder, &statements).await {
+            Ok(n) => {
+                self.count(edge, Mend::Unlinked, n);
+                changed += n;
+            }
+            Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut losses)).await?),
+        }
+        let (statements, mut gains) = match back.list {
+            true => (
+                gains.iter().filter_map(|fault| gain(back, fault, None)).collect(),
+                gains,
+            ),
+            false => single(scope, edge, back, gains, &mut stuck).await?,
+        };
+        match scope.update(back.holder, &statements).await {
+            Ok(n) => {
+                self.count(back, Mend::Linked, n);
+                changed += n;
+            }
+            Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut gains)).await?),
+        }
+        losses.extend(gains);
+        Ok(Settled {
+            mended: losses,
+            stuck,
+            changed,
+        })
+    }
+}
+
+/// What came of following one side of links.
+struct Settled<'g> {
+    /// Links whose other side was written, if nothing came in between.
+    mended: Vec<Fault<'g>>,
+    /// Those for which there is no right answer.
+    stuck: Vec<Fault<'g>>,
+    /// How many documents were changed.
+    changed: u64,
+}
+
+/// The document loses what it refers to.
+fn loss(fault: &Fault<'_>) -> Option<Statement> {
+    let Kind::OneSided { other } = &fault.kind else {
+        return None;
+    };
+    let edge = fault.edge;
+    Some(Statement {
+        filter: doc! { "_id": &fault.holder, &edge.path: other },
+        update: match edge.list {
+            true => doc! { "$pull": { &edge.path: other } },
+            false => edge.cleared(),
+        },
+    })
+}
+
+/// What the document refers to gets the reference back, in the place of another one if it has one.
+fn gain(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Option<Statement> {
+    let Kind::OneSided { other } = &fault.kind else {
+        return None;
+    };
+    let (room, change) = back.attachment(fault.holder.clone());
+    let room = match instead_of {
+        Some(seen) => doc! { &back.path: seen },
+        None => room,
+    };
+    Some(Statement {
+        filter: all([doc! { "_id": other }, room]),
+        update: change.update,
+    })
+}
+
+/// Where the other side is a single reference, it may be taken: by a document that refers to it too, then it is not known
+/// which is right; or by one that does not, then it is free.
+async fn single<'g>(
+    scope: &Scope<'g>,
+    edge: &Edge,
+    back: &Edge,
+    faults: Vec<Fault<'g>>,
+    stuck: &mut Vec<Fault<'g>>,
+) -> Result<(Vec<Statement>, Vec<Fault<'g>>)> {
+    let other = |fault: &Fault<'_>| match &fault.kind {
+        Kind::OneSided { other } => Key::of_bson(other),
+        _ => Key::of_bson(&Bson::Null),
+    };
+    let mut claims: HashMap<Key, u32> = HashMap::new();
+    for fault in &faults {
+        *claims.entry(other(fault)).or_default() += 1;
+    }
+    let others: Vec<Bson> = claims.keys().map(Key::to_bson).collect();
+    let mut taken: HashMap<Key, Bson> = HashMap::new();
+    for document in read(scope, back, &others).await? {
+        if let Some(by) = value(&document, &back.path).filter(|by| *by != Bson::Null) {
+            taken.insert(Key::of_bson(&document_id(&document)), by);
+        }
+    }
+    let mut firm: HashSet<(Key, Key)> = HashSet::new();
+    for document in read(scope, edge, taken.values()).await? {
+        let by = Key::of_bson(&document_id(&document));
+        firm.extend(edge.keys(0, &document).into_iter().map(|key| (by.clone(), key)));
+    }
+    let (mut statements, mut mended) = (Vec::new(), Vec::new());
+    for fault in faults {
+        let other = other(&fault);
+        let by = taken.get(&other);
+        let is_firm = by.is_some_and(|by| firm.contains(&(Key::of_bson(by), other.clone())));
+        match gain(back, &fault, by.cloned()) {
+            Some(statement) if !is_firm && claims.get(&other) == Some(&1) => {
+                statements.push(statement);
+                mended.push(fault);
+            }
+            _ => stuck.push(fault),
+        }
+    }
+    Ok((statements, mended))
+}
+
+/// The documents with these ids, with this reference.
+async fn read<'i>(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    ids: impl IntoIterator<Item = &'i Bson>,
+) -> Result<Vec<RawDocumentBuf>> {
+    let ids: Vec<&Bson> = ids.into_iter().collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let fields: Fields = doc! { "_id": 1, edge.path.as_str(): 1 };
+    scope
+        .every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
+        .await
+}
+
+/// Links that are on one side only after they were mended: the other side was full, or somebody else changed one of them
+/// meanwhile.
+async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    let graph: &'g Graph = scope.odm.graph();
+    let Some((edge, back)) = mended
+        .first()
+        .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
+    else {
+        return Ok(Vec::new());
+    };
+    let mut pairs: HashSet<(Key, Key)> = HashSet::new();
+    let (mut holders, mut others) = (Vec::new(), Vec::new());
+    for fault in &mended {
+        if let Kind::OneSided { other } = &fault.kind {
+            pairs.insert((Key::of_bson(&fault.holder), Key::of_bson(other)));
+            holders.push(fault.holder.clone());
+            others.push(other.clone());
+        }
+    }
+    let is_pair = |fault: &Fault<'_>, turned: bool| {
+        let Kind::OneSided { other } = &fault.kind else {
+            return false;
+        };
+        let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
+        pairs.contains(&match turned {
+            false => (holder, other),
+            true => (other, holder),
+        })
+    };
+    let side = async |meta: &'static DocumentMeta, edge: &'g Edge, ids: Vec<Bson>| {
+        look_at(scope, graph, meta, &[edge], ids).await
+    };
+    let here = side(edge.holder, edge, holders).await?;
+    let there = side(back.holder, back, others).await?;
+    let here = here.faults.into_iter().filter(|fault| is_pair(fault, false));
+    let there = there.faults.into_iter().filter(|fault| is_pair(fault, true));
+    Ok(here.chain(there).collect())
+}
+
+/// A document that breaks another rule of its schema can't be written at all: what is wrong with it is left. Any other
+/// error ends the repair.
+async fn refused<'g>(scope: &Scope<'g>, error: Error, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    match error {
+        Error::Invalid { .. } | Error::DuplicateKey { .. } => confirm(scope, scope.odm.graph(), faults).await,
+        error => Err(error),
+    }
+}
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mend::Nullified => "references to documents that do not exist made empty",
+            Mend::Pulled => "documents freed of references to documents that do not exist",
+            Mend::Linked => "references added that the other side has",
+            Mend::Unlinked => "references taken out that the other side does not have",
+            Mend::Deduplicated => "arrays freed of what they named twice",
+        })
+    }
+}
+
+impl fmt::Display for Mended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}`.`{}`: {} {}",
+            self.collection, self.field, self.count, self.what
+        )
+    }
+}
+
+/// What was mended and what is left, a line each.
+impl fmt::Display for Repaired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for mended in &self.mended {
+            writeln!(f, "{mended}")?;
+        }
+        if !self.left.is_clean() {
+            for line in self.left.to_string().lines() {
+                writeln!(f, "left: {line}")?;
+            }
+        } else if self.mended.is_empty() {
+            return self.left.fmt(f);
+        }
+        write!(f, "{} documents were read", self.left.documents)
+    }
+}
