@@ -185,6 +185,14 @@ impl Joins {
         };
         // With the indexes that the relationships need.
         odm.sync().await?;
+        if what == CHILDREN_DB {
+            let hosts = odm.collection::<Host>();
+            let messages = hosts.find_all().include(|h| h.children::<LogMsg>());
+            let explain = messages.explain().await?;
+            if explain.joins.iter().any(|join| join.is_collection_scan()) {
+                return Err("there is no index for the messages of a host".into());
+            }
+        }
         Ok(Joins {
             odm,
             hand: ByHand::new(db),
