@@ -58,7 +58,7 @@ pub struct Rounds {
 
 /// A comparison that takes this long ends early, with `AT_LEAST` pairs at least.
 const LONG: Duration = Duration::from_secs(60);
-const AT_LEAST: usize = 3;
+const AT_LEAST: usize = 2;
 
 impl Rounds {
     pub fn new(pairs: usize) -> Rounds {
@@ -66,12 +66,12 @@ impl Rounds {
     }
 
     fn warm_up(self) -> usize {
-        (self.pairs / 10).clamp(1, 20)
+        (self.pairs / 10).min(20)
     }
 }
 
-/// Pairs of two sides of which one may take long: which of them begins changes from pair to pair, and the first pairs only
-/// warm up.
+/// Pairs of two sides of which one may take long, and which have been warmed up: which of them begins changes from pair to
+/// pair, and where there are many, the first ones don't count.
 pub async fn alternate(
     rounds: Rounds,
     mut ours: impl AsyncFnMut() -> Result<Duration>,

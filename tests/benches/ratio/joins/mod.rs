@@ -42,6 +42,7 @@ const NO_TARGET: Option<f64> = None;
 
 /// What is compared, and what it is compared with. The first word of each is `joins`, so that `--only joins` has them all.
 const SHARED: &str = "joins 1,000 × 20";
+const FEW_PARTS: &str = "joins 1,000 × 20 of 500";
 const OWN: &str = "joins 1,000 × 20 own";
 const FEW_PRODUCTS: &str = "joins 10 × 20";
 const ONE_PRODUCT: &str = "joins 1 × 20";
@@ -49,7 +50,7 @@ const TO_ONE: &str = "joins 1,000 × 1";
 const CHILDREN: &str = "joins 100 × newest 10";
 
 /// The ways in which each is carried out but by the library's `include`.
-const SIDES: [(&str, &[&str]); 6] = [
+const SIDES: [(&str, &[&str]); 7] = [
     (
         SHARED,
         &[
@@ -63,6 +64,7 @@ const SIDES: [(&str, &[&str]); 6] = [
             "Beanie, each",
         ],
     ),
+    (FEW_PARTS, &["$in", "$lookup", "lookup()"]),
     (OWN, &["$in", "$lookup", "lookup()"]),
     (FEW_PRODUCTS, &["$in", "$lookup", "lookup()"]),
     (ONE_PRODUCT, &["$in", "$lookup", "lookup()"]),
@@ -82,11 +84,12 @@ const SIDES: [(&str, &[&str]); 6] = [
 
 /// Where each database's name ends, and what is in it.
 const SHARED_DB: &str = "_joins_shared";
+const FEW_PARTS_DB: &str = "_joins_few_parts";
 const OWN_DB: &str = "_joins_own";
 const CHILDREN_DB: &str = "_joins_children";
 
 /// All databases that are made.
-pub const DATABASES: [&str; 3] = [SHARED_DB, OWN_DB, CHILDREN_DB];
+pub const DATABASES: [&str; 4] = [SHARED_DB, FEW_PARTS_DB, OWN_DB, CHILDREN_DB];
 
 /// Whether any of the comparisons is wanted.
 pub fn is_wanted(options: &Options) -> bool {
@@ -104,6 +107,7 @@ pub async fn measure(
 ) -> Result<()> {
     for (suffix, groups) in [
         (SHARED_DB, &[SHARED, FEW_PRODUCTS, ONE_PRODUCT, TO_ONE][..]),
+        (FEW_PARTS_DB, &[FEW_PARTS]),
         (OWN_DB, &[OWN]),
         (CHILDREN_DB, &[CHILDREN]),
     ] {
@@ -153,7 +157,7 @@ async fn time<T>(times: usize, mut query: impl AsyncFnMut() -> Result<T>) -> Res
     Ok(took / times as u32)
 }
 
-/// Compares two queries that give the same.
+/// Compares two queries that give the same. That they do is seen first, which warms both up.
 async fn pairs<T: PartialEq + std::fmt::Debug>(
     rounds: Rounds,
     times: usize,
@@ -176,6 +180,7 @@ impl Joins {
         let odm = Odm::new(db.clone(), models![Part, Maker, Product, Host, LogMsg])?;
         let ids = match what {
             SHARED_DB => store_products(db, 5000).await?,
+            FEW_PARTS_DB => store_products(db, 500).await?,
             OWN_DB => store_products(db, PRODUCTS * PARTS_EACH).await?,
             _ => {
                 let messages = if options.quick { MESSAGES_QUICK } else { MESSAGES };
@@ -250,6 +255,14 @@ impl Joins {
         Ok(newest.all().await?)
     }
 
+    async fn messages_by_queries(&self) -> Result<Vec<(Host, Vec<LogMsg>)>> {
+        let hosts = self.odm.collection::<Host>();
+        let newest = hosts
+            .find_all()
+            .include(|h| h.children::<LogMsg>().limit(NEWEST).by_queries());
+        Ok(newest.all().await?)
+    }
+
     async fn messages_by_lookup(&self) -> Result<Vec<(Host, Vec<LogMsg>)>> {
         let hosts = self.odm.collection::<Host>();
         let newest = hosts.find_all().include(|h| h.children::<LogMsg>().limit(NEWEST));
@@ -265,7 +278,7 @@ impl Joins {
     ) -> Result<Option<Measured>> {
         let rounds = |usual| Rounds::new(options.rounds(usual));
         let (baseline, target, pairs) = match (group, side) {
-            (SHARED | OWN | FEW_PRODUCTS, "$in") => (
+            (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$in") => (
                 "driver: find, find by $in, HashMap",
                 BY_HAND,
                 self.of_parts(group, rounds(80), async |limit: Option<usize>| {
@@ -279,7 +292,7 @@ impl Joins {
                 self.of_parts(group, rounds(8), async |_| self.hand.parts_one_by_one().await)
                     .await?,
             ),
-            (SHARED | OWN | FEW_PRODUCTS, "$lookup") => (
+            (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$lookup") => (
                 "driver: aggregate with $lookup, put in order",
                 if group == SHARED { AHEAD } else { NO_TARGET },
                 self.of_parts(group, rounds(40), async |limit: Option<usize>| {
@@ -288,7 +301,7 @@ impl Joins {
                 })
                 .await?,
             ),
-            (SHARED | OWN | FEW_PRODUCTS, "lookup()") => (
+            (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "lookup()") => (
                 "this library: include, lookup",
                 if group == SHARED { AHEAD } else { NO_TARGET },
                 self.of_parts(group, rounds(40), async |limit: Option<usize>| {
@@ -391,6 +404,17 @@ impl Joins {
                     1,
                     async || self.messages().await,
                     async || self.messages_by_lookup().await,
+                )
+                .await?,
+            ),
+            (CHILDREN, "by queries") => (
+                "this library: as before MongoDB 5.0, a query for each host, several at once",
+                NO_TARGET,
+                pairs(
+                    rounds(30),
+                    1,
+                    async || self.messages().await,
+                    async || self.messages_by_queries().await,
                 )
                 .await?,
             ),
