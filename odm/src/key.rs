@@ -142,8 +142,11 @@ const KEYS_IN_ONE_QUERY: usize = 100_000;
 /// At most so many bytes of keys in one `$in`: a query is a document, whose limit is 16 MiB.
 const BYTES_IN_ONE_QUERY: usize = 12 << 20;
 
-/// Splits keys into lists that fit one query each.
+/// Splits keys into lists that fit one query each, in the order of the keys: the server reads its index in this order, and
+/// sorts the list itself where it does not come so.
 pub(crate) fn chunks<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Vec<Vec<Bson>> {
+    let mut keys: Vec<&Key> = keys.into_iter().collect();
+    keys.sort_unstable();
     let mut chunks: Vec<Vec<Bson>> = Vec::new();
     let mut bytes = 0;
     for key in keys {

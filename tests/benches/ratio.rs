@@ -6,6 +6,8 @@
 
 #[path = "ratio/compile.rs"]
 mod compile;
+#[path = "ratio/joins/mod.rs"]
+mod joins;
 #[path = "ratio/model.rs"]
 mod model;
 #[path = "ratio/pairs.rs"]
@@ -29,7 +31,7 @@ Compares the library with the same written by hand on the driver.
 
   --quick        fewer rounds: a look, not a measurement
   --rounds N     pairs of blocks a scenario
-  --only NAME    only the scenarios with NAME in their name (`--only build` is run this way alone)
+  --only NAME    only the scenarios with NAME in their name (`--only joins`; `--only build` is run this way alone)
   --check        fail where a target is missed
 ";
 
@@ -103,7 +105,7 @@ fn run(options: &Options) -> Result<bool> {
         .enable_all()
         .build()?;
     let mut report = Report::new();
-    runtime.block_on(operations(options, &mut report))?;
+    runtime.block_on(with_server(options, &mut report))?;
     if options.wants(compile::NAME) {
         report.add(compile::measure(compile::NAME, "check", options)?);
     }
@@ -115,26 +117,33 @@ fn run(options: &Options) -> Result<bool> {
     Ok(!options.check || report.meets_targets())
 }
 
-async fn operations(options: &Options, report: &mut Report) -> Result<()> {
-    if !scenarios::NAMES.iter().any(|name| options.wants(name)) {
+async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
+    let operations = scenarios::NAMES.iter().any(|name| options.wants(name));
+    let joins = joins::is_wanted(options);
+    if !operations && !joins {
         return Ok(());
     }
     let uri = std::env::var("MONGODB_URI")
         .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI")?;
-    let client = Client::with_uri_str(uri).await?;
+    let client = Client::with_uri_str(&uri).await?;
     let name = format!("odm_bench_{}", ObjectId::new().to_hex());
-    let db = client.database(&name);
     let outcome = async {
-        let bench = Bench::prepare(&db).await?;
-        for name in scenarios::NAMES {
-            if options.wants(name) {
-                report.add(bench.measure(name, options).await?);
+        if operations {
+            let bench = Bench::prepare(&client.database(&name)).await?;
+            for name in scenarios::NAMES {
+                if options.wants(name) {
+                    report.add(bench.measure(name, options).await?);
+                }
             }
+        }
+        if joins {
+            joins::measure(&client, &uri, &name, options, report).await?;
         }
         Ok(())
     }
     .await;
-    for suffix in ["", scenarios::INSERT, scenarios::INSERT_MANY] {
+    let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY];
+    for suffix in suffixes.iter().chain(&joins::DATABASES) {
         let dropped = client.database(&format!("{name}{suffix}")).drop().await;
         if outcome.is_ok() {
             dropped?;

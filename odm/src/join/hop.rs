@@ -265,12 +265,26 @@ impl<T: Document + Clone> ById<T> {
     pub(crate) async fn load(&mut self, from: &Source) -> Result<()> {
         let collection = from.collection::<T>();
         let (places, by, with_raw) = (&self.places, self.by, self.with_raw);
+        let mut chunks = chunks(places.keys());
+        let find = |chunk| Find::new(&collection, Filter::raw(doc! { by: { "$in": chunk } }));
+        if chunks.len() <= 1 {
+            // The usual case, without what it costs to wait for several at once.
+            let Some(chunk) = chunks.pop() else { return Ok(()) };
+            return find(chunk)
+                .each("join", |raw| {
+                    if let Some((at, document, raw)) = read(places, by, with_raw, raw)? {
+                        put(&mut self.found, at, document, raw);
+                    }
+                    Ok(())
+                })
+                .await;
+        }
         let mut queries = Vec::new();
-        for chunk in chunks(places.keys()) {
-            let collection = &collection;
+        for chunk in chunks {
+            let find = &find;
             queries.push(async move {
                 let mut documents = Vec::with_capacity(chunk.len());
-                Find::new(collection, Filter::raw(doc! { by: { "$in": chunk } }))
+                find(chunk)
                     .each("join", |raw| {
                         documents.extend(read(places, by, with_raw, raw)?);
                         Ok(())

@@ -1,6 +1,7 @@
 //! Blocks of two sides that take turns, and what their times say.
 
-use std::time::Duration;
+use crate::Result;
+use std::time::{Duration, Instant};
 
 /// The times of two sides, block by block.
 #[derive(Debug, Default)]
@@ -47,6 +48,54 @@ impl Pairs {
     pub fn theirs(&self) -> f64 {
         interval(self.theirs.clone()).median
     }
+}
+
+/// How many pairs there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    pairs: usize,
+}
+
+/// A comparison that takes this long ends early, with `AT_LEAST` pairs at least.
+const LONG: Duration = Duration::from_secs(60);
+const AT_LEAST: usize = 2;
+
+impl Rounds {
+    pub fn new(pairs: usize) -> Rounds {
+        Rounds { pairs }
+    }
+
+    fn warm_up(self) -> usize {
+        (self.pairs / 10).min(20)
+    }
+}
+
+/// Pairs of two sides of which one may take long, and which have been warmed up: which of them begins changes from pair to
+/// pair, and where there are many, the first ones don't count.
+pub async fn alternate(
+    rounds: Rounds,
+    mut ours: impl AsyncFnMut() -> Result<Duration>,
+    mut theirs: impl AsyncFnMut() -> Result<Duration>,
+) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
+    let started = Instant::now();
+    let warm_up = rounds.warm_up();
+    for round in 0..rounds.pairs + warm_up {
+        let (ours, theirs) = if round % 2 == 0 {
+            let ours = ours().await?;
+            (ours, theirs().await?)
+        } else {
+            let theirs = theirs().await?;
+            (ours().await?, theirs)
+        };
+        if round >= warm_up {
+            pairs.add(ours, theirs);
+        }
+        if started.elapsed() > LONG && pairs.len() >= AT_LEAST {
+            break;
+        }
+    }
+    Ok(pairs)
 }
 
 /// The median, and as its bounds the values whose ranks a fair coin's tosses leave with 95 %: no assumption on how the

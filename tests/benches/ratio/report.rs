@@ -15,14 +15,12 @@ pub struct Measured {
     pub low: f64,
     pub high: f64,
     /// The greatest ratio that is good enough.
-    #[serde(skip)]
     pub target: Option<f64>,
     /// Median seconds of the two sides.
-    #[serde(skip)]
+    #[serde(rename = "seconds")]
     pub ours: f64,
-    #[serde(skip)]
+    #[serde(rename = "baseline_seconds")]
     pub theirs: f64,
-    #[serde(skip)]
     pub pairs: usize,
 }
 
@@ -49,10 +47,10 @@ pub fn target_dir() -> PathBuf {
 impl Report {
     pub fn new() -> Report {
         println!(
-            "\n{:<34} {:>10} {:>10} {:>7}  {:<15} {:>6} {:>7}",
+            "\n{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {:>7}",
             "scenario", "odm", "baseline", "ratio", "95 % interval", "pairs", "target"
         );
-        println!("{}", "─".repeat(98));
+        println!("{}", "─".repeat(102));
         Report { measured: Vec::new() }
     }
 
@@ -63,7 +61,7 @@ impl Report {
             None => String::new(),
         };
         println!(
-            "{:<34} {:>10} {:>10} {:>7.3}  {:<15} {:>6} {target:>9}",
+            "{:<38} {:>10} {:>10} {:>7.3}  {:<15} {:>6} {target:>9}",
             measured.scenario,
             time(measured.ours),
             time(measured.theirs),
@@ -90,7 +88,7 @@ impl Report {
     }
 
     pub fn summary(&self, took: Duration) {
-        println!("{}", "─".repeat(98));
+        println!("{}", "─".repeat(102));
         let names = |met: bool| {
             let judged = self
                 .measured
