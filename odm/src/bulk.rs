@@ -31,7 +31,8 @@ use std::sync::atomic::AtomicU64;
 ///
 /// # Errors
 /// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
-/// position of each write that the server refused, and what the others did.
+/// position of each write that the server refused, and what the others did. [`Error::MissingReference`] where a document
+/// that a write refers to does not exist: then none is carried out, or they are taken back.
 ///
 /// # Example
 /// ```no_run
@@ -168,7 +169,9 @@ impl Odm {
     ///
     /// # Cost
     /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
-    /// one kind to one collection. The first use of the handle asks the server what it is.
+    /// one kind to one collection. The first use of the handle asks the server what it is. For references as
+    /// [`Insert`](crate::Insert) and [`Update`](crate::Update) say, for all writes together, and one more before for each
+    /// `update_where` that touches them; on a deployment without transactions, for each write that touches two-way ones.
     ///
     /// # Example
     /// ```no_run

@@ -153,10 +153,11 @@ impl<T: Document> Collection<T> {
     /// Gives the document as it is stored, with its id.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
+    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server;
+    /// [`Error::MissingReference`] where a document that it refers to does not exist.
     ///
     /// # Cost
-    /// One round trip.
+    /// One round trip; with references more, as [`Insert`] says.
     ///
     /// # Example
     /// ```no_run
@@ -190,9 +191,10 @@ impl<T: Document> Collection<T> {
     /// # Errors
     /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
     /// that the server refused. Unordered, all of them are in [`Error::InsertMany`], and the others are inserted.
+    /// [`Error::MissingReference`] where a document that they refer to does not exist.
     ///
     /// # Cost
-    /// One round trip for every 100,000 documents or 48 MB.
+    /// One round trip for every 100,000 documents or 48 MB; with references more, as [`InsertMany`] says.
     ///
     /// # Example
     /// ```no_run
@@ -377,10 +379,11 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if somebody else changed it, [`Error::ArrayFull`] for a
-    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`].
+    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`],
+    /// [`Error::MissingReference`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused.
+    /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says.
     ///
     /// # Example
     /// ```no_run
@@ -402,11 +405,12 @@ impl<T: Document> Collection<T> {
     /// Changes every document that fits the condition.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`]. A document in which a bound holds the
-    /// change back is no error: it is counted in [`Updated::refused`].
+    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`], [`Error::MissingReference`]. A document in
+    /// which a bound holds the change back is no error: it is counted in [`Updated::refused`].
     ///
     /// # Cost
-    /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]).
+    /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]). With
+    /// references more, as [`UpdateMany`] says.
     ///
     /// [`Updated::refused`]: crate::Updated::refused
     ///
@@ -430,10 +434,12 @@ impl<T: Document> Collection<T> {
     /// With `#[document(version)]` only if the stored version is still the document's.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`].
+    /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
+    /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused.
+    /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says of a change
+    /// of all of them.
     ///
     /// # Example
     /// ```no_run

@@ -39,12 +39,24 @@ pub struct Updated {
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
 /// [`Updated`]. Without any change nothing is sent.
 ///
+/// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
+/// meanwhile, the references get their former values again, while other changes stay. A change of a two-way reference writes
+/// the other side too, in one transaction where the deployment has them: `set` of a single one takes it off the document
+/// that had it before. An array of them is a set, so that what is pushed twice is there once.
+///
 /// # Errors
 /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`];
-/// [`Error::Query`] where two changes of one field can't be one update.
+/// [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`] where a document that it
+/// comes to refer to does not exist; from the other side of a two-way reference [`Error::ArrayFull`], and [`Error::Query`]
+/// where a document there must keep what it refers to. [`Error::Unsupported`] for an operator of MongoDB's own on a two-way
+/// reference where the deployment has no transactions and its outcome can't be told before.
 ///
 /// # Cost
-/// One round trip; one more to find out why, where it was refused.
+/// One round trip; one more to find out why, where it was refused. A change that brings references: one before for what they
+/// were, and one before and one after for each collection that they name. A change of two-way references: one before for
+/// what they were, one after for each collection on the other side, one for the commit; one more where single references are
+/// taken over, to see from whom, and one to take them off there; and one after the change where its outcome can't be told
+/// before.
 ///
 /// # Example
 /// ```no_run
@@ -529,11 +541,17 @@ impl<'c, T: Document> Find<'c, T> {
 /// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
 /// `.await`, which gives [`Updated`]. Without any change nothing is sent.
 ///
+/// References are kept true as by [`Update`]. Of the documents that fit, the references of the first thousand get their former
+/// values again where a target was deleted meanwhile; beyond them, what then refers to nothing is left for
+/// [`audit`](crate::Odm::audit).
+///
 /// # Errors
-/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update.
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update. For
+/// references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound.
+/// One round trip, and one more before it where a change can be refused by a bound. For references as [`Update`], however
+/// many documents there are.
 ///
 /// # Example
 /// ```no_run

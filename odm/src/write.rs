@@ -80,11 +80,20 @@ fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
 
 /// One document to insert. Carried out by `.await`, which gives it as it is stored.
 ///
+/// The documents that it refers to are looked for before it is inserted, and once more after: if one has been deleted
+/// meanwhile, the new document is deleted again. With a two-way reference the other side is written too, in one
+/// transaction with the insert where the deployment has them; else one after the other, in an order in which a crash
+/// leaves nothing that can't be mended.
+///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
+/// [`Error::MissingReference`] where a document that it refers to does not exist; from the other side of a two-way reference
+/// [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to.
 ///
 /// # Cost
-/// One round trip.
+/// One round trip. One before and one after for each collection (and field in it) that it refers to; they are on their way
+/// together, but in a transaction. With two-way references one for each collection on the other side and one for the
+/// commit, and one more for each that takes single references, to see what they were.
 ///
 /// # Example
 /// ```no_run
@@ -142,12 +151,17 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
 ///
+/// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references
+/// they are one transaction, where the deployment has them: if the server refuses one, none is inserted, also where it is
+/// [`unordered`](InsertMany::unordered).
+///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-/// that the server refused.
+/// that the server refused. [`Error::MissingReference`] lists all targets that don't exist: then none is inserted, or those
+/// that were are deleted again.
 ///
 /// # Cost
-/// One round trip for every 100,000 documents or 48 MB.
+/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`], however many documents there are.
 ///
 /// # Example
 /// ```no_run
