@@ -484,7 +484,7 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
 ///
 /// Otherwise one to read what is deleted (for each 200 documents), one for each reference to it before and one after, and
 /// one to delete it. For what is found: one for each 1,000 documents to change or to delete, and one to find the next
-/// 1,000. A two-way reference needs no second look; it is taken out of the other side in one transaction with the deletion:
+/// 1,000 (where there are more, the first 1,000 are looked for twice). A two-way reference needs no second look; it is taken out of the other side in one transaction with the deletion:
 /// instead of the two looks an update, and the commit.
 ///
 /// # Example

@@ -57,8 +57,51 @@ impl Scope<'_> {
         projection: Option<Document>,
         limit: usize,
     ) -> Result<Batch> {
+        self.find_some(meta, filter, projection, limit, true).await
+    }
+
+    /// The same for the first batch. Most of the time it is the only one, and an index on what is looked for finds it; in
+    /// the order of the ids the server may rather go through the whole collection.
+    pub(super) async fn first_batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        let batch = self
+            .find_some(meta, filter.clone(), projection.clone(), limit, false)
+            .await?;
+        match batch.more {
+            false => Ok(batch),
+            true => self.batch(meta, filter, projection, limit).await,
+        }
+    }
+
+    /// A few of the documents that fit.
+    pub(super) async fn few(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let few = self
+            .find_some(meta, filter, Some(projection), limit, false)
+            .await?;
+        Ok(few.documents)
+    }
+
+    async fn find_some(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+        in_order: bool,
+    ) -> Result<Batch> {
         let mut options = FindOptions::default();
-        options.sort = Some(doc! { "_id": 1 });
+        options.sort = in_order.then(|| doc! { "_id": 1 });
         options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
         options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
         options.projection = projection;
@@ -123,11 +166,7 @@ impl Scope<'_> {
         ids: &[Bson],
     ) -> Result<Vec<RawDocumentBuf>> {
         let filter = doc! { "_id": { "$in": ids } };
-        // No more than were asked for: never cut short, since ids are small.
-        let found = self
-            .batch(meta, filter, Some(doc! { "_id": 1 }), ids.len().max(1))
-            .await?;
-        Ok(found.documents)
+        self.every(meta, filter, doc! { "_id": 1 }).await
     }
 
     pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {

@@ -10,7 +10,7 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
-use super::batch::{all, behind, document, document_id as id, ids};
+use super::batch::{Batch, all, behind, document, document_id as id, ids};
 use super::graph::is;
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
@@ -63,8 +63,8 @@ pub(crate) async fn remove(
         let copy = removal.level(meta, root.filter.clone(), true);
         removal.run(copy).await?;
         // A single batch need not be read again.
-        if let Some((documents, last)) = removal.first.take() {
-            root.resume(State::Before(0), documents, last);
+        if let Some(documents) = removal.first.take() {
+            root.resume(State::Before(0), documents);
         }
     }
     removal.deletes = true;
@@ -86,15 +86,9 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
     let mut removal = Removal::new(scope, transactions, &mut done);
     removal.deletes = true;
     let mut failed = None;
-    for Later {
-        meta,
-        filter,
-        last,
-        deleted,
-    } in later
-    {
-        let mut level = removal.level(meta, filter, false);
-        level.resume(State::Look, deleted, last);
+    for Later { meta, deleted } in later {
+        let mut level = removal.level(meta, Document::new(), false);
+        level.resume(State::Look, deleted);
         if let Err(error) = removal.run(level).await {
             failed = failed.or(Some(error));
         }
@@ -106,8 +100,6 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
 #[derive(Debug)]
 pub(crate) struct Later {
     meta: &'static DocumentMeta,
-    filter: Document,
-    last: Option<Bson>,
     deleted: Vec<RawDocumentBuf>,
 }
 
@@ -148,9 +140,8 @@ struct Level<'a> {
 
 impl Level<'_> {
     /// Goes on with a batch that is all of the level.
-    fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>, last: Option<Bson>) {
+    fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>) {
         self.batch = batch;
-        self.last = last;
         self.more = false;
         self.state = state;
     }
@@ -167,7 +158,7 @@ struct Removal<'a, 'd> {
     on_the_way: HashSet<(&'static str, Key)>,
     done: &'d mut Deleted,
     /// The batch at the top, if one was all.
-    first: Option<(Vec<RawDocumentBuf>, Option<Bson>)>,
+    first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
 }
 
@@ -231,7 +222,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 self.leave(level);
                 if !level.more {
                     if !self.deletes && level.root && level.batches == 1 {
-                        self.first = Some((std::mem::take(&mut level.batch), level.last.take()));
+                        self.first = Some(std::mem::take(&mut level.batch));
                     }
                     return Ok(None);
                 }
@@ -298,9 +289,9 @@ impl<'a, 'd> Removal<'a, 'd> {
             true => (None, WHOLE_BATCH),
             false => (Some(level.rules.fields.clone()), BATCH),
         };
-        let rest = level.last.as_ref().map(|last| behind(level.meta, last));
-        let filter = all([level.filter.clone()].into_iter().chain(rest));
-        let batch = self.scope.batch(level.meta, filter, fields, limit).await?;
+        let batch = self
+            .batch(level.meta, &level.filter, level.last.as_ref(), fields, limit)
+            .await?;
         level.more = batch.more;
         level.batch = batch.documents;
         level.batches += 1;
@@ -310,6 +301,24 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         self.enter(level);
         Ok(())
+    }
+
+    /// The documents that fit behind the last one.
+    async fn batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: &Document,
+        last: Option<&Bson>,
+        fields: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        match last {
+            None => self.scope.first_batch(meta, filter.clone(), fields, limit).await,
+            Some(last) => {
+                let rest = all([filter.clone(), behind(meta, last)]);
+                self.scope.batch(meta, rest, fields, limit).await
+            }
+        }
     }
 
     /// Reads those again that had changed, if they still are to be deleted.
@@ -325,10 +334,20 @@ impl<'a, 'd> Removal<'a, 'd> {
                 ),
             });
         }
-        let which = doc! { "_id": { "$in": std::mem::take(&mut level.changed) } };
-        let filter = all([level.filter.clone(), which]);
-        let batch = self.scope.batch(level.meta, filter, None, WHOLE_BATCH).await?;
+        let changed = std::mem::take(&mut level.changed);
+        let filter = all([level.filter.clone(), doc! { "_id": { "$in": &changed } }]);
+        let batch = self
+            .scope
+            .first_batch(level.meta, filter, None, changed.len() + 1)
+            .await?;
         level.batch = batch.documents;
+        if batch.more {
+            // They have grown: the others follow.
+            let read: HashSet<Key> = level.batch.iter().map(|one| Key::of_bson(&id(one))).collect();
+            let rest = changed.into_iter();
+            level.changed = rest.filter(|id| !read.contains(&Key::of_bson(id))).collect();
+            level.attempts = 0;
+        }
         self.enter(level);
         if !level.batch.is_empty() {
             self.look(level).await?;
@@ -360,9 +379,9 @@ impl<'a, 'd> Removal<'a, 'd> {
         let Some(refers) = rule.holders(&level.batch) else {
             return Ok(None);
         };
-        let fields = Some(doc! { "_id": 1 });
-        let found = self.scope.batch(rule.edge.holder, refers, fields, 1).await?;
-        if found.documents.is_empty() {
+        let fields = doc! { "_id": 1 };
+        let found = self.scope.few(rule.edge.holder, refers, fields, 1).await?;
+        if found.is_empty() {
             return Ok(None);
         }
         let gone = self.gone(level, rule).await?;
@@ -438,12 +457,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         };
         let mut last = None;
         loop {
-            let rest = last.as_ref().map(|last| behind(holder, last));
-            let filter = all([refers.clone()].into_iter().chain(rest));
-            let batch = self
-                .scope
-                .batch(holder, filter, Some(doc! { "_id": 1 }), BATCH)
-                .await?;
+            let fields = Some(doc! { "_id": 1 });
+            let batch = self.batch(holder, &refers, last.as_ref(), fields, BATCH).await?;
             last = batch.documents.last().map(id);
             let mut found = ids(&batch.documents);
             found.retain(|id| !own.contains(&Key::of_bson(id)));
@@ -576,15 +591,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             .filter_map(|rule| Some((rule, others(&rule)?)))
             .map(|(rule, others)| {
                 async move {
-                    let fields = Some(fields_of(rule));
                     let found = scope
-                        .batch(rule.edge.holder, others.clone(), fields, SAMPLE)
+                        .few(rule.edge.holder, others.clone(), fields_of(rule), SAMPLE)
                         .await?;
-                    Ok::<_, Error>(Held {
-                        rule,
-                        others,
-                        found: found.documents,
-                    })
+                    Ok::<_, Error>(Held { rule, others, found })
                 }
                 .boxed()
             })
@@ -607,12 +617,15 @@ impl<'a, 'd> Removal<'a, 'd> {
         if !is(rule.edge.holder, level.meta) {
             return Some(refers);
         }
+        // Afterwards only what is still to be deleted.
         let own = match (after, &level.last) {
-            (true, Some(last)) => {
-                let coming = all([level.filter.clone(), behind(level.meta, last)]);
-                vec![coming, doc! { "_id": { "$in": &level.changed } }]
+            (false, _) => vec![level.filter.clone()],
+            (true, last) => {
+                let changed = doc! { "_id": { "$in": &level.changed } };
+                let coming = last.as_ref().filter(|_| level.more);
+                let coming = coming.map(|last| all([level.filter.clone(), behind(level.meta, last)]));
+                [changed].into_iter().chain(coming).collect()
             }
-            _ => vec![level.filter.clone()],
         };
         Some(all([refers, doc! { "$nor": own }]))
     }
@@ -662,10 +675,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         let (mut referred, mut sample) = (HashSet::new(), Vec::new());
         let mut last = None;
         loop {
-            let rest = last.as_ref().map(|last| behind(holder, last));
-            let filter = all([others.clone()].into_iter().chain(rest));
             let fields = Some(fields_of(rule));
-            let batch = self.scope.batch(holder, filter, fields, BATCH).await?;
+            let batch = self.batch(holder, others, last.as_ref(), fields, BATCH).await?;
             last = batch.documents.last().map(id);
             for found in &batch.documents {
                 let which = rule.referred(found, documents);
@@ -707,8 +718,6 @@ impl<'a, 'd> Removal<'a, 'd> {
         if one_way && !level.batch.is_empty() {
             self.later.push(Later {
                 meta: level.meta,
-                filter: level.filter.clone(),
-                last: level.last.clone(),
                 deleted: level.batch.clone(),
             });
         }
