@@ -55,6 +55,7 @@ fn a_document() {
                 "name": { "bsonType": "string" },
                 "addresses": { "bsonType": "array", "items": address, "maxItems": 10 },
                 "home": home,
+                "boss": { "bsonType": ["objectId", "null"] },
             },
         }
     );
