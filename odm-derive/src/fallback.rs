@@ -116,6 +116,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 shape: || #odm::Shape::Any,
                 indexes: &[],
                 validation: #odm::Validation::STRICT,
+                append_only: false,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -50,6 +50,8 @@ impl odm::Fielded for Address {
             size: <String as odm::Value>::SIZE.with(None),
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -67,6 +69,8 @@ impl odm::Fielded for Address {
             size: <String as odm::Value>::SIZE.with(Some(50)),
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         },
     ];
 }
@@ -147,6 +151,8 @@ const _: () = {
             size,
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         }
     }
 
@@ -260,6 +266,7 @@ impl crate::Document for Person {
             }])
         }],
         validation: odm::Validation::STRICT,
+        append_only: false,
     };
     fn paths() -> PersonFields {
         PersonFields {

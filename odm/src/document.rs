@@ -161,6 +161,8 @@ pub struct DocumentMeta {
     pub indexes: &'static [IndexMeta],
     /// How strictly the server validates.
     pub validation: Validation,
+    /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
+    pub append_only: bool,
 }
 
 /// `#[document(validation(level = …, action = …))]`.

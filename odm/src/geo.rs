@@ -85,6 +85,8 @@ static POINT: StructShape = StructShape {
             size: Some(10),
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -99,6 +101,8 @@ static POINT: StructShape = StructShape {
             size: <[f64; 2] as Value>::SIZE.fixed,
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         },
     ],
     deny_unknown: false,

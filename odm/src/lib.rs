@@ -111,9 +111,11 @@
 mod aggregate;
 #[doc(hidden)]
 pub mod asserts;
+mod average;
 mod bulk;
 mod check;
 mod collection;
+mod copy;
 mod decode;
 mod document;
 mod error;
@@ -144,8 +146,10 @@ mod write;
 
 pub use crate::odm::{Model, Odm};
 pub use aggregate::{Aggregate, Group, GroupKey};
+pub use average::Average;
 pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
+pub use copy::{CopyOf, SyncMode};
 pub use document::{
     Action as ValidationAction, Document, Embed, Insertable, Level as ValidationLevel, Projection, Target,
     Validation,
@@ -342,7 +346,8 @@ pub(crate) fn now() -> bson::DateTime {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::{
-        Change, Document, Embed, Filter, LoadRefs as _, Odm, Paths as _, Pattern, Projection, Ref, models,
+        Average, Change, Document, Embed, Filter, LoadRefs as _, Odm, Paths as _, Pattern, Projection, Ref,
+        models,
     };
 }
 
@@ -351,6 +356,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
+    pub use crate::copy::{Computed, Copied, CopiedField, CopyOf, FieldCopy, Operation, Subset, SyncMode};
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
     };

@@ -4,6 +4,7 @@
 //! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
+use crate::copy::Copied;
 use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
@@ -179,6 +180,10 @@ pub struct FieldMeta {
     pub unique: bool,
     /// What it declares as a reference to other documents.
     pub reference: Option<&'static ReferenceMeta>,
+    /// What it is derived from, if the library keeps it: a copy, a subset, a computed value.
+    pub copied: Option<&'static Copied>,
+    /// Whether it changes so often that a copy of it is refused: `#[volatile]`.
+    pub volatile: bool,
 }
 
 impl FieldMeta {
@@ -203,6 +208,8 @@ impl FieldMeta {
             size,
             unique: false,
             reference: None,
+            copied: None,
+            volatile: false,
         }
     }
 

@@ -285,6 +285,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             }),
             indexes: &[#(#indexes),*],
             validation: #validation,
+            append_only: false,
         }
     }}
 }

@@ -18,6 +18,8 @@ const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta 
         size: None,
         unique: false,
         reference: None,
+        copied: None,
+        volatile: false,
     }
 }
 
@@ -40,6 +42,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        append_only: false,
     }
 }
 

@@ -25,6 +25,8 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
         size: None,
         unique: false,
         reference: None,
+        copied: None,
+        volatile: false,
     }
 }
 
@@ -74,6 +76,7 @@ const META: &DocumentMeta = &DocumentMeta {
         ])
     }],
     validation: Validation::STRICT,
+    append_only: false,
 };
 
 /// Maps a write error as it stands in a reply.

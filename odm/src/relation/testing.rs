@@ -42,6 +42,8 @@ pub(super) const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
         size: None,
         unique: false,
         reference: None,
+        copied: None,
+        volatile: false,
     }
 }
 
@@ -89,6 +91,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        append_only: false,
     }
 }
 

@@ -16,6 +16,8 @@ const FIELD: FieldMeta = FieldMeta {
     size: None,
     unique: false,
     reference: None,
+    copied: None,
+    volatile: false,
 };
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
