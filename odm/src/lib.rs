@@ -74,6 +74,7 @@
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
+//! | see the models as a diagram | [`Odm::edges`] |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
@@ -118,6 +119,7 @@ mod collection;
 mod copy;
 mod decode;
 mod document;
+pub mod edges;
 mod error;
 mod explain;
 mod filter;
