@@ -3,9 +3,10 @@
 //! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
 //! program happens to load.
 
+use crate::copy::{Computed, Copied, FieldCopy, Operation, Subset, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use crate::reference::{ReferenceMeta, TargetMeta};
+use crate::reference::{OnDelete, ReferenceMeta, TargetMeta};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
@@ -45,6 +46,52 @@ pub(crate) struct Edge {
     pub(crate) inverse: Option<usize>,
     /// Whether this side of a two-way reference is believed where the two differ.
     pub(crate) owner: bool,
+    /// The fields beside it that copy fields of its target.
+    pub(crate) copies: Vec<CopyField>,
+}
+
+/// A field that copies one of the document that the reference beside it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyField {
+    /// Its stored name, in the struct that the reference stands in.
+    pub(crate) name: &'static str,
+    /// The dotted name of the field in the source.
+    pub(crate) source: &'static str,
+    /// When it follows.
+    pub(crate) sync: SyncMode,
+    /// Whether the field can't be missing.
+    pub(crate) required: bool,
+}
+
+/// A field that is derived from the children of its document.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    /// Its position in the graph.
+    pub(crate) at: usize,
+    /// The document that holds it.
+    pub(crate) parent: &'static DocumentMeta,
+    /// The field.
+    pub(crate) field: &'static FieldMeta,
+    /// The children.
+    pub(crate) child: &'static DocumentMeta,
+    /// The position of the reference by which a child names its parent.
+    pub(crate) edge: usize,
+    /// What is derived.
+    pub(crate) what: What,
+    /// Which children count.
+    pub(crate) filter: Option<Document>,
+    /// When it follows.
+    pub(crate) sync: SyncMode,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Subset(&'static Subset),
+    Computed {
+        operation: Operation,
+        /// The dotted name of the field that it is computed of; of a count empty.
+        of: &'static str,
+    },
 }
 
 /// All references of the registered documents.
@@ -56,6 +103,7 @@ pub(crate) struct Graph {
     outgoing: HashMap<&'static str, Vec<usize>>,
     /// By the target's collection.
     incoming: HashMap<&'static str, Vec<usize>>,
+    derived: Vec<Derived>,
 }
 
 /// The same type is met so often on one way into a type before it counts as recursive: a generic type may stand inside
@@ -73,6 +121,7 @@ impl Graph {
             ..Graph::default()
         };
         let mut problems = Vec::new();
+        let mut derived = Vec::new();
         for meta in graph.models.clone() {
             let mut walk = Walk::new(meta);
             walk.document();
@@ -80,10 +129,15 @@ impl Graph {
             for found in walk.found {
                 graph.add(meta, found, &mut problems);
             }
+            derived.extend(walk.derived.into_iter().map(|field| (meta, field)));
         }
         for at in 0..graph.edges.len() {
             graph.join(at, &mut problems);
         }
+        for (meta, field) in derived {
+            graph.derive(meta, field, &mut problems);
+        }
+        graph.check_copies(&mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -124,7 +178,194 @@ impl Graph {
             targets,
             inverse: None,
             owner: false,
+            copies: found.copies,
         });
+    }
+
+    /// Takes up a field that is derived from children.
+    fn derive(
+        &mut self,
+        parent: &'static DocumentMeta,
+        field: &'static FieldMeta,
+        problems: &mut Vec<String>,
+    ) {
+        let (child, name, what, filter, sync) = match field.copied {
+            Some(Copied::Subset(subset)) => (
+                subset.child,
+                (subset.parent)().name,
+                What::Subset(subset),
+                subset.filter,
+                subset.sync,
+            ),
+            Some(Copied::Computed(Computed {
+                child,
+                parent,
+                operation,
+                of,
+                filter,
+                sync,
+            })) => {
+                let what = What::Computed {
+                    operation: *operation,
+                    of: of.map_or("", |of| of()),
+                };
+                (*child, parent().name, what, *filter, *sync)
+            }
+            _ => return,
+        };
+        let child = child();
+        let full = format!("{}.{}", parent.name, field.rust);
+        let Some(child) = self.models.iter().copied().find(|meta| is(meta, child)) else {
+            return problems.push(format!(
+                "`{full}` is derived from `{}`, which is not among the models: add it to `models![…]`",
+                child.name
+            ));
+        };
+        let edge = self
+            .edges
+            .iter()
+            .find(|edge| is(edge.holder, child) && edge.path == name);
+        let Some(edge) = edge.filter(|edge| !edge.list && edge.segments.iter().all(|one| !one.array)) else {
+            return problems.push(format!(
+                "`{full}` is derived from the documents of `{}` that name their parent in `{name}`, which is no single \
+                 reference",
+                child.name
+            ));
+        };
+        let filter = match filter.map(|filter| filter().map(|raw| Document::try_from(&raw))) {
+            None => None,
+            Some(Ok(Ok(filter))) => Some(filter),
+            Some(Err(error)) => return problems.push(format!("the filter of `{full}`: {error}")),
+            Some(Ok(Err(error))) => return problems.push(format!("the filter of `{full}`: {error}")),
+        };
+        self.derived.push(Derived {
+            at: self.derived.len(),
+            parent,
+            field,
+            child,
+            edge: edge.at,
+            what,
+            filter,
+            sync,
+        });
+    }
+
+    /// What copies can't be kept for.
+    fn check_copies(&self, problems: &mut Vec<String>) {
+        for edge in self.edges.iter().filter(|edge| !edge.copies.is_empty()) {
+            let name = format!("{}.{}", edge.holder.name, edge.path);
+            if edge.reference.union {
+                problems.push(format!(
+                    "`{name}` refers to documents of several types, so nothing can be copied through it"
+                ));
+            }
+            if edge.inverse.is_some() {
+                problems.push(format!(
+                    "`{name}` is a two-way reference, which the other side sets too: a copy through it is not supported; \
+                     make it a one-way reference, and find its holders by the index that it declares"
+                ));
+            }
+            if edge.segments.iter().filter(|segment| segment.array).count() > 1 {
+                problems.push(format!(
+                    "`{name}` stands in an array inside an array: no update reaches the copies beside it"
+                ));
+            }
+        }
+        for meta in self.models.iter().filter(|meta| self.takes_part(meta)) {
+            if let Shape::Struct(shape) = (meta.shape)()
+                && shape.deny_unknown
+            {
+                problems.push(format!(
+                    "`{}` is the source or the holder of copies, for which the library stores a field `_odm` of its own in \
+                     the documents: remove `#[serde(deny_unknown_fields)]`",
+                    meta.name
+                ));
+            }
+        }
+        if let Some(circle) = self.circle() {
+            problems.push(format!(
+                "copies of copies in a circle, which would never come to rest: {circle}"
+            ));
+        }
+    }
+
+    /// The fields of a document that others are derived from, or that are derived themselves, form a graph of their own:
+    /// a circle in it, in words.
+    fn circle(&self) -> Option<String> {
+        // By field: the fields that are written when it changes.
+        let mut next: HashMap<(&str, String), Vec<(&str, String)>> = HashMap::new();
+        for edge in &self.edges {
+            for copy in edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot) {
+                let written = (edge.holder.collection, edge.copy_path(copy));
+                for target in &edge.targets {
+                    let source = (target.collection, copy.source.to_owned());
+                    next.entry(source).or_default().push(written.clone());
+                }
+            }
+        }
+        for derived in &self.derived {
+            let written = (derived.parent.collection, derived.field.name.to_owned());
+            for name in derived.reads(self) {
+                let source = (derived.child.collection, name);
+                next.entry(source).or_default().push(written.clone());
+            }
+        }
+        let meets = |a: &str, b: &str| a == b || below(a, b) || below(b, a);
+        let starts: Vec<_> = next.keys().cloned().collect();
+        for start in starts {
+            let mut way = vec![start.clone()];
+            let mut seen: HashSet<(&str, String)> = HashSet::new();
+            let mut open = vec![(start.clone(), 1)];
+            while let Some((at, depth)) = open.pop() {
+                way.truncate(depth);
+                for (source, written) in &next {
+                    if source.0 != at.0 || !meets(&source.1, &at.1) {
+                        continue;
+                    }
+                    for one in written {
+                        if one.0 == start.0 && meets(&one.1, &start.1) {
+                            let names = way.iter().chain([one]).map(|(c, f)| format!("`{c}.{f}`"));
+                            return Some(names.collect::<Vec<_>>().join(" → "));
+                        }
+                        if seen.insert(one.clone()) {
+                            way.truncate(depth);
+                            way.push(one.clone());
+                            open.push((one.clone(), depth + 1));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The fields that are derived from children.
+    pub(crate) fn derived(&self) -> &[Derived] {
+        &self.derived
+    }
+
+    /// Those that stand in a document.
+    pub(crate) fn derived_in(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let collection = meta.collection;
+        self.derived
+            .iter()
+            .filter(move |one| one.parent.collection == collection)
+    }
+
+    /// Those that are derived from a document.
+    pub(crate) fn derived_from(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let collection = meta.collection;
+        self.derived
+            .iter()
+            .filter(move |one| one.child.collection == collection)
+    }
+
+    /// Whether documents hold copies, or are the sources of some.
+    pub(crate) fn takes_part(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).any(|edge| !edge.copies.is_empty())
+            || self.incoming(meta).any(|edge| !edge.copies.is_empty())
+            || self.derived_in(meta).next().is_some()
+            || self.derived_from(meta).next().is_some()
     }
 
     /// Finds the other side of a two-way reference.
@@ -290,6 +531,7 @@ struct Found {
     max: Option<u64>,
     /// The types that it stands in.
     within: Vec<Type>,
+    copies: Vec<CopyField>,
 }
 
 /// What a type is known by: its name, and the names and types of its parts.
@@ -303,6 +545,8 @@ struct Walk {
     /// The types that the walk is in.
     types: Vec<Type>,
     recursive: HashSet<Type>,
+    /// Fields that are derived from children.
+    derived: Vec<&'static FieldMeta>,
     problems: Vec<String>,
 }
 
@@ -354,6 +598,7 @@ impl Walk {
             plain: HashSet::new(),
             types: Vec::new(),
             recursive: HashSet::new(),
+            derived: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -435,6 +680,31 @@ impl Walk {
                 false => self.value(field, &place.below(field.name)),
             }
         }
+        for field in shape.fields {
+            if let Some(Copied::Field(copy)) = field.copied {
+                self.copy(field, copy, place);
+            }
+        }
+    }
+
+    /// A copy belongs to the reference beside it.
+    fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Place) {
+        let path = place.below(copy.through).path();
+        let Some(found) = self.found.iter_mut().find(|found| found.path == path) else {
+            return self.problems.push(format!(
+                "`{}.{}` is copied through `{path}`, which is no reference",
+                self.meta.name,
+                place.below(field.name).path()
+            ));
+        };
+        if !found.copies.iter().any(|known| known.name == field.name) {
+            found.copies.push(CopyField {
+                name: field.name,
+                source: (copy.source)(),
+                sync: copy.sync,
+                required: field.required,
+            });
+        }
     }
 
     /// The parts of a tuple are found by their positions.
@@ -473,6 +743,17 @@ impl Walk {
             self.plain.insert(place.path());
             return;
         }
+        if let Some(Copied::Subset(_) | Copied::Computed(_)) = field.copied {
+            match place.segments.len() {
+                1 => self.derived.push(field),
+                _ => self.problems.push(format!(
+                    "`{}.{}` is derived from children, which only a field of the document itself can be",
+                    self.meta.name,
+                    place.path()
+                )),
+            }
+            return;
+        }
         match field.reference {
             Some(reference) => self.reference(field, reference, place),
             None => self.shape((field.shape)(), place),
@@ -502,6 +783,7 @@ impl Walk {
             reference,
             max: field.bounds.max_items,
             within: self.types.clone(),
+            copies: Vec::new(),
         };
         match self.found.iter().find(|other| other.path == found.path) {
             // Several variants of an enum may hold the same reference.
@@ -566,7 +848,91 @@ fn is_list(mut shape: Shape) -> bool {
     false
 }
 
+/// Whether a dotted name leads into the value at another one.
+fn below(name: &str, above: &str) -> bool {
+    name.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
+}
+
+impl Derived {
+    /// The child's fields that it depends on: dotted names.
+    pub(crate) fn reads(&self, graph: &Graph) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
+        match self.what {
+            What::Subset(subset) => {
+                names.extend(subset.fields.iter().map(|field| field.source.to_owned()));
+                names.extend(subset.order.iter().map(|key| (key.path)().to_owned()));
+            }
+            What::Computed { of: "", .. } => {}
+            What::Computed { of, .. } => names.push(of.to_owned()),
+        }
+        if let Some(filter) = &self.filter {
+            fields_of(filter, &mut names);
+        }
+        names
+    }
+
+    /// Where it is kept for documents, in words: `products.reviews`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.parent.collection, self.field.name)
+    }
+}
+
+/// The fields that a condition looks at.
+fn fields_of(filter: &Document, names: &mut Vec<String>) {
+    for (name, value) in filter {
+        if !name.starts_with('$') {
+            names.push(name.clone());
+            continue;
+        }
+        match value {
+            Bson::Document(inner) => fields_of(inner, names),
+            Bson::Array(items) => items
+                .iter()
+                .filter_map(Bson::as_document)
+                .for_each(|inner| fields_of(inner, names)),
+            _ => {}
+        }
+    }
+}
+
 impl Edge {
+    /// The path of a copy beside it.
+    pub(crate) fn copy_path(&self, copy: &CopyField) -> String {
+        self.beside(copy.name)
+    }
+
+    /// The path of a field beside it.
+    pub(crate) fn beside(&self, name: &str) -> String {
+        match self.path.rsplit_once('.') {
+            Some((prefix, _)) => format!("{prefix}.{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Its own stored name.
+    pub(crate) fn name(&self) -> &str {
+        self.segments.last().map_or("", |last| last.name.as_str())
+    }
+
+    /// The array whose items hold it, if it stands in one: how many of the segments lead there.
+    pub(crate) fn array(&self) -> Option<usize> {
+        self.segments
+            .iter()
+            .position(|segment| segment.array)
+            .map(|at| at + 1)
+    }
+
+    /// Whether it stands in an item of an array with copies of its target: an extended reference.
+    pub(crate) fn is_entry(&self) -> bool {
+        !self.copies.is_empty() && !self.list && self.array() == Some(self.segments.len().saturating_sub(1))
+    }
+
+    /// Whether its copies have to be right before the target can go.
+    pub(crate) fn outlives(&self) -> bool {
+        self.reference.on_delete == OnDelete::Keep
+    }
+
     /// The stored name of the target's field whose value is the reference.
     pub(crate) fn by(&self) -> &'static str {
         (self.reference.by)()
