@@ -1,14 +1,10 @@
-//! Finds the edges: references in the graph, copies by walking the shapes of the documents.
+//! Finds the edges, which the graph has.
 
 use super::{CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
-use crate::copy::{Computed, Copied, FieldCopy, Subset};
 use crate::document::{DocumentMeta, IndexKey, IndexKind};
+use crate::relation::graph::{Derived, What};
 use crate::relation::{Edge, Graph};
-use crate::shape::{Body, FieldMeta, Shape, StructShape, Tagging};
-
-/// How many types deep a copy is looked for: a type that contains itself has no end.
-const DEPTH: usize = 32;
 
 impl Odm {
     /// The documents, their references and their copies, as a diagram: text, Mermaid or SVG. Nothing is sent to the
@@ -37,14 +33,12 @@ impl Edges {
             edges
                 .references
                 .extend(graph.outgoing(meta).map(|edge| reference(graph, edge)));
-            let mut walk = Walk {
-                meta,
-                graph,
-                types: Vec::new(),
-                found: Vec::new(),
-            };
-            walk.shape((meta.shape)(), &mut Vec::new());
-            edges.copies.append(&mut walk.found);
+            edges.copies.extend(graph.outgoing(meta).flat_map(copies));
+            edges.copies.extend(
+                graph
+                    .derived_in(meta)
+                    .map(|derived| from_children(graph, derived)),
+            );
         }
         edges
     }
@@ -65,154 +59,46 @@ fn reference(graph: &Graph, edge: &Edge) -> ReferenceEdge {
     }
 }
 
-/// How often types of one name may stand inside each other.
-const SAME_NAME: usize = 3;
-
-struct Walk<'g> {
-    meta: &'static DocumentMeta,
-    graph: &'g Graph,
-    /// The structs that the walk is in.
-    types: Vec<&'static StructShape>,
-    found: Vec<CopyEdge>,
+/// The copies beside a reference.
+fn copies(edge: &Edge) -> impl Iterator<Item = CopyEdge> {
+    edge.copies.iter().map(|copy| CopyEdge {
+        holder: edge.holder.collection,
+        field: edge.copy_path(copy),
+        source: edge.targets.first().map_or("", |target| target.collection),
+        kind: CopyKind::Field {
+            source: copy.source,
+            through: edge.path.clone(),
+        },
+        sync: copy.sync,
+    })
 }
 
-impl Walk<'_> {
-    fn shape(&mut self, shape: Shape, place: &mut Vec<String>) {
-        if self.types.len() >= DEPTH || place.len() >= DEPTH {
-            return;
-        }
-        match shape {
-            Shape::Optional(inner) => self.shape(inner(), place),
-            Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), place),
-            Shape::Tuple(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.below(&at.to_string(), place, |walk, place| walk.shape(item(), place));
-                }
-            }
-            Shape::Map(values) => self.below("$*", place, |walk, place| walk.shape(values(), place)),
-            Shape::Bounded(field) => self.value(field, place),
-            Shape::Struct(shape) => self.fields(shape, place),
-            Shape::Enum(shape) => {
-                for variant in shape.variants {
-                    let name = match shape.tagging {
-                        Tagging::External => Some(variant.name),
-                        Tagging::Adjacent(_, content) => Some(content),
-                        Tagging::Internal(_) | Tagging::Untagged => None,
-                    };
-                    match name {
-                        Some(name) => self.below(name, place, |walk, place| walk.body(variant.body, place)),
-                        None => self.body(variant.body, place),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn below(&mut self, name: &str, place: &mut Vec<String>, look: impl FnOnce(&mut Self, &mut Vec<String>)) {
-        place.push(name.to_owned());
-        look(self, place);
-        place.pop();
-    }
-
-    fn body(&mut self, body: Body, place: &mut Vec<String>) {
-        match body {
-            Body::Unit => {}
-            Body::Newtype(field) => self.value(field, place),
-            Body::Tuple(fields) => {
-                for (at, field) in fields.iter().enumerate() {
-                    self.below(&at.to_string(), place, |walk, place| walk.value(field, place));
-                }
-            }
-            Body::Struct(shape) => self.fields(shape, place),
-        }
-    }
-
-    fn fields(&mut self, shape: &'static StructShape, place: &mut Vec<String>) {
-        // The second time round everything has been seen; but a generic type may stand inside itself without being recursive.
-        let same = |other: &&&StructShape| other.name == shape.name;
-        if self.types.iter().any(|other| std::ptr::eq(*other, shape))
-            || self.types.iter().filter(same).count() >= SAME_NAME
-        {
-            return;
-        }
-        self.types.push(shape);
-        for field in shape.fields {
-            match field.flatten {
-                true => self.value(field, place),
-                false => self.below(field.name, place, |walk, place| walk.value(field, place)),
-            }
-        }
-        self.types.pop();
-    }
-
-    fn value(&mut self, field: &'static FieldMeta, place: &mut Vec<String>) {
-        if let Some(copied) = field.copied {
-            let path = place.join(".");
-            let edge = match copied {
-                Copied::Field(copy) => self.field_copy(copy, path, place),
-                Copied::Subset(subset) => self.subset(subset, path),
-                Copied::Computed(computed) => self.computed(computed, path),
-            };
-            // Several variants of an enum may hold the same copy.
-            if !self.found.contains(&edge) {
-                self.found.push(edge);
-            }
-            return;
-        }
-        if !field.bounds.opaque && field.reference.is_none() {
-            self.shape((field.shape)(), place);
-        }
-    }
-
-    fn field_copy(&self, copy: &FieldCopy, field: String, place: &[String]) -> CopyEdge {
-        let beside = place.split_last().map(|(_, struct_)| struct_).unwrap_or_default();
-        let through = beside.iter().map(String::as_str).chain([copy.through]);
-        let through = through.collect::<Vec<_>>().join(".");
-        let reference = self.graph.outgoing(self.meta).find(|edge| edge.path == through);
-        let targets = reference.map(|edge| edge.targets.as_slice()).unwrap_or_default();
-        CopyEdge {
-            holder: self.meta.collection,
-            field,
-            sources: targets.iter().map(|target| target.collection).collect(),
-            kind: CopyKind::Field {
-                source: (copy.source)(),
-                through,
-            },
-            sync: copy.sync,
-        }
-    }
-
-    fn subset(&self, subset: &Subset, field: String) -> CopyEdge {
-        CopyEdge {
-            holder: self.meta.collection,
-            field,
-            sources: vec![(subset.child)().collection],
-            kind: CopyKind::Subset {
-                parent: (subset.parent)().name,
+fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
+    let parent = graph
+        .edge(derived.edge)
+        .map_or_else(String::new, |edge| edge.path.clone());
+    let filtered = derived.filter.is_some();
+    CopyEdge {
+        holder: derived.parent.collection,
+        field: derived.field.name.to_owned(),
+        source: derived.child.collection,
+        kind: match derived.what {
+            What::Subset(subset) => CopyKind::Subset {
+                parent,
                 limit: subset.limit,
                 last: subset.last,
                 order: order(subset.order),
                 fields: subset.fields.iter().map(|field| field.source).collect(),
-                filtered: subset.filter.is_some(),
+                filtered,
             },
-            sync: subset.sync,
-        }
-    }
-
-    fn computed(&self, computed: &Computed, field: String) -> CopyEdge {
-        CopyEdge {
-            holder: self.meta.collection,
-            field,
-            sources: vec![(computed.child)().collection],
-            kind: CopyKind::Computed {
-                operation: computed.operation,
-                of: computed.of.map(|of| of()),
-                parent: (computed.parent)().name,
-                filtered: computed.filter.is_some(),
+            What::Computed { operation, of } => CopyKind::Computed {
+                operation,
+                of: (!of.is_empty()).then_some(of),
+                parent,
+                filtered,
             },
-            sync: computed.sync,
-        }
+        },
+        sync: derived.sync,
     }
 }
 

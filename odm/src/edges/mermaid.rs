@@ -57,7 +57,7 @@ impl Edges {
                 continue;
             };
             let label = format!("{}: {}", edge.field, edge.short());
-            for from in edge.sources.iter().filter_map(|source| self.document(source)) {
+            if let Some(from) = self.document(edge.source) {
                 lines.push(format!("    d{from} -.->|\"{}\"| d{to}", escaped(&label)));
             }
         }

@@ -111,9 +111,8 @@ pub struct CopyEdge {
     pub holder: &'static str,
     /// Its stored path.
     pub field: String,
-    /// The collections that it is derived from: several only where it is copied through a reference to one of several
-    /// documents.
-    pub sources: Vec<&'static str>,
+    /// The collection that it is derived from.
+    pub source: &'static str,
     /// What is derived.
     pub kind: CopyKind,
     /// When it follows its source.
@@ -128,7 +127,7 @@ pub struct CopyEdge {
 /// let count = CopyKind::Computed {
 ///     operation: Operation::Count,
 ///     of: None,
-///     parent: "product",
+///     parent: "product".into(),
 ///     filtered: false,
 /// };
 /// assert!(matches!(count, CopyKind::Computed { of: None, .. }));
@@ -146,7 +145,7 @@ pub enum CopyKind {
     /// The first or last of the children: `#[subset]`.
     Subset {
         /// The child's field that names the parent.
-        parent: &'static str,
+        parent: String,
         /// How many are kept.
         limit: u32,
         /// Whether those at the end of the order are kept, and not those at its start.
@@ -165,7 +164,7 @@ pub enum CopyKind {
         /// The child's field that it is computed of; of a count none.
         of: Option<&'static str>,
         /// The child's field that names the parent.
-        parent: &'static str,
+        parent: String,
         /// Whether only those children count that a condition matches.
         filtered: bool,
     },
@@ -273,13 +272,13 @@ impl fmt::Display for ReferenceEdge {
 
 impl fmt::Display for CopyEdge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sources = self.sources.join(" or ");
+        let from = self.source;
         let only = |filtered: bool| match filtered {
             true => ", of those that match a condition",
             false => "",
         };
         match &self.kind {
-            CopyKind::Field { source, through } => write!(f, "copy of {sources}.{source} through {through}")?,
+            CopyKind::Field { source, through } => write!(f, "copy of {from}.{source} through {through}")?,
             CopyKind::Subset {
                 parent,
                 limit,
@@ -291,7 +290,7 @@ impl fmt::Display for CopyEdge {
                 let end = if *last { "last" } else { "first" };
                 write!(
                     f,
-                    "the {end} {limit} of {sources} in the order {order}, by {sources}.{parent}{}",
+                    "the {end} {limit} of {from} in the order {order}, by {from}.{parent}{}",
                     only(*filtered)
                 )?;
                 if !fields.is_empty() {
@@ -305,10 +304,10 @@ impl fmt::Display for CopyEdge {
                 filtered,
             } => {
                 match of {
-                    Some(of) => write!(f, "{operation} of {sources}.{of}")?,
-                    None => write!(f, "{operation} of {sources}")?,
+                    Some(of) => write!(f, "{operation} of {from}.{of}")?,
+                    None => write!(f, "{operation} of {from}")?,
                 }
-                write!(f, ", by {sources}.{parent}{}", only(*filtered))?;
+                write!(f, ", by {from}.{parent}{}", only(*filtered))?;
             }
         }
         write!(f, ", sync = {}", self.sync)

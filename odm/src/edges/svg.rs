@@ -144,7 +144,7 @@ impl Edges {
             let Some(holder) = self.document(edge.holder) else {
                 continue;
             };
-            for source in edge.sources.iter().filter_map(|source| self.document(source)) {
+            if let Some(source) = self.document(edge.source) {
                 lines.push(Line {
                     // As the reference goes that it follows.
                     boxes: match edge.kind {

@@ -1,4 +1,4 @@
-use super::{CopyKind, Edges};
+use super::Edges;
 use crate::Model;
 use crate::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
 use crate::document::{DocumentMeta, IndexKey, IndexKind, Validation};
@@ -169,36 +169,6 @@ static ENTRY: StructShape = StructShape {
                 })
             },
         ),
-        // A type that contains itself has an end all the same.
-        field("inner", || Shape::Optional(entry)),
-    ],
-    deny_unknown: false,
-};
-
-fn entry() -> Shape {
-    Shape::Struct(&ENTRY)
-}
-
-/// The same without the entry in itself, which no graph allows to hold references.
-static FLAT: StructShape = StructShape {
-    name: "Entry",
-    fields: &[
-        refers(
-            "id",
-            int,
-            None,
-            const { &to(ReferenceKind::One, const { &[target(|| &PERSON)] }) },
-        ),
-        copied(
-            "name",
-            const {
-                &Copied::Field(FieldCopy {
-                    through: "id",
-                    source: || "name",
-                    sync: SyncMode::Eventual,
-                })
-            },
-        ),
     ],
     deny_unknown: false,
 };
@@ -230,7 +200,7 @@ document!(
     "Product",
     "products",
     [
-        field("entries", || Shape::Array(|| Shape::Struct(&FLAT))),
+        field("entries", || Shape::Array(|| Shape::Struct(&ENTRY))),
         copied(
             "reviews",
             const {
@@ -287,8 +257,6 @@ document!(
     ]
 );
 
-document!(LOOSE, "Loose", "loose", [field("self", entry)]);
-
 fn edges(models: &[&'static DocumentMeta]) -> Edges {
     let all: Vec<Model> = models.iter().map(|meta| Model { meta }).collect();
     let graph = Graph::of(&all).expect("sound models");
@@ -319,21 +287,6 @@ Product in products
   count         count of reviews, by reviews.product, sync = auto"
     );
     assert_eq!(Edges::default().to_string(), "no documents");
-}
-
-#[test]
-fn a_copy_is_found_once_in_a_type_that_contains_itself() {
-    let all = [Model { meta: &PERSON }, Model { meta: &TASK }];
-    let graph = Graph::of(&all).expect("sound models");
-    let edges = Edges::of([&LOOSE], &graph);
-    let [copy] = edges.copies.as_slice() else {
-        panic!("one copy: {:?}", edges.copies)
-    };
-    assert_eq!(copy.field, "self.name");
-    assert!(matches!(&copy.kind, CopyKind::Field { through, .. } if through == "self.id"));
-    assert!(copy.sources.is_empty(), "the reference is not among the models");
-    // What has no source is shown all the same, without a line.
-    assert!(edges.svg().contains("copy of name"), "{}", edges.svg());
 }
 
 #[test]
