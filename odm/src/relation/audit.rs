@@ -7,6 +7,7 @@ use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::map::Context;
 use crate::path::{Path, Step};
+use crate::schema::plural;
 use crate::trace::Trace;
 use crate::{Document, Error, Odm, Result};
 use futures::TryStreamExt;
@@ -16,7 +17,8 @@ use mongodb::options::AggregateOptions;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::IntoFuture;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// So many documents are inspected at a time.
 pub(super) const BATCH: usize = 1_000;
@@ -119,6 +121,20 @@ impl Auditing {
     }
 }
 
+#[cfg(feature = "cli")]
+impl Auditing {
+    /// Looks at what was chosen by name.
+    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<&'static str>)>) -> Auditing {
+        self.chosen.which = which;
+        self
+    }
+
+    /// How many documents were read so far.
+    pub(crate) fn read(&self) -> Arc<AtomicU64> {
+        self.chosen.read.clone()
+    }
+}
+
 /// A field of a document of type `T`: a path of it.
 ///
 /// ```
@@ -159,6 +175,7 @@ impl IntoFuture for Auditing {
                     let mut source = Source::of(&scope, meta, &edges, sample).await?;
                     while let Some(documents) = source.next(&scope).await? {
                         let inspected = look(&scope, &edges, &documents).await?;
+                        chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                         audit.count(documents.len(), &edges, &inspected);
                         for fault in &inspected.faults {
                             audit.found(fault);
@@ -194,7 +211,9 @@ pub(super) async fn look<'g>(
 pub(super) struct Chosen {
     pub(super) odm: Odm,
     /// Collections, and fields of them; empty for all.
-    which: Vec<(&'static str, Option<&'static str>)>,
+    pub(super) which: Vec<(&'static str, Option<&'static str>)>,
+    /// How many documents were read so far, for those who wait.
+    pub(super) read: Arc<AtomicU64>,
 }
 
 impl Chosen {
@@ -202,6 +221,7 @@ impl Chosen {
         Chosen {
             odm: odm.clone(),
             which: Vec::new(),
+            read: Arc::default(),
         }
     }
 
@@ -432,6 +452,15 @@ impl AuditedReference {
         self.checked.saturating_sub(wrong)
     }
 
+    /// How many findings there are.
+    ///
+    /// ```
+    /// assert_eq!(odm::AuditedReference::default().wrong(), 0);
+    /// ```
+    pub fn wrong(&self) -> u64 {
+        self.findings().iter().map(|findings| findings.count).sum()
+    }
+
     /// Whether nothing is wrong with it.
     ///
     /// ```no_run
@@ -449,11 +478,10 @@ impl AuditedReference {
         let targets = targets.join(" or ");
         let mut lines = Vec::new();
         let mut line =
-            |findings: &Findings, what: &dyn Fn(&str) -> String, example: &dyn Fn(&Bson, &Bson) -> String| {
+            |findings: &Findings, what: &dyn Fn(u64) -> String, example: &dyn Fn(&Bson, &Bson) -> String| {
                 if findings.count == 0 {
                     return;
                 }
-                let count = findings.count.to_string();
                 let examples: Vec<String> = findings
                     .sample
                     .iter()
@@ -463,14 +491,15 @@ impl AuditedReference {
                     true => ", among them ",
                     false => ": ",
                 };
-                lines.push(format!("{}{more}{}", what(&count), examples.join(", ")));
+                lines.push(format!("{}{more}{}", what(findings.count), examples.join(", ")));
             };
         let refers = |id: &Bson, to: &Bson| format!("_id {id} to {to}");
         line(
             &self.dangling,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the references to {targets} name a document that does not exist"
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} a document that does not exist",
+                    one(n, "names", "name")
                 )
             },
             &refers,
@@ -479,7 +508,8 @@ impl AuditedReference {
             &self.one_sided,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the references to {targets} are not there on the other side"
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} not there on the other side",
+                    one(n, "is", "are")
                 )
             },
             &refers,
@@ -488,7 +518,8 @@ impl AuditedReference {
             &self.repeated,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the documents in {targets} are named twice in one array"
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} named twice in one array",
+                    one(n, "is", "are")
                 )
             },
             &refers,
@@ -498,14 +529,18 @@ impl AuditedReference {
             .map_or_else(|| "they may".to_owned(), |max| max.to_string());
         line(
             &self.over_bound,
-            &|n| format!("`{collection}`.`{field}`: {n} of the arrays hold more than {max}"),
+            &|n| {
+                let hold = one(n, "holds", "hold");
+                format!("`{collection}`.`{field}`: {n} of the arrays {hold} more than {max}")
+            },
             &|id, items| format!("_id {id} with {items}"),
         );
         line(
             &self.several_children,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the documents in {targets} have several children, and the unique index is missing"
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} several children, and the unique index is missing",
+                    one(n, "has", "have")
                 )
             },
             &|id, _| format!("_id {id}"),
@@ -535,6 +570,15 @@ impl Audit {
     /// ```
     pub fn right(&self) -> u64 {
         self.references.iter().map(AuditedReference::right).sum()
+    }
+
+    /// How many findings there are. A reference may be among several.
+    ///
+    /// ```
+    /// assert_eq!(odm::Audit::default().wrong(), 0);
+    /// ```
+    pub fn wrong(&self) -> u64 {
+        self.references.iter().map(AuditedReference::wrong).sum()
     }
 
     /// Whether nothing is wrong.
@@ -671,6 +715,11 @@ async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
     }))
 }
 
+/// The verb for so many.
+fn one(n: u64, one: &'static str, several: &'static str) -> &'static str {
+    if n == 1 { one } else { several }
+}
+
 /// The findings in words, a line each.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -679,9 +728,9 @@ impl fmt::Display for Audit {
             false => f.write_str(&lines.join("\n")),
             true => write!(
                 f,
-                "nothing is wrong with {} references in {} documents",
-                self.checked(),
-                self.documents
+                "nothing is wrong with {} in {}",
+                plural(self.checked(), "reference"),
+                plural(self.documents, "document")
             ),
         }
     }

@@ -19,7 +19,9 @@ use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::IntoFuture;
-use std::sync::atomic::AtomicU64;
+#[cfg(feature = "cli")]
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often a link is mended that others change meanwhile.
 const ROUNDS: usize = 4;
@@ -110,6 +112,20 @@ impl Repairing {
     }
 }
 
+#[cfg(feature = "cli")]
+impl Repairing {
+    /// Mends what was chosen by name.
+    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<&'static str>)>) -> Repairing {
+        self.chosen.which = which;
+        self
+    }
+
+    /// How many documents were read so far.
+    pub(crate) fn read(&self) -> Arc<AtomicU64> {
+        self.chosen.read.clone()
+    }
+}
+
 /// What a repair did: [`Odm::repair`] gives it. Displayed in words.
 ///
 /// ```no_run
@@ -186,7 +202,7 @@ impl IntoFuture for Repairing {
                 let mut repaired = Repaired::default();
                 for _ in 0..PASSES {
                     let before: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
-                    repaired.pass(&scope, &edges).await?;
+                    repaired.pass(&scope, &edges, &chosen.read).await?;
                     let after: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
                     let links = repaired.left.references.iter().map(|left| left.one_sided.count);
                     if after == before || links.sum::<u64>() == 0 {
@@ -208,12 +224,14 @@ impl Repaired {
         &mut self,
         scope: &Scope<'g>,
         chosen: &[(&'static DocumentMeta, Vec<&'g Edge>)],
+        read: &AtomicU64,
     ) -> Result<()> {
         self.left = Audit::of(chosen);
         for (meta, edges) in chosen {
             let mut source = Source::of(scope, meta, edges, None).await?;
             while let Some(documents) = source.next(scope).await? {
                 let mut inspected = look(scope, edges, &documents).await?;
+                read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
                 self.left.count(documents.len(), edges, &inspected);
                 for fault in self.mend(scope, faults).await? {
@@ -574,25 +592,45 @@ async fn refused<'g>(scope: &Scope<'g>, error: Error, faults: Vec<Fault<'g>>) ->
     }
 }
 
+impl Mend {
+    /// One of them, and several.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Mend::Nullified => (
+                "reference to a document that does not exist made empty",
+                "references to documents that do not exist made empty",
+            ),
+            Mend::Pulled => (
+                "document freed of references to documents that do not exist",
+                "documents freed of references to documents that do not exist",
+            ),
+            Mend::Linked => (
+                "reference added that the other side has",
+                "references added that the other side has",
+            ),
+            Mend::Unlinked => (
+                "reference taken out that the other side does not have",
+                "references taken out that the other side does not have",
+            ),
+            Mend::Deduplicated => (
+                "array freed of what it named twice",
+                "arrays freed of what they named twice",
+            ),
+        }
+    }
+}
+
 impl fmt::Display for Mend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Mend::Nullified => "references to documents that do not exist made empty",
-            Mend::Pulled => "documents freed of references to documents that do not exist",
-            Mend::Linked => "references added that the other side has",
-            Mend::Unlinked => "references taken out that the other side does not have",
-            Mend::Deduplicated => "arrays freed of what they named twice",
-        })
+        f.write_str(self.words().1)
     }
 }
 
 impl fmt::Display for Mended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "`{}`.`{}`: {} {}",
-            self.collection, self.field, self.count, self.what
-        )
+        let (one, several) = self.what.words();
+        let what = if self.count == 1 { one } else { several };
+        write!(f, "`{}`.`{}`: {} {what}", self.collection, self.field, self.count)
     }
 }
 
@@ -609,6 +647,9 @@ impl fmt::Display for Repaired {
         } else if self.mended.is_empty() {
             return self.left.fmt(f);
         }
-        write!(f, "{} documents were read", self.left.documents)
+        match self.left.documents {
+            1 => f.write_str("1 document was read"),
+            n => write!(f, "{n} documents were read"),
+        }
     }
 }

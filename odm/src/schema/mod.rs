@@ -74,7 +74,7 @@ fn count(n: u64) -> Bson {
 }
 
 /// `1 document`, `2 documents`.
-fn plural(n: u64, one: &str) -> String {
+pub(crate) fn plural(n: u64, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
         _ => format!("{n} {one}s"),

@@ -86,7 +86,7 @@ fn references_without_a_target_are_found_wherever_they_stand() {
         assert!(
             audit
                 .to_string()
-                .contains("`freed`.`top`: 1 of the references to `hosts` name a document that does not exist: _id 0 to 1"),
+                .contains("`freed`.`top`: 1 of the references to `hosts` names a document that does not exist: _id 0 to 1"),
             "{audit}"
         );
 
