@@ -75,6 +75,7 @@
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
 //! | see the models as a diagram | [`Odm::edges`] |
+//! | have a command line for all of this | `odm::cli::run`, with the feature `cli` |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
@@ -115,6 +116,8 @@ pub mod asserts;
 mod average;
 mod bulk;
 mod check;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod collection;
 mod copy;
 mod decode;

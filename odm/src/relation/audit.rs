@@ -124,7 +124,7 @@ impl Auditing {
 #[cfg(feature = "cli")]
 impl Auditing {
     /// Looks at what was chosen by name.
-    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<&'static str>)>) -> Auditing {
+    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<String>)>) -> Auditing {
         self.chosen.which = which;
         self
     }
@@ -211,7 +211,7 @@ pub(super) async fn look<'g>(
 pub(super) struct Chosen {
     pub(super) odm: Odm,
     /// Collections, and fields of them; empty for all.
-    pub(super) which: Vec<(&'static str, Option<&'static str>)>,
+    pub(super) which: Vec<(&'static str, Option<String>)>,
     /// How many documents were read so far, for those who wait.
     pub(super) read: Arc<AtomicU64>,
 }
@@ -231,14 +231,14 @@ impl Chosen {
 
     pub(super) fn edge<T: Document, F: FieldOf<T>>(&mut self, field: impl FnOnce(T::Paths) -> F) {
         let name = field(T::paths()).stored_name();
-        self.which.push((T::META.collection, Some(name)));
+        self.which.push((T::META.collection, Some(name.to_owned())));
     }
 
     /// The references by collection.
     pub(super) fn edges(&self) -> Result<Vec<(&'static DocumentMeta, Vec<&Edge>)>> {
         let graph = self.odm.graph();
         for (collection, field) in &self.which {
-            let is_it = |edge: &Edge| field.is_none_or(|field| edge.path == field);
+            let is_it = |edge: &Edge| field.as_ref().is_none_or(|field| edge.path == *field);
             let known = graph.edges().iter();
             let mut known = known.filter(|edge| edge.holder.collection == *collection);
             if !known.any(is_it) {
@@ -254,7 +254,8 @@ impl Chosen {
         let chosen = |edge: &&Edge| {
             self.which.is_empty()
                 || self.which.iter().any(|(collection, field)| {
-                    edge.holder.collection == *collection && field.is_none_or(|field| edge.path == field)
+                    edge.holder.collection == *collection
+                        && field.as_ref().is_none_or(|field| edge.path == *field)
                 })
         };
         let mut all: Vec<(&'static DocumentMeta, Vec<&Edge>)> = Vec::new();

@@ -72,12 +72,12 @@ fn references_are_read_wherever_they_stand() {
     };
     assert_eq!(found("customer", 0), [10]);
     assert_eq!(found("parts", 0), [20, 21, 20]);
-    assert_eq!(found("hall.warehouse", 0), []);
+    assert_eq!(found("hall.warehouse", 0), [0_i64; 0]);
     assert_eq!(found("halls.warehouse", 0), [30, 31]);
     assert_eq!(found("pair.1.warehouse", 0), [40]);
     assert_eq!(found("external.Hall.warehouse", 0), [50]);
     assert_eq!(found("internal.warehouse", 0), [60]);
-    assert_eq!(found("adjacent.of.warehouse", 0), []);
+    assert_eq!(found("adjacent.of.warehouse", 0), [0_i64; 0]);
     assert_eq!(found("warehouse", 0), [70]);
     assert_eq!((found("about", 0), found("about", 1)), (vec![], vec![80]));
     assert_eq!((found("abouts", 0), found("abouts", 1)), (vec![90], vec![91]));

@@ -115,7 +115,7 @@ impl Repairing {
 #[cfg(feature = "cli")]
 impl Repairing {
     /// Mends what was chosen by name.
-    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<&'static str>)>) -> Repairing {
+    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<String>)>) -> Repairing {
         self.chosen.which = which;
         self
     }

@@ -419,3 +419,10 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
     }
     Ok(reply)
 }
+
+#[cfg(all(test, feature = "cli"))]
+impl Applied {
+    pub(crate) fn of(changes: Vec<Change>) -> Applied {
+        Applied { changes }
+    }
+}

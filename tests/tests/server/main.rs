@@ -4,6 +4,7 @@
 mod audit;
 mod bounds;
 mod bulk;
+mod cli;
 mod commands;
 mod deletion;
 mod derive;

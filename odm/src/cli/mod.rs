@@ -1,0 +1,400 @@
+//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair` and `edges` for its models.
+//!
+//! With the feature `cli`:
+//!
+//! ```toml
+//! odm = { version = "…", features = ["cli"] }
+//! ```
+//!
+//! ```no_run
+//! # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+//! use std::process::ExitCode;
+//!
+//! #[tokio::main]
+//! async fn main() -> odm::Result<ExitCode> {
+//!     let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
+//!     let odm = Odm::new(client.database("app"), models![Person, Account])?;
+//!     Ok(odm::cli::run(odm).await)
+//! }
+//! ```
+//!
+//! | command | does | as |
+//! | --- | --- | --- |
+//! | `plan` | shows what differs between the models and the database; with `--check` that is exit code 1 | [`Odm::plan`] |
+//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations) |
+//! | `audit` | looks for what is wrong with references; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references | [`Odm::audit`] |
+//! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
+//! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
+//!
+//! # Exit codes
+//!
+//! | code | means |
+//! | --- | --- |
+//! | 0 | done, and nothing is wrong |
+//! | 1 | something is wrong with the data: `audit` found something, `repair` left something or was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed |
+//! | 2 | the command was not carried out: a mistake on the command line, a server that does not answer, any other error |
+//!
+//! # JSON
+//!
+//! With `--json`, a command writes one JSON document to standard output, whatever comes of it. It always has `command`,
+//! `database` and `exit` (the exit code), and, if the command failed, `error` (a text) and nothing else. Values of
+//! documents, such as ids, are written as MongoDB's extended JSON: `{ "$oid": "…" }`.
+//!
+//! | command | more fields |
+//! | --- | --- |
+//! | `plan` | `empty`; `changes`; `notes`: what is there without being declared, in words |
+//! | `sync` | `changes`: what was changed |
+//! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`: an array |
+//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`; `left`: `{ documents, checked, right, wrong, references }` |
+//! | `edges` | `documents`: `{ name, collection, append_only }`; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
+//!
+//! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
+//! `change_ttl`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
+//! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
+//! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
+//! id of the document, and what is wrong.
+//!
+//! # Progress
+//!
+//! Where standard error is a terminal, a bar there shows how far `audit` and `repair` are. Results go to standard output.
+
+mod args;
+mod json;
+mod progress;
+
+use crate::schema::Applied;
+use crate::{Audit, Error, Odm};
+use args::{Chosen, Cli, Command, Format};
+use clap::Parser;
+use progress::watched;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Done, and nothing is wrong.
+const CLEAN: u8 = 0;
+/// Something is wrong with the data.
+const WRONG: u8 = 1;
+/// The command was not carried out.
+const FAILED: u8 = 2;
+
+/// Carries out the command that the program was started with, and gives its [exit code](self#exit-codes).
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> std::process::ExitCode {
+/// odm::cli::run(odm).await
+/// # }
+/// ```
+pub async fn run(odm: Odm) -> ExitCode {
+    run_from(odm, std::env::args_os()).await
+}
+
+/// The same with arguments of the caller's own, the first of which is the name of the program.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> std::process::ExitCode {
+/// odm::cli::run_from(odm, ["manage", "audit", "--sample", "1000"]).await
+/// # }
+/// ```
+pub async fn run_from<A: Into<OsString> + Clone>(odm: Odm, args: impl IntoIterator<Item = A>) -> ExitCode {
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    let mut answers = BufReader::new(io::stdin());
+    let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut streams = Streams::new(&mut out, &mut err);
+    streams.progress = io::stderr().is_terminal();
+    if asks {
+        streams = streams.answers(&mut answers);
+    }
+    ExitCode::from(run_with(odm, args, &mut streams).await)
+}
+
+/// The same with input and output of the caller's own: for tests, or a program that shows them elsewhere. Gives the exit
+/// code as a number.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) {
+/// use odm::cli::{Streams, run_with};
+///
+/// let (mut out, mut err) = (Vec::new(), Vec::new());
+/// let code = run_with(odm, ["manage", "plan", "--json"], &mut Streams::new(&mut out, &mut err)).await;
+/// assert_eq!(code, 0, "{}", String::from_utf8_lossy(&err));
+/// # }
+/// ```
+pub async fn run_with<A: Into<OsString> + Clone>(
+    odm: Odm,
+    args: impl IntoIterator<Item = A>,
+    streams: &mut Streams<'_>,
+) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that was asked for is no error.
+            let code = if error.use_stderr() { FAILED } else { CLEAN };
+            let stream: &mut (dyn Write + Send) = match code {
+                FAILED => &mut *streams.err,
+                _ => &mut *streams.out,
+            };
+            return match write!(stream, "{}", error.render()).and_then(|()| stream.flush()) {
+                Ok(()) => code,
+                Err(_) => FAILED,
+            };
+        }
+    };
+    let done = match execute(&odm, &cli.command, streams).await {
+        Ok(done) => done,
+        Err(error) => Done {
+            code: error.code,
+            text: None,
+            json: json::error(&error.message),
+            error: Some(error.message),
+        },
+    };
+    match done.show(&odm, &cli, streams) {
+        Ok(code) => code,
+        // Whoever read the output is gone, or a disk is full.
+        Err(_) => FAILED,
+    }
+}
+
+/// Where a command writes to, and who answers what it asks.
+///
+/// ```
+/// use odm::cli::Streams;
+///
+/// let (mut out, mut err) = (Vec::new(), Vec::new());
+/// let mut yes = "y\n".as_bytes();
+/// let streams = Streams::new(&mut out, &mut err).answers(&mut yes);
+/// ```
+pub struct Streams<'s> {
+    out: &'s mut (dyn Write + Send),
+    err: &'s mut (dyn Write + Send),
+    answers: Option<&'s mut (dyn BufRead + Send)>,
+    progress: bool,
+}
+
+impl<'s> Streams<'s> {
+    /// Results go to `out`, questions and errors to `err`. Nobody is there to answer a question, and no progress is shown.
+    ///
+    /// ```
+    /// let (mut out, mut err) = (Vec::new(), Vec::new());
+    /// let streams = odm::cli::Streams::new(&mut out, &mut err);
+    /// ```
+    pub fn new(out: &'s mut (dyn Write + Send), err: &'s mut (dyn Write + Send)) -> Streams<'s> {
+        Streams {
+            out,
+            err,
+            answers: None,
+            progress: false,
+        }
+    }
+
+    /// Questions are asked, and this gives the answers, a line each.
+    ///
+    /// ```
+    /// let (mut out, mut err) = (Vec::new(), Vec::new());
+    /// let mut no = "n\n".as_bytes();
+    /// let streams = odm::cli::Streams::new(&mut out, &mut err).answers(&mut no);
+    /// ```
+    pub fn answers(mut self, answers: &'s mut (dyn BufRead + Send)) -> Streams<'s> {
+        self.answers = Some(answers);
+        self
+    }
+
+    /// Asks a question, where there is somebody to answer it.
+    fn ask(&mut self, question: &str) -> Option<bool> {
+        let answers = self.answers.as_mut()?;
+        let mut answer = String::new();
+        let asked = write!(self.err, "{question} [y/N] ").and_then(|()| self.err.flush());
+        if asked.is_err() || answers.read_line(&mut answer).is_err() {
+            return None;
+        }
+        Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+}
+
+/// What came of a command.
+struct Done {
+    code: u8,
+    text: Option<String>,
+    json: Value,
+    error: Option<String>,
+}
+
+impl Done {
+    fn new(code: u8, text: impl ToString, json: Value) -> Done {
+        Done {
+            code,
+            text: Some(text.to_string()),
+            json,
+            error: None,
+        }
+    }
+
+    fn show(self, odm: &Odm, cli: &Cli, streams: &mut Streams<'_>) -> io::Result<u8> {
+        if cli.json {
+            let json = json::framed(cli.command.name(), odm.database().name(), self.code, self.json);
+            writeln!(streams.out, "{json:#}")?;
+        } else if let Some(text) = self.text {
+            // An image ends its last line itself.
+            let end = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
+            write!(streams.out, "{text}{end}")?;
+        }
+        if let Some(error) = self.error {
+            writeln!(streams.err, "error: {error}")?;
+        }
+        streams.out.flush()?;
+        streams.err.flush()?;
+        Ok(self.code)
+    }
+}
+
+/// Why a command was not carried out.
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn new(message: impl ToString) -> Failure {
+        Failure {
+            code: FAILED,
+            message: message.to_string(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure {
+            code: match error {
+                // It is for somebody to look at the data, and not at the command.
+                Error::ExistingDocuments { .. } | Error::SchemaConflict { .. } => WRONG,
+                _ => FAILED,
+            },
+            message: error.to_string(),
+        }
+    }
+}
+
+async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+    match command {
+        Command::Plan { check } => {
+            let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
+            let code = match *check && !plan.is_empty() {
+                true => WRONG,
+                false => CLEAN,
+            };
+            Ok(Done::new(code, &plan, json::plan(&plan)))
+        }
+        Command::Sync { accept_violations } => {
+            let work = sync(odm, *accept_violations);
+            let applied = watched(streams.progress, "changing", None, work).await?;
+            Ok(Done::new(CLEAN, &applied, json::applied(&applied)))
+        }
+        Command::Audit { sample, chosen } => {
+            let audit = audit(odm, chosen, *sample, streams).await?;
+            let code = if audit.is_clean() { CLEAN } else { WRONG };
+            Ok(Done::new(code, &audit, json::audit(&audit)))
+        }
+        Command::Repair { yes, chosen } => repair(odm, chosen, *yes, streams).await,
+        Command::Edges { format, output } => {
+            let edges = odm.edges();
+            let text = match format {
+                Format::Text => edges.to_string(),
+                Format::Mermaid => edges.mermaid(),
+                Format::Svg => edges.svg(),
+            };
+            let Some(file) = output else {
+                return Ok(Done::new(CLEAN, text, json::edges(&edges)));
+            };
+            let newline = if text.ends_with('\n') { "" } else { "\n" };
+            match std::fs::write(file, text + newline) {
+                Ok(()) => Ok(Done::new(CLEAN, "", json::edges(&edges))),
+                Err(error) => Err(Failure::new(format!(
+                    "{} can't be written: {error}",
+                    file.display()
+                ))),
+            }
+        }
+    }
+}
+
+async fn sync(odm: &Odm, accept_violations: bool) -> crate::Result<Applied> {
+    if accept_violations {
+        let plan = odm.plan().await?.accept_violations();
+        return odm.apply(&plan).await;
+    }
+    odm.sync().await
+}
+
+async fn audit(
+    odm: &Odm,
+    chosen: &Chosen,
+    sample: Option<u64>,
+    streams: &Streams<'_>,
+) -> Result<Audit, Failure> {
+    let only = chosen.of(odm)?;
+    let total = match streams.progress {
+        true => args::documents(odm, &only, sample).await,
+        false => 0,
+    };
+    let mut auditing = odm.audit().only(only);
+    if let Some(sample) = sample {
+        auditing = auditing.sample(sample);
+    }
+    let so_far = Some((auditing.read(), total));
+    Ok(watched(streams.progress, "reading", so_far, auditing.into_future()).await?)
+}
+
+async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+    if !yes {
+        if streams.answers.is_none() {
+            return Err(Failure::new(
+                "`repair` changes documents, and there is no terminal to ask on: say `--yes`",
+            ));
+        }
+        let audit = audit(odm, chosen, None, streams).await?;
+        if audit.is_clean() {
+            return Ok(Done::new(
+                CLEAN,
+                &audit,
+                json::repaired(&crate::Repaired {
+                    mended: Vec::new(),
+                    left: audit.clone(),
+                }),
+            ));
+        }
+        let _ = writeln!(streams.err, "{audit}");
+        let question = format!(
+            "Mend what has one right answer, in the database `{}`?",
+            odm.database().name()
+        );
+        if streams.ask(&question) != Some(true) {
+            return Err(Failure {
+                code: WRONG,
+                message: "nothing was changed".to_owned(),
+            });
+        }
+    }
+    let only = chosen.of(odm)?;
+    let total = match streams.progress {
+        true => args::documents(odm, &only, None).await,
+        false => 0,
+    };
+    let repairing = odm.repair().only(only);
+    let so_far = Some((repairing.read(), total));
+    let repaired = watched(streams.progress, "mending", so_far, repairing.into_future()).await?;
+    let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
+    Ok(Done::new(code, &repaired, json::repaired(&repaired)))
+}
+
+#[cfg(test)]
+mod tests;

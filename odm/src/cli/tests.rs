@@ -1,0 +1,94 @@
+use super::args::Cli;
+use super::{FAILED, Failure, Streams, WRONG, json};
+use crate::Error;
+use clap::{CommandFactory, Parser};
+use mongodb::bson::{Bson, oid::ObjectId};
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn mistakes_are_refused() {
+    for args in [
+        &["manage"][..],
+        &["manage", "drop"],
+        &["manage", "audit", "--sample", "-1"],
+        &["manage", "audit", "--sample", "many"],
+        &["manage", "edges", "--format", "png"],
+        &["manage", "edges", "--json", "--format", "svg"],
+        &["manage", "edges", "--json", "--output", "x"],
+    ] {
+        let error = Cli::try_parse_from(args)
+            .err()
+            .unwrap_or_else(|| panic!("{args:?}"));
+        assert!(error.use_stderr() || args.len() == 1, "{args:?}: {error}");
+    }
+    assert!(Cli::try_parse_from(["manage", "--json", "audit", "--only", "a", "--only", "b.c"]).is_ok());
+}
+
+#[test]
+fn only_yes_is_yes() {
+    let ask = |answer: &str| {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut answers = answer.as_bytes();
+        let asked = Streams::new(&mut out, &mut err)
+            .answers(&mut answers)
+            .ask("Sure?");
+        assert_eq!(String::from_utf8_lossy(&err), "Sure? [y/N] ");
+        asked
+    };
+    for yes in ["y\n", "Y\n", " yes \n", "YES"] {
+        assert_eq!(ask(yes), Some(true), "{yes:?}");
+    }
+    for no in ["", "\n", "n\n", "no\n", "yes please\n", "j\n"] {
+        assert_eq!(ask(no), Some(false), "{no:?}");
+    }
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    assert_eq!(Streams::new(&mut out, &mut err).ask("Sure?"), None);
+    assert!(err.is_empty(), "nobody is asked");
+}
+
+#[test]
+fn data_in_the_way_is_no_failure_of_the_command() {
+    let conflict = Error::SchemaConflict {
+        collection: "c",
+        what: String::new(),
+    };
+    assert_eq!(Failure::from(conflict).code, WRONG);
+    let query = Error::Query {
+        collection: "c",
+        message: String::new(),
+    };
+    assert_eq!(Failure::from(query).code, FAILED);
+}
+
+#[test]
+fn ids_are_extended_json() {
+    let violations = crate::Violations {
+        count: 3,
+        sample: vec![
+            Bson::ObjectId(ObjectId::from_bytes([0; 12])),
+            Bson::Int64(7),
+            Bson::Double(f64::INFINITY),
+        ],
+    };
+    let change = crate::schema::Change::CreateIndex {
+        collection: "c",
+        index: "i".into(),
+        spec: Default::default(),
+        words: "on a".into(),
+        violations: Some(violations),
+    };
+    let applied = json::framed("sync", "db", 0, json::applied(&crate::Applied::of(vec![change])));
+    assert_eq!(applied["exit"], 0);
+    assert_eq!(applied["changes"][0]["kind"], "create_index");
+    let sample = &applied["changes"][0]["violations"]["sample"];
+    assert_eq!(
+        sample[0],
+        serde_json::json!({ "$oid": "000000000000000000000000" })
+    );
+    assert_eq!(sample[1], 7);
+    assert!(!sample[2].is_number(), "{sample}");
+}

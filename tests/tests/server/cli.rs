@@ -1,0 +1,281 @@
+//! The command line, as an application has it: what it prints, changes and gives as exit code.
+
+use odm::bson::{Document as Doc, doc, oid::ObjectId};
+use odm::cli::{Streams, run_with};
+use odm::prelude::*;
+use odm_examples::two_way::{NewPerson, NewTask, Person, Task};
+use odm_tests::{TestDb, with_db};
+use serde_json::Value;
+
+struct Ran {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out))
+    }
+}
+
+fn odm(t: &TestDb) -> Odm {
+    Odm::new(t.db.clone(), models![Person, Task]).unwrap()
+}
+
+async fn run(t: &TestDb, args: &[&str], answers: Option<&str>) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut lines = answers.unwrap_or_default().as_bytes();
+    let mut streams = Streams::new(&mut out, &mut err);
+    if answers.is_some() {
+        streams = streams.answers(&mut lines);
+    }
+    let args: Vec<&str> = ["manage"].iter().chain(args).copied().collect();
+    let code = run_with(odm(t), args, &mut streams).await;
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran {
+        code,
+        out: text(out),
+        err: text(err),
+    }
+}
+
+/// Kate with a task, on one side of which somebody else took the link away; and a task of nobody.
+async fn damage(t: &TestDb) -> (Person, Task) {
+    let odm = odm(t);
+    odm.sync().await.unwrap();
+    let kate = NewPerson {
+        name: "Kate".into(),
+        tasks: vec![],
+    };
+    let kate = odm.collection::<Person>().insert(kate).await.unwrap();
+    let plan = NewTask {
+        description: "Plan".into(),
+        due_date: DateTime::from_millis(0),
+        owner: kate.to_ref(),
+    };
+    let plan = odm.collection::<Task>().insert(plan).await.unwrap();
+    let people = t.db.collection::<Doc>("people");
+    let all = doc! {};
+    people
+        .update_one(all, doc! { "$set": { "tasks": [] } })
+        .await
+        .unwrap();
+    let lost = doc! {
+        "_id": ObjectId::new(),
+        "description": "Lost",
+        "due_date": DateTime::from_millis(0),
+        "owner": ObjectId::new(),
+    };
+    t.db.collection::<Doc>("tasks").insert_one(lost).await.unwrap();
+    (kate, plan)
+}
+
+#[test]
+fn a_plan_is_shown_checked_and_carried_out() {
+    with_db(async |t| {
+        let plan = run(&t, &["plan"], None).await;
+        assert_eq!(plan.code, 0, "{}", plan.err);
+        assert!(
+            plan.out.contains("create the collection `people`"),
+            "{}",
+            plan.out
+        );
+        let check = run(&t, &["plan", "--check", "--json"], None).await;
+        let json = check.json();
+        assert_eq!(
+            (check.code, &json["exit"], &json["empty"]),
+            (1, &1.into(), &false.into())
+        );
+        assert_eq!(
+            (&json["command"], &json["database"]),
+            (&"plan".into(), &t.db.name().into())
+        );
+        assert_eq!(json["changes"][0]["kind"], "create_collection");
+        let indexes = json["changes"].as_array().unwrap();
+        let index = indexes
+            .iter()
+            .find(|change| change["kind"] == "create_index")
+            .unwrap();
+        assert!(index["index"].is_string() && index["words"].is_array(), "{index}");
+        assert!(
+            t.db.list_collection_names().await.unwrap().is_empty(),
+            "a plan changes nothing"
+        );
+
+        let sync = run(&t, &["sync", "--json"], None).await;
+        assert_eq!(sync.code, 0, "{}", sync.err);
+        assert_eq!(sync.json()["changes"], json["changes"]);
+        let check = run(&t, &["plan", "--check"], None).await;
+        assert_eq!((check.code, check.out.as_str()), (0, "nothing to change\n"));
+        let sync = run(&t, &["sync"], None).await;
+        assert_eq!((sync.code, sync.out.as_str()), (0, "nothing was changed\n"));
+    });
+}
+
+#[test]
+fn documents_in_the_way_of_a_plan_are_told() {
+    with_db(async |t| {
+        t.db.collection::<Doc>("people")
+            .insert_one(doc! { "_id": 7, "name": 1 })
+            .await
+            .unwrap();
+        let plan = run(&t, &["plan", "--json"], None).await.json();
+        let found = &plan["changes"][0];
+        assert_eq!(
+            (&found["kind"], &found["violations"]["count"]),
+            (&"set_validator".into(), &1.into())
+        );
+        assert_eq!(found["violations"]["sample"], serde_json::json!([7]));
+        let sync = run(&t, &["sync", "--json"], None).await;
+        assert_eq!(sync.code, 1, "{}", sync.out);
+        assert!(
+            sync.json()["error"].is_string() && sync.err.contains("people"),
+            "{}",
+            sync.err
+        );
+        let sync = run(&t, &["sync", "--accept-violations"], None).await;
+        assert_eq!(sync.code, 0, "{}", sync.err);
+        let check = run(&t, &["plan", "--check"], None).await;
+        assert_eq!(check.code, 0, "{}", check.out);
+    });
+}
+
+#[test]
+fn an_audit_tells_what_is_wrong() {
+    with_db(async |t| {
+        odm(&t).sync().await.unwrap();
+        let clean = run(&t, &["audit"], None).await;
+        assert_eq!(
+            (clean.code, clean.out.as_str()),
+            (0, "nothing is wrong with 0 references in 0 documents\n")
+        );
+        let (kate, plan) = damage(&t).await;
+        let audit = run(&t, &["audit"], None).await;
+        assert_eq!(audit.code, 1);
+        assert!(
+            audit.out.contains(
+                "`tasks`.`owner`: 1 of the references to `people` names a document that does not exist"
+            ) && audit
+                .out
+                .contains("`tasks`.`owner`: 1 of the references to `people` is not there on the other side"),
+            "{}",
+            audit.out
+        );
+        let audit = run(&t, &["audit", "--json"], None).await;
+        let json = audit.json();
+        assert_eq!(
+            (audit.code, &json["wrong"], &json["checked"], &json["right"]),
+            (1, &2.into(), &2.into(), &0.into())
+        );
+        let of = |field: &str| {
+            json["references"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|r| r["field"] == field)
+                .unwrap()
+        };
+        assert_eq!(of("owner")["dangling"]["count"], 1);
+        assert_eq!(
+            of("owner")["one_sided"],
+            serde_json::json!({ "count": 1, "sample": [[{ "$oid": plan.id.to_hex() }, { "$oid": kate.id.to_hex() }]] })
+        );
+        assert_eq!(of("tasks")["targets"], serde_json::json!(["tasks"]));
+
+        for only in ["people", "people.tasks"] {
+            let one = run(&t, &["audit", "--json", "--only", only], None).await;
+            assert_eq!((one.code, &one.json()["documents"]), (0, &1.into()), "{only}");
+        }
+        let sample = run(&t, &["audit", "--json", "--sample", "1"], None).await;
+        assert_eq!(sample.json()["documents"], 2, "one of each collection");
+        let unknown = run(&t, &["audit", "--only", "people.name"], None).await;
+        assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
+        assert!(
+            unknown.err.contains("people.tasks, tasks.owner"),
+            "{}",
+            unknown.err
+        );
+    });
+}
+
+#[test]
+fn a_repair_asks_before_it_changes_anything() {
+    with_db(async |t| {
+        let (kate, plan) = damage(&t).await;
+        let tasks = async || {
+            let kate = odm(&t).collection::<Person>().get(kate.id).await.unwrap();
+            kate.unwrap().tasks
+        };
+        let nobody = run(&t, &["repair"], None).await;
+        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
+        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let no = run(&t, &["repair"], Some("n\n")).await;
+        assert_eq!((no.code, no.out.as_str()), (1, ""));
+        assert!(
+            no.err.contains("is not there on the other side") && no.err.contains("[y/N]"),
+            "{}",
+            no.err
+        );
+        assert!(tasks().await.is_empty(), "nothing was changed");
+
+        let yes = run(&t, &["repair"], Some("y\n")).await;
+        // The task of nobody is left: it can't do without an owner.
+        assert_eq!(yes.code, 1, "{}", yes.err);
+        assert!(
+            yes.out
+                .contains("`people`.`tasks`: 1 reference added that the other side has"),
+            "{}",
+            yes.out
+        );
+        assert_eq!(tasks().await, [plan.to_ref()]);
+
+        let again = run(&t, &["repair", "--yes", "--json"], None).await;
+        let json = again.json();
+        assert_eq!(
+            (again.code, &json["mended"], &json["left"]["wrong"]),
+            (1, &serde_json::json!([]), &1.into())
+        );
+        t.db.collection::<Doc>("tasks")
+            .delete_one(doc! { "description": "Lost" })
+            .await
+            .unwrap();
+        let clean = run(&t, &["repair"], Some("")).await;
+        assert_eq!(clean.code, 0, "{}", clean.err);
+        assert!(!clean.err.contains("[y/N]"), "there is nothing to ask");
+    });
+}
+
+#[test]
+fn a_repair_says_what_it_mended() {
+    with_db(async |t| {
+        damage(&t).await;
+        let ran = run(&t, &["--json", "repair", "-y", "--only", "tasks.owner"], None).await;
+        let mended =
+            serde_json::json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
+        assert_eq!((ran.code, &ran.json()["mended"]), (1, &mended), "{}", ran.out);
+    });
+}
+
+#[test]
+fn the_models_are_drawn_without_the_server() {
+    with_db(async |t| {
+        let json = run(&t, &["edges", "--json"], None).await.json();
+        assert_eq!(
+            json["documents"][0],
+            serde_json::json!({ "name": "Person", "collection": "people", "append_only": false })
+        );
+        assert_eq!(
+            json["references"][1],
+            serde_json::json!({
+                "holder": "tasks", "field": "owner", "kind": "one", "targets": ["people"], "by": "_id", "max": null,
+                "optional": false, "only": false, "inverse": "tasks", "on_delete": "restrict",
+            })
+        );
+        let svg = run(&t, &["edges", "--format", "svg"], None).await;
+        assert!(svg.code == 0 && svg.out.ends_with("</svg>\n"), "{}", svg.out);
+        let mermaid = run(&t, &["edges", "--format", "mermaid"], None).await;
+        assert!(mermaid.out.starts_with("flowchart LR\n"), "{}", mermaid.out);
+        assert!(t.commands.take().is_empty());
+    });
+}
