@@ -67,6 +67,12 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
+    /// Ends the child and its process group without a chance to put anything in order, as a power failure would.
+    pub fn kill(&mut self) {
+        self.signal_group(Strength::Kill);
+        self.until_ended();
+    }
+
     /// Leaves the child running when the guard is dropped.
     pub fn release(&mut self) {
         self.released = true;
@@ -85,7 +91,10 @@ impl Process {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        self.signal_group(Strength::Kill);
+        self.kill();
+    }
+
+    fn until_ended(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(2);
         while self.ended().is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(20));

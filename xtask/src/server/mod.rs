@@ -3,8 +3,8 @@
 //! [`select`] decides from the command line and the [`Environment`]; [`obtain`] carries the decision out and
 //! returns once the server has answered as a primary.
 
-mod mongod;
-mod probe;
+pub(crate) mod mongod;
+pub(crate) mod probe;
 mod secantus;
 
 use std::ffi::OsStr;
@@ -122,7 +122,7 @@ pub fn select(choice: Choice, environment: &Environment) -> Result<Source> {
                 bail!("`--server uri` needs MONGODB_URI to be set to the connection string of the server")
             }
         },
-        Choice::Mongod => match mongod(environment)? {
+        Choice::Mongod => match find_mongod(environment)? {
             Some(program) => Ok(Source::Mongod(program)),
             None => bail!(
                 "`--server mongod` found no mongod: set ODM_MONGOD to the path of one, or put one on PATH"
@@ -133,12 +133,13 @@ pub fn select(choice: Choice, environment: &Environment) -> Result<Source> {
             if let Some(uri) = &environment.uri {
                 return Ok(Source::Uri(uri.clone()));
             }
-            Ok(mongod(environment)?.map_or_else(|| secantus(environment), Source::Mongod))
+            Ok(find_mongod(environment)?.map_or_else(|| secantus(environment), Source::Mongod))
         }
     }
 }
 
-fn mongod(environment: &Environment) -> Result<Option<PathBuf>> {
+/// The mongod that the environment names.
+pub(crate) fn find_mongod(environment: &Environment) -> Result<Option<PathBuf>> {
     match &environment.odm_mongod {
         Some(Named {
             program: Some(program),
@@ -324,7 +325,7 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-fn describe_log(path: &Path) -> String {
+pub(crate) fn describe_log(path: &Path) -> String {
     match tail(path, 30) {
         Ok(text) if text.is_empty() => "its log is empty".to_owned(),
         Ok(text) => format!("its log ends with:\n{text}"),

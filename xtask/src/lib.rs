@@ -1,0 +1,178 @@
+//! The project's own commands, run as `cargo xtask <command>`.
+//!
+//! `demo`, `test` and `bench` need a MongoDB server: one is taken from the environment or started for the
+//! length of the command (see [`server`]). `book` needs none.
+//!
+//! Everything a command starts belongs to a guard that stops it when dropped (see [`process`]). An
+//! interruption drops the command where it stands, so a signal, a failure and a panic all clean up the same
+//! way.
+//!
+//! A library, so that its tests can start programs of their own: see [`failover`].
+
+mod book;
+pub mod failover;
+mod process;
+mod run;
+mod server;
+mod workspace;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The project's own commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the demonstration program against a server.
+    Demo {
+        #[command(flatten)]
+        server: ServerArgs,
+        /// The books to load instead of the ones that come with the demonstration.
+        #[arg(long, value_name = "PATH")]
+        books: Option<PathBuf>,
+        /// The log to load instead of the one that comes with the demonstration.
+        #[arg(long, value_name = "PATH")]
+        log: Option<PathBuf>,
+    },
+    /// Run the tests of the workspace against a server.
+    Test {
+        #[command(flatten)]
+        server: ServerArgs,
+        /// Run the failover tests alone, on three nodes of a mongod (ODM_MONGOD, else from PATH) that are killed and
+        /// started again.
+        #[arg(long, conflicts_with_all = ["server", "keep"])]
+        failover: bool,
+        /// Arguments for `cargo test`; with `-p`, only the packages named are tested.
+        #[arg(last = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
+    /// Run the benchmark against a server.
+    Bench {
+        #[command(flatten)]
+        server: ServerArgs,
+        /// Arguments for the benchmark itself.
+        #[arg(last = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
+    /// Build the book, installing mdBook under `target/tools` where it is not on PATH.
+    Book {
+        /// Serve the book and rebuild it on every change.
+        #[arg(long)]
+        serve: bool,
+    },
+}
+
+/// Which server a command uses.
+#[derive(Clone, Copy, Debug, Args)]
+struct ServerArgs {
+    /// Where the server comes from.
+    #[arg(long, value_enum, default_value_t)]
+    server: server::Choice,
+    /// Leave a server started here running, with its data, and print its URI and PID.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Carries out the command that the program was started with.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the tokio runtime did not start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(process::unless_interrupted(execute(cli.command)));
+    // The driver may still be closing connections in the background; nothing waits for that.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  because: {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn execute(command: Command) -> anyhow::Result<u8> {
+    match command {
+        Command::Demo { server, books, log } => run::with_server(server, run::Job::demo(books, log)?).await,
+        Command::Test {
+            failover: true, args, ..
+        } => failover::run(&server::Environment::read(), args).await,
+        Command::Test { server, args, .. } => {
+            let code = run::with_server(server, run::Job::test(args)).await;
+            workspace::step(
+                "not run: the failover tests, which need a mongod (`cargo xtask test --failover`)",
+            );
+            code
+        }
+        Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
+        Command::Book { serve } => book::run(serve).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn test_arguments_keep_their_own_separator() {
+        let cli = Cli::try_parse_from(["xtask", "test", "--keep", "--", "-p", "odm", "--", "--nocapture"]);
+        let Ok(Cli {
+            command:
+                Command::Test {
+                    server,
+                    failover: false,
+                    args,
+                },
+        }) = cli
+        else {
+            panic!("not read as a test command: {cli:?}");
+        };
+        assert!(server.keep);
+        assert_eq!(server.server, server::Choice::Auto);
+        assert_eq!(args, ["-p", "odm", "--", "--nocapture"]);
+    }
+
+    #[test]
+    fn failover_brings_its_own_servers() {
+        let cli = Cli::try_parse_from(["xtask", "test", "--failover", "--", "two_way"]);
+        assert!(
+            matches!(&cli, Ok(Cli { command: Command::Test { failover: true, args, .. } }) if args == &["two_way"]),
+            "{cli:?}"
+        );
+        assert!(Cli::try_parse_from(["xtask", "test", "--failover", "--server", "uri"]).is_err());
+        assert!(Cli::try_parse_from(["xtask", "test", "--failover", "--keep"]).is_err());
+    }
+
+    #[test]
+    fn an_unknown_server_is_refused() {
+        let message = match Cli::try_parse_from(["xtask", "test", "--server", "oracle"]) {
+            Ok(cli) => panic!("read as {cli:?}"),
+            Err(error) => error.to_string(),
+        };
+        for name in ["auto", "uri", "mongod", "secantus"] {
+            assert!(message.contains(name), "{message}");
+        }
+    }
+}
