@@ -120,6 +120,7 @@ mod decode;
 mod document;
 mod error;
 mod explain;
+mod fan_out;
 mod filter;
 mod find;
 pub mod geo;
@@ -156,6 +157,7 @@ pub use document::{
 };
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::{Explain, JoinExplain};
+pub use fan_out::{FanOut, Progress};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
