@@ -3,7 +3,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
-use crate::relation::{self, Done, Duties};
+use crate::relation::{self, Amend, Done, Duties, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes};
@@ -118,6 +118,8 @@ enum What {
     Replace {
         filter: bson::Document,
         document: RawDocumentBuf,
+        /// What keeps the library's fields in a document with copies.
+        pipeline: Option<Vec<bson::Document>>,
     },
     Delete {
         filter: bson::Document,
@@ -151,7 +153,7 @@ impl Write {
                 many: *many,
                 upsert: false,
             },
-            What::Replace { filter, document } => relation::What::Replace { filter, document },
+            What::Replace { filter, document, .. } => relation::What::Replace { filter, document },
             What::Delete { filter, many } => relation::What::Delete { filter, many: *many },
         };
         relation::Write {
@@ -331,6 +333,7 @@ impl Bulk {
             Ok(What::Replace {
                 filter: target_filter::<T>(&id, seen),
                 document: encode(&document)?,
+                pipeline: None,
             })
         });
         self.add(T::META, what)
@@ -536,13 +539,15 @@ impl Prepared<'_> {
     }
 
     async fn write(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
-        let made = match Duties::of(self.odm, writes.iter().map(Write::relation))? {
+        let mut writes = writes;
+        let token = self.amend(&mut writes, trace).await?;
+        let made = match Duties::of(self.odm, writes.iter().map(Write::relation), token)? {
             None => self.send(self.session, writes).await?,
-            Some(duties) if duties.is_linked() && self.session.is_none() => {
-                match self.odm.has_transactions().await? {
-                    true => self.in_transaction(&duties, &writes, trace).await?,
-                    false => self.in_parts(&writes, trace).await?,
-                }
+            Some(duties) if self.session.is_none() && duties.is_one().await? => {
+                self.in_transaction(&duties, &writes, trace).await?
+            }
+            Some(duties) if self.session.is_none() && duties.is_linked() => {
+                self.in_parts(&writes, token, trace).await?
             }
             Some(duties) => self.with(&duties, &writes, trace).await?,
         };
@@ -551,6 +556,56 @@ impl Prepared<'_> {
             made.done.inserted + made.done.modified + made.done.deleted,
         );
         Ok(made)
+    }
+
+    /// Puts the copies in that the writes hold. Gives the token under which they owe something.
+    async fn amend(self, writes: &mut [Write], trace: &Trace) -> Result<Option<Token>> {
+        let graph = self.odm.graph();
+        let mut token = None;
+        let amend = Amend {
+            odm: self.odm,
+            session: self.session,
+            trace,
+        };
+        let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+        for write in writes.iter().filter(|write| graph.takes_part(write.meta)) {
+            if !metas.iter().any(|meta| meta.collection == write.meta.collection) {
+                metas.push(write.meta);
+            }
+        }
+        for meta in metas {
+            let of = |write: &&mut Write| write.meta.collection == meta.collection;
+            let mut inserts: Vec<(usize, RawDocumentBuf)> = Vec::new();
+            for (at, write) in writes.iter_mut().enumerate() {
+                let own = of(&write);
+                if let (What::Insert(raw), true) = (&mut write.what, own) {
+                    inserts.push((at, std::mem::take(raw)));
+                }
+            }
+            let (places, mut documents): (Vec<usize>, Vec<RawDocumentBuf>) = inserts.into_iter().unzip();
+            amend.insert(meta, &mut documents, &mut token).await?;
+            for (at, document) in places.into_iter().zip(documents) {
+                crate::check::document(meta, &document)?;
+                if let Some(write) = writes.get_mut(at) {
+                    write.what = What::Insert(document);
+                }
+            }
+            for write in writes.iter_mut().filter(of) {
+                match &mut write.what {
+                    What::Update { built, .. } => amend.update(meta, built, &mut token).await?,
+                    What::Replace {
+                        document, pipeline, ..
+                    } => {
+                        if let Some(amended) = amend.replace(meta, document, &mut token).await? {
+                            *document = amended.document;
+                            *pipeline = Some(amended.pipeline);
+                        }
+                    }
+                    What::Insert(_) | What::Delete { .. } => {}
+                }
+            }
+        }
+        Ok(token)
     }
 
     async fn with<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
@@ -579,7 +634,7 @@ impl Prepared<'_> {
 
     /// Without transactions, where the documents before and after are compared for one write at a time; inserts of one
     /// kind are one.
-    async fn in_parts(self, writes: &[Write], trace: &Trace) -> Result<Made> {
+    async fn in_parts(self, writes: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
         let mut all = Made::default();
         let mut rest = writes;
         while let Some(first) = rest.first() {
@@ -590,7 +645,7 @@ impl Prepared<'_> {
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
             rest = behind;
-            let made = match Duties::of(self.odm, part.iter().map(Write::relation))? {
+            let made = match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
                 None => self.send(None, part.to_vec()).await,
                 Some(duties) => self.with(&duties, part, trace).await,
             };
@@ -734,7 +789,18 @@ async fn together(
             }
             What::Replace {
                 filter,
+                pipeline: Some(pipeline),
+                ..
+            } => UpdateOneModel::builder()
+                .namespace(namespace)
+                .filter(filter)
+                .update(UpdateModifications::Pipeline(pipeline))
+                .build()
+                .into(),
+            What::Replace {
+                filter,
                 document: raw,
+                pipeline: None,
             } => ReplaceOneModel::builder()
                 .namespace(namespace)
                 .filter(filter)
@@ -999,7 +1065,12 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
             }
             encode(&statement)?
         }
-        What::Replace { filter, document } => {
+        What::Replace {
+            filter,
+            pipeline: Some(pipeline),
+            ..
+        } => encode(&doc! { "q": filter, "u": pipeline, "multi": false })?,
+        What::Replace { filter, document, .. } => {
             let mut statement = RawDocumentBuf::new();
             statement.append(bson::cstr!("q"), encode(&filter)?);
             statement.append(bson::cstr!("u"), document);

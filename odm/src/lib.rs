@@ -125,6 +125,7 @@ mod document;
 pub mod edges;
 mod error;
 mod explain;
+mod fan_out;
 mod filter;
 mod find;
 pub mod geo;
@@ -161,6 +162,7 @@ pub use document::{
 };
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::{Explain, JoinExplain};
+pub use fan_out::{FanOut, Progress};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{

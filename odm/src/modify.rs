@@ -1,7 +1,7 @@
 //! Updates of one document and of many, with what holds them back.
 
 use crate::collection::act;
-use crate::relation::{self, Done, Duties, What, Write};
+use crate::relation::{self, Amend, Done, Duties, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard};
@@ -34,6 +34,8 @@ pub struct Updated {
     /// array): counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
     /// which MongoDB does not count.
     pub refused: u64,
+    /// In how many other documents copies were written, and fields that are derived from these documents.
+    pub copies_updated: u64,
 }
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
@@ -163,6 +165,7 @@ impl<'c, T: Document> Update<'c, T> {
             filter,
             built,
             upsert: self.upsert,
+            token: None,
         })
     }
 }
@@ -174,6 +177,8 @@ struct Prepared<'c, T> {
     filter: mongodb::bson::Document,
     built: Built,
     upsert: bool,
+    /// The debt that it leaves.
+    token: Option<Token>,
 }
 
 /// What came of looking for the reason of an update that changed nothing.
@@ -294,6 +299,16 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
 }
 
 impl<T: Document> Prepared<'_, T> {
+    /// Puts the copies in that it writes.
+    async fn amend(&mut self, trace: &Trace) -> Result<()> {
+        let amend = Amend {
+            odm: self.collection.odm(),
+            session: self.collection.session(),
+            trace,
+        };
+        amend.update(T::META, &mut self.built, &mut self.token).await
+    }
+
     /// Carries out one way of making the change, with what its references ask for.
     async fn carry_out<R, F>(&self, trace: &Trace, nothing: impl Fn() -> R, make: F) -> Result<R>
     where
@@ -308,7 +323,7 @@ impl<T: Document> Prepared<'_, T> {
             upsert: self.upsert,
         };
         let writes = [Write { meta: T::META, what }].into_iter();
-        let Some(duties) = Duties::of(collection.odm(), writes)? else {
+        let Some(duties) = Duties::of(collection.odm(), writes, self.token)? else {
             return make(self, collection.clone(), trace).await;
         };
         let again = collection.session().is_none() && duties.is_one().await?;
@@ -348,6 +363,7 @@ impl<T: Document> Prepared<'_, T> {
                         modified: result.modified_count,
                         upserted: result.upserted_id.clone(),
                         refused: 0,
+                        copies_updated: 0,
                     });
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
@@ -436,6 +452,10 @@ impl Done for Updated {
     fn upserted(&self) -> Option<&Bson> {
         self.upserted.as_ref()
     }
+
+    fn copies(&mut self, documents: u64) {
+        self.copies_updated += documents;
+    }
 }
 
 impl<'c, T: Document> IntoFuture for Update<'c, T> {
@@ -447,16 +467,19 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
             if self.changes.is_empty() && !self.upsert {
                 return Ok(Updated::default());
             }
-            let prepared = self.prepare()?;
+            let mut prepared = self.prepare()?;
             let trace = prepared.collection.trace("update");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
             trace
-                .run(
-                    prepared.carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
-                        async move { prepared.update(&collection, trace).await }.boxed()
-                    }),
-                )
+                .run(async {
+                    prepared.amend(&trace).await?;
+                    prepared
+                        .carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
+                            async move { prepared.update(&collection, trace).await }.boxed()
+                        })
+                        .await
+                })
                 .await
         }
         .boxed()
@@ -510,19 +533,24 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                 };
                 return found.ok_or_else(gone).map(Some);
             }
-            let prepared = self.update.prepare()?;
+            let mut prepared = self.update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
             let made = trace
-                .run(prepared.carry_out(
-                    &trace,
-                    || Found(None),
-                    |prepared, collection, trace| {
-                        let which = which.clone();
-                        async move { prepared.returning(&collection, &which, trace).await }.boxed()
-                    },
-                ))
+                .run(async {
+                    prepared.amend(&trace).await?;
+                    prepared
+                        .carry_out(
+                            &trace,
+                            || Found(None),
+                            |prepared, collection, trace| {
+                                let which = which.clone();
+                                async move { prepared.returning(&collection, &which, trace).await }.boxed()
+                            },
+                        )
+                        .await
+                })
                 .await?;
             Ok(made.0)
         }
@@ -626,7 +654,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                 conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
                 guarded = doc! { "$and": conditions };
             }
-            let many = Many {
+            let mut many = Many {
                 filter,
                 guarded,
                 built,
@@ -634,6 +662,13 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             };
             trace
                 .run(async {
+                    let amend = Amend {
+                        odm: collection.odm(),
+                        session: collection.session(),
+                        trace: &trace,
+                    };
+                    let mut token = None;
+                    amend.update(T::META, &mut many.built, &mut token).await?;
                     let what = What::Update {
                         filter: &many.guarded,
                         built: &many.built,
@@ -645,7 +680,11 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         let collection = collection.within(session);
                         async move { many.update(&collection, trace).await }.boxed()
                     };
-                    match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+                    match Duties::of(
+                        collection.odm(),
+                        [Write { meta: T::META, what }].into_iter(),
+                        token,
+                    )? {
                         None => update(collection.session().cloned()).await,
                         Some(duties) => duties.carry_out(collection.session(), trace, update).await,
                     }
@@ -698,6 +737,7 @@ impl Many {
             modified: result.modified_count,
             upserted: result.upserted_id,
             refused,
+            copies_updated: 0,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
 use crate::relation::Graph;
-use crate::{Document, Error, Result, document::DocumentMeta, server::Server};
+use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -24,6 +24,7 @@ pub struct Odm {
     inner: Arc<Inner>,
     /// Behaves as on a deployment without transactions, where two-way references are concerned.
     alone: bool,
+    fan_out: FanOut,
 }
 
 struct Inner {
@@ -126,6 +127,7 @@ impl Odm {
                 server: OnceCell::new(),
             }),
             alone: false,
+            fan_out: FanOut::new(),
         })
     }
 
@@ -154,6 +156,24 @@ impl Odm {
     }
 
     /// Whether both sides of a two-way reference can be written as one.
+    /// Delivers copies to many documents in this way from now on.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(odm: Odm) -> Odm {
+    /// odm.with_fan_out(odm::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_fan_out(mut self, fan_out: FanOut) -> Odm {
+        self.fan_out = fan_out;
+        self
+    }
+
+    pub(crate) fn fan_out_options(&self) -> &FanOut {
+        &self.fan_out
+    }
+
     pub(crate) async fn has_transactions(&self) -> Result<bool> {
         Ok(!self.alone && self.server().await?.has_transactions())
     }

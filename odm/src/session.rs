@@ -61,6 +61,11 @@ impl Shared {
         self.end().after.written.push(recheck);
     }
 
+    /// Pays, after the commit, what documents of this collection owe under this token.
+    pub(crate) fn owe(&self, meta: &'static crate::document::DocumentMeta, token: relation::Token) {
+        self.end().after.left.debts.push((meta, token));
+    }
+
     /// Looks once more, after the commit, whether something refers to what was deleted.
     pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
         self.end().after.deleted.extend(deleted);

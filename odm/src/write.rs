@@ -2,11 +2,13 @@
 
 use crate::collection::act;
 use crate::map::Context;
-use crate::relation::{self, Done, Duties, What as Relation, Write};
+use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
-use crate::{Collection, Document, Error, Filter, Result, check, operand};
+use crate::trace::Trace;
+use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
+use mongodb::options::UpdateModifications;
 use std::future::IntoFuture;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -122,10 +124,17 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
-            let raw = encode(&document)?;
+            let mut raw = encode(&document)?;
             let trace = collection.trace("insert");
             trace
                 .run(async {
+                    let mut token = None;
+                    let derives = collection.odm().graph().takes_part(T::META);
+                    if derives {
+                        let one = std::slice::from_mut(&mut raw);
+                        amend(collection, &trace).insert(T::META, one, &mut token).await?;
+                        check::document(T::META, &raw)?;
+                    }
                     let raw = &raw;
                     let insert = |session: Option<Shared>| {
                         async move {
@@ -136,12 +145,19 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
                         .boxed()
                     };
                     let what = Relation::Insert(raw);
-                    match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+                    match Duties::of(
+                        collection.odm(),
+                        [Write { meta: T::META, what }].into_iter(),
+                        token,
+                    )? {
                         None => insert(collection.session().cloned()).await?,
                         Some(duties) => duties.carry_out(collection.session(), &trace, insert).await?,
                     }
                     trace.done(1, 1);
-                    Ok(document)
+                    match derives {
+                        true => decode::decode(T::META.collection, raw),
+                        false => Ok(document),
+                    }
                 })
                 .await
         }
@@ -209,7 +225,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
         async move {
             let InsertMany {
                 collection,
-                documents,
+                mut documents,
                 ordered,
             } = self;
             // The documents that can be sent, with their positions, and the others with the reason.
@@ -230,12 +246,25 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 let trace = collection.trace("insert_many");
                 let made = trace
                     .run(async {
+                        let mut token = None;
+                        if collection.odm().graph().takes_part(T::META) {
+                            amend(collection, &trace)
+                                .insert(T::META, &mut raw, &mut token)
+                                .await?;
+                            for (document, place) in raw.iter().zip(&places) {
+                                check::document(T::META, document)?;
+                                if let Some(whole) = documents.get_mut(*place) {
+                                    *whole = decode::decode(T::META.collection, document)?;
+                                }
+                            }
+                        }
                         let duties = Duties::of(
                             collection.odm(),
                             raw.iter().map(|document| Write {
                                 meta: T::META,
                                 what: Relation::Insert(document),
                             }),
+                            token,
                         )?;
                         let made = match duties {
                             None => {
@@ -412,6 +441,15 @@ pub(crate) async fn peek<T: Document>(
     act!(collection.session(), action).map_err(Collection::<T>::error)
 }
 
+/// What is done before a write of this collection.
+fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Amend<'a> {
+    Amend {
+        odm: collection.odm(),
+        session: collection.session(),
+        trace,
+    }
+}
+
 pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut document: T) -> Result<T> {
     let seen = document.version();
     document.touch(crate::now());
@@ -423,13 +461,31 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
     let trace = collection.trace("replace");
     trace
         .run(async {
-            let (id, raw, filter) = (&id, &raw, &target_filter::<T>(&id, seen));
+            let (id, filter) = (&id, &target_filter::<T>(&id, seen));
             let trace = &trace;
+            let mut token = None;
+            let amended = amend(collection, trace)
+                .replace(T::META, &raw, &mut token)
+                .await?;
+            let (raw, pipeline) = match &amended {
+                Some(amended) => (&amended.document, Some(&amended.pipeline)),
+                None => (&raw, None),
+            };
             let replace = |session: Option<Shared>| {
                 async move {
                     let collection = collection.within(session);
-                    let action = collection.raw().replace_one(filter.clone(), raw);
-                    let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                    let result = match pipeline {
+                        None => {
+                            let action = collection.raw().replace_one(filter.clone(), raw);
+                            act!(collection.session(), action)
+                        }
+                        Some(pipeline) => {
+                            let update = UpdateModifications::Pipeline(pipeline.clone());
+                            let action = collection.raw().update_one(filter.clone(), update);
+                            act!(collection.session(), action)
+                        }
+                    };
+                    let result = result.map_err(Collection::<T>::error)?;
                     if result.matched_count == 1 {
                         trace.done(1, 1);
                         return Ok(());
@@ -449,7 +505,11 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                 filter,
                 document: raw,
             };
-            match Duties::of(collection.odm(), [Write { meta: T::META, what }].into_iter())? {
+            match Duties::of(
+                collection.odm(),
+                [Write { meta: T::META, what }].into_iter(),
+                token,
+            )? {
                 None => replace(collection.session().cloned()).await?,
                 Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
             }

@@ -102,9 +102,19 @@ impl Scope<'_> {
     ) -> Result<Batch> {
         let mut options = FindOptions::default();
         options.sort = in_order.then(|| doc! { "_id": 1 });
+        options.projection = projection;
+        self.find_with(meta, filter, options, limit).await
+    }
+
+    async fn find_with(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        mut options: FindOptions,
+        limit: usize,
+    ) -> Result<Batch> {
         options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
         options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
-        options.projection = projection;
         let failed = |error| Context::of(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let action = collection.find(filter).with_options(options);
@@ -167,6 +177,69 @@ impl Scope<'_> {
     ) -> Result<Vec<RawDocumentBuf>> {
         let filter = doc! { "_id": { "$in": ids } };
         self.every(meta, filter, doc! { "_id": 1 }).await
+    }
+
+    /// The id of the document at this position among those that fit, in the order of their ids.
+    pub(super) async fn nth(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        position: usize,
+    ) -> Result<Option<Bson>> {
+        let mut options = FindOptions::default();
+        options.sort = Some(doc! { "_id": 1 });
+        options.skip = u64::try_from(position).ok();
+        options.projection = Some(doc! { "_id": 1 });
+        let found = self.find_with(meta, filter, options, 1).await?;
+        Ok(found.documents.first().map(document_id))
+    }
+
+    /// The first documents that fit, in this order.
+    pub(super) async fn first(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        sort: Document,
+        projection: Document,
+        limit: i64,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection
+            .find(filter)
+            .sort(sort)
+            .projection(projection)
+            .limit(limit)
+            .batch_size(i32::MAX as u32);
+        self.trip();
+        match self.session {
+            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                cursor.stream(&mut session).try_collect().await.map_err(failed)
+            }
+        }
+    }
+
+    /// What comes of a pipeline, which has to be little.
+    pub(super) async fn aggregate(
+        &self,
+        meta: &'static DocumentMeta,
+        pipeline: Vec<Document>,
+    ) -> Result<Vec<Document>> {
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.aggregate(pipeline);
+        self.trip();
+        match self.session {
+            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                cursor.stream(&mut session).try_collect().await.map_err(failed)
+            }
+        }
     }
 
     pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
@@ -317,6 +390,20 @@ pub(super) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
         .skip(1)
         .collect();
     doc! { "$or": [behind, { "_id": { "$type": later } }] }
+}
+
+/// The documents up to this id, in the order of their ids.
+pub(super) fn up_to(meta: &DocumentMeta, last: &Bson) -> Document {
+    let before = doc! { "_id": { "$lte": last } };
+    if has_one_type(meta) {
+        return before;
+    }
+    let last = type_of(last);
+    let earlier: Vec<&str> = TYPES.iter().copied().take_while(|name| *name != last).collect();
+    match earlier.is_empty() {
+        true => before,
+        false => doc! { "$or": [before, { "_id": { "$type": earlier } }] },
+    }
 }
 
 /// Whether all ids are of one type.

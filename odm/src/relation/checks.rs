@@ -385,5 +385,9 @@ pub(super) fn put_back(before: &RawDocument, now: &RawDocument, names: &[&str]) 
     if !unset.is_empty() {
         update.insert("$unset", unset);
     }
-    (!update.is_empty()).then_some(Statement { filter, update })
+    (!update.is_empty()).then_some(Statement {
+        filter,
+        update,
+        array_filters: Vec::new(),
+    })
 }

@@ -169,6 +169,7 @@ fn split(holders: &[Bson], filter: &Document, update: &Document, statements: &mu
         statements.push(Statement {
             filter: id.into_iter().chain(filter.clone()).collect(),
             update: update.clone(),
+            array_filters: Vec::new(),
         });
     }
 }

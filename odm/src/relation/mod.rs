@@ -7,6 +7,7 @@ pub(crate) mod audit;
 mod batch;
 mod changes;
 mod checks;
+mod derived;
 mod effects;
 pub(crate) mod graph;
 mod inspect;
@@ -21,14 +22,16 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
+pub(crate) use derived::{Amended, Token};
 pub(crate) use graph::{Edge, Graph};
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
 pub(crate) use write::{Done, Duties, What, Write, prepare};
 
-use crate::{Odm, Result};
+use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::RawDocumentBuf;
 use std::sync::atomic::AtomicU64;
 
 /// What is looked at once more after the commit of a transaction, since nothing that others do can be seen within it.
@@ -38,6 +41,73 @@ pub(crate) struct AfterCommit {
     pub(crate) written: Vec<Recheck>,
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
+    /// Debts of documents that were written.
+    pub(crate) left: derived::Left,
+}
+
+/// What is done before a write, within its transaction or not, so that what it writes holds the copies that it should.
+#[derive(Clone, Copy)]
+pub(crate) struct Amend<'a> {
+    pub(crate) odm: &'a Odm,
+    pub(crate) session: Option<&'a crate::session::Shared>,
+    pub(crate) trace: &'a crate::trace::Trace,
+}
+
+impl Amend<'_> {
+    /// Puts copies into new documents. What they owe goes by the token.
+    pub(crate) async fn insert(
+        self,
+        meta: &'static crate::document::DocumentMeta,
+        documents: &mut [RawDocumentBuf],
+        token: &mut Option<Token>,
+    ) -> Result<()> {
+        self.with(async |scope| derived::amend_insert(scope, meta, documents, token).await)
+            .await
+    }
+
+    /// Puts copies beside the references that an update sets.
+    pub(crate) async fn update(
+        self,
+        meta: &'static crate::document::DocumentMeta,
+        built: &mut crate::update::Built,
+        token: &mut Option<Token>,
+    ) -> Result<()> {
+        self.with(async |scope| derived::amend_update(scope, meta, built, token).await)
+            .await
+    }
+
+    /// What a replacement becomes: `None` for a document without copies.
+    pub(crate) async fn replace(
+        self,
+        meta: &'static crate::document::DocumentMeta,
+        document: &RawDocumentBuf,
+        token: &mut Option<Token>,
+    ) -> Result<Option<Amended>> {
+        self.with(async |scope| derived::amend_replace(scope, meta, document, token).await)
+            .await
+    }
+
+    async fn with<R>(self, work: impl AsyncFnOnce(&Scope<'_>) -> Result<R>) -> Result<R> {
+        let trips = AtomicU64::new(0);
+        let scope = Scope {
+            odm: self.odm,
+            session: self.session,
+            trips: &trips,
+        };
+        let done = work(&scope).await;
+        self.trace.more(trips.into_inner());
+        done
+    }
+}
+
+/// The error for a copy that is declared `sync = atomic` on a deployment without transactions.
+pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
+    tracing::debug!(target: "odm", copy, "a copy with `sync = atomic` needs transactions");
+    Ok(Error::Unsupported {
+        operation: "a copy that is declared `sync = atomic`",
+        needs: "a replica set or a sharded cluster",
+        is: odm.server().await?.to_string(),
+    })
 }
 
 /// Looks once more, after the commit of a transaction.
@@ -53,6 +123,8 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
             session: None,
             trips: &trips,
         };
+        let mut left = left;
+        let debts = std::mem::take(&mut left.left);
         let deleted = match left.deleted.is_empty() {
             true => Ok(()),
             false => remove::look_again(scope, left.deleted).await,
@@ -60,6 +132,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         if !left.written.is_empty() {
             checks::after(&scope, &left.written).await?;
         }
+        derived::pay_left(odm, debts).await?;
         deleted
     }
     .boxed()

@@ -11,6 +11,7 @@
 //! collection.
 
 use super::batch::{Batch, all, behind, document, document_id as id, ids};
+use super::derived;
 use super::graph::is;
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
@@ -490,7 +491,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let batch = std::mem::take(&mut level.batch);
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
-            let erased = match self.transactions && !unlinks.is_empty() {
+            let erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
                 false => erase(self.scope, level, &part, &unlinks).await?,
                 true => {
                     let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
@@ -507,12 +508,18 @@ impl<'a, 'd> Removal<'a, 'd> {
                 true => self.done.deleted += erased.deleted,
                 false => self.done.cascaded += erased.deleted,
             }
+            for (owing, token) in &erased.left.debts {
+                match self.scope.session {
+                    Some(session) => session.owe(owing, *token),
+                    None => drop(derived::settle(self.scope, owing, *token).await?),
+                }
+            }
             for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
                 self.count(*rule, changed);
             }
             for document in part {
                 let id = id(&document);
-                match erased.left.contains(&Key::of_bson(&id)) {
+                match erased.there.contains(&Key::of_bson(&id)) {
                     false => gone.push(document),
                     true => {
                         self.on_the_way
@@ -701,6 +708,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         }
         self.scope.restore(level.meta, &back).await?;
+        if level.rules.derives {
+            let back: Vec<RawDocumentBuf> = back.iter().map(|document| (*document).clone()).collect();
+            derived::refresh_parents(&self.scope, level.meta, &back).await?;
+        }
         // What it was linked to is linked to it again.
         for rule in two_way(&level.rules) {
             for document in &back {
@@ -782,9 +793,11 @@ fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumen
 struct Erased {
     deleted: u64,
     /// The ids of those that are still there: they have changed since they were read.
-    left: HashSet<Key>,
+    there: HashSet<Key>,
     /// By rule.
     unlinked: Vec<u64>,
+    /// What is to be paid after the commit.
+    left: derived::Left,
 }
 
 /// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
@@ -798,8 +811,9 @@ async fn erase(
     let all_ids = ids(part);
     let mut erased = Erased {
         deleted: 0,
-        left: HashSet::new(),
+        there: HashSet::new(),
         unlinked: Vec::new(),
+        left: derived::Left::default(),
     };
     if part.is_empty() {
         return Ok(erased);
@@ -818,14 +832,18 @@ async fn erase(
             ])
         }
     };
-    erased.deleted = scope.delete_many(level.meta, filter).await?;
+    // Out of a transaction what is derived of them is derived without them before they go.
+    erased.deleted = match level.rules.derives && scope.session.is_none() {
+        true => derived::delete_with_debts(&scope, level.meta, filter).await?,
+        false => scope.delete_many(level.meta, filter).await?,
+    };
     if erased.deleted < part.len() as u64 {
         let left = scope.there(level.meta, &all_ids).await?;
-        erased.left = left.iter().map(|document| Key::of_bson(&id(document))).collect();
+        erased.there = left.iter().map(|document| Key::of_bson(&id(document))).collect();
     }
     let gone: Vec<&RawDocumentBuf> = part
         .iter()
-        .filter(|document| !erased.left.contains(&Key::of_bson(&id(document))))
+        .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
@@ -836,6 +854,10 @@ async fn erase(
             None => 0,
         };
         erased.unlinked.push(changed);
+    }
+    if level.rules.derives && scope.session.is_some() {
+        let (_, left) = derived::pay_for_deleted(&scope, level.meta, &gone).await?;
+        erased.left = left;
     }
     Ok(erased)
 }

@@ -345,6 +345,7 @@ impl Repaired {
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
                 update: doc! { "$set": { &edge.path: once } },
+                array_filters: Vec::new(),
             });
         }
         match scope.update(edge.holder, &statements).await {
@@ -464,6 +465,7 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
             true => doc! { "$pull": { &edge.path: other } },
             false => edge.cleared(),
         },
+        array_filters: Vec::new(),
     })
 }
 
@@ -480,6 +482,7 @@ fn gain(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Option<Stat
     Some(Statement {
         filter: all([doc! { "_id": other }, room]),
         update: change.update,
+        array_filters: Vec::new(),
     })
 }
 

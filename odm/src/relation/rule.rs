@@ -142,7 +142,15 @@ impl Edge {
                 array_filters.push(refers(&item, rest, tag, keys));
             }
         }
-        let update = if self.list {
+        let name_beside = name.strip_suffix(self.name()).unwrap_or_default().to_owned();
+        let update = if self.is_entry() && self.reference.on_delete == OnDelete::Pull {
+            // The whole item goes.
+            let (array, rest) = self
+                .segments
+                .split_at(self.array().unwrap_or(self.segments.len()));
+            array_filters.clear();
+            doc! { "$pull": { names(array): refers("", rest, tag, keys) } }
+        } else if self.list {
             let which = match tag {
                 None => doc! { "$in": keys },
                 Some(tag) => doc! { "type": tag, "id": { "$in": keys } },
@@ -153,10 +161,35 @@ impl Edge {
         } else {
             doc! { "$unset": { name: "" } }
         };
+        let update = match self.list || self.is_entry() && self.reference.on_delete == OnDelete::Pull {
+            true => update,
+            false => self.without_copies(&name_beside, update),
+        };
         Change {
             update,
             array_filters,
         }
+    }
+
+    /// An update that empties the reference empties the copies beside it.
+    fn without_copies(&self, prefix: &str, mut update: Document) -> Document {
+        use super::derived::{COPIED, put};
+        for copy in &self.copies {
+            let name = format!("{prefix}{}", copy.name);
+            match copy.required {
+                true => put(&mut update, "$set", &name, Bson::Null),
+                false => put(&mut update, "$unset", &name, "".into()),
+            }
+        }
+        if !self.copies.is_empty() {
+            put(
+                &mut update,
+                "$unset",
+                &format!("{prefix}{COPIED}.{}", self.name()),
+                "".into(),
+            );
+        }
+        update
     }
 
     /// The update that adds a key to a two-way reference, and the condition that it is not there yet and has room.
@@ -184,6 +217,11 @@ impl Edge {
             .union
             .then(|| targets.get(target).map_or("", |target| target.tag))
     }
+}
+
+fn names(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
 }
 
 /// The condition that something refers to one of these keys by the rest of a path. `within` is the name of what it
@@ -228,6 +266,8 @@ pub(super) struct Rules<'g> {
     pub(super) fields: Document,
     /// Whether something may hold the deletion back: here, or where it cascades to.
     pub(super) restricts: bool,
+    /// Whether something is derived of the documents in others.
+    pub(super) derives: bool,
 }
 
 impl<'g> Rules<'g> {
@@ -238,6 +278,20 @@ impl<'g> Rules<'g> {
             fields.insert(rule.edge.by(), 1);
             if let Some(back) = rule.back {
                 fields.insert(back.path.as_str(), 1);
+            }
+        }
+        let mut derives = false;
+        for derived in graph.derived_from(meta) {
+            derives = true;
+            for name in derived.reads(graph) {
+                let root = name.split('.').next().unwrap_or_default();
+                let below: Vec<String> = fields
+                    .keys()
+                    .filter(|name| name.starts_with(&format!("{root}.")))
+                    .cloned()
+                    .collect();
+                below.iter().for_each(|name| drop(fields.remove(name)));
+                fields.insert(root, 1);
             }
         }
         let whole = list.iter().any(|rule| {
@@ -257,6 +311,7 @@ impl<'g> Rules<'g> {
             whole,
             fields,
             restricts,
+            derives,
         }
     }
 }
@@ -271,9 +326,10 @@ fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<Rule<'g>> {
 
 /// Whether the deletion of such a document means anything to others.
 pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
-    graph
-        .incoming(meta)
-        .any(|edge| edge.reference.on_delete != OnDelete::Keep)
+    graph.derived_from(meta).next().is_some()
+        || graph
+            .incoming(meta)
+            .any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub(crate) struct Scope<'a> {
 pub(super) struct Statement {
     pub(super) filter: Document,
     pub(super) update: Document,
+    pub(super) array_filters: Vec<Document>,
 }
 
 /// The greatest size of one command's statements: a command is a document too.
@@ -98,9 +99,9 @@ impl Scope<'_> {
             return Ok(0);
         }
         let most = self.odm.server().await?.max_write_batch();
-        let concern = match (self.session, self.odm.database().write_concern()) {
-            (None, Some(concern)) => bson::serialize_to_raw_document_buf(concern).ok(),
-            _ => None,
+        let concern = match self.session {
+            None => bson::serialize_to_raw_document_buf(&doc! { "w": "majority" }).ok(),
+            Some(_) => None,
         };
         let mut matched = 0;
         let mut rest = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
@@ -157,7 +158,11 @@ impl Scope<'_> {
 }
 
 fn encode(statement: &Statement) -> Result<RawDocumentBuf> {
-    let statement = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": true };
+    let mut command = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": true };
+    if !statement.array_filters.is_empty() {
+        command.insert("arrayFilters", statement.array_filters.clone());
+    }
+    let statement = command;
     RawDocumentBuf::try_from(&statement).map_err(|source| Error::Encode {
         field: "update".to_owned(),
         source: Box::new(source),

@@ -8,6 +8,7 @@
 
 use super::changes;
 use super::checks::{self, Brought, Recheck, Written, roots};
+use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Diff, Node};
@@ -72,6 +73,10 @@ pub(crate) trait Done {
         let _ = position;
         true
     }
+    /// Takes down in how many documents copies were written.
+    fn copies(&mut self, documents: u64) {
+        let _ = documents;
+    }
 }
 
 /// What an operation has to do beside its writes.
@@ -81,6 +86,10 @@ pub(crate) struct Duties<'a> {
     brought: Vec<Brought>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
+    /// What the writes mean for copies, where there are transactions.
+    concern: Concern,
+    /// The debt that the writes leave in their documents.
+    token: Option<Token>,
 }
 
 /// Of so many documents at most that one operation changes, the former references are kept in memory so that they can be
@@ -100,6 +109,7 @@ impl<'a> Duties<'a> {
     pub(crate) fn of(
         odm: &'a Odm,
         writes: impl Iterator<Item = Write<'a>> + Clone,
+        token: Option<Token>,
     ) -> Result<Option<Duties<'a>>> {
         let graph = odm.graph();
         let mut known = None;
@@ -108,7 +118,7 @@ impl<'a> Duties<'a> {
             if known != Some(write.meta.collection) {
                 known = Some(write.meta.collection);
                 graph.is_registered(write.meta)?;
-                related |= graph.outgoing(write.meta).next().is_some();
+                related |= graph.outgoing(write.meta).next().is_some() || graph.takes_part(write.meta);
             }
         }
         if !related {
@@ -117,7 +127,9 @@ impl<'a> Duties<'a> {
         let mut linked: Vec<usize> = Vec::new();
         let mut concerned = false;
         let mut all = Vec::new();
+        let mut concern = Concern::default();
         for write in writes {
+            concern = concern.or(derived::concern(graph, &write, true));
             for edge in graph.outgoing(write.meta) {
                 if !edge.is_two_way() {
                     concerned |= edge.reference.check && checks::has(edge, &write.what);
@@ -127,7 +139,7 @@ impl<'a> Duties<'a> {
             }
             all.push(write);
         }
-        if !concerned && linked.is_empty() {
+        if !concerned && linked.is_empty() && !concern.is_any() {
             return Ok(None);
         }
         let brought = checks::brought(graph, all.iter());
@@ -136,6 +148,8 @@ impl<'a> Duties<'a> {
             writes: all,
             brought,
             linked,
+            concern,
+            token,
         }))
     }
 
@@ -144,9 +158,20 @@ impl<'a> Duties<'a> {
         !self.linked.is_empty()
     }
 
+    /// Whether it is a transaction where the deployment has them.
+    fn wants_transaction(&self) -> bool {
+        self.is_linked() || self.concern.atomic || self.relinks()
+    }
+
+    /// Whether it may take children away from parents in which something is derived of them: only within a transaction are
+    /// the former ones known for sure.
+    fn relinks(&self) -> bool {
+        self.concern.eventual && derived::relinks(self.graph(), &self.writes)
+    }
+
     /// Whether the operation is one transaction, all of it or nothing.
     pub(crate) async fn is_one(&self) -> Result<bool> {
-        Ok(self.is_linked() && self.odm.has_transactions().await?)
+        Ok(self.wants_transaction() && self.odm.has_transactions().await?)
     }
 
     /// Carries out the operation with everything that it asks for. `work` carries out the writes themselves, within the
@@ -165,14 +190,54 @@ impl<'a> Duties<'a> {
             session,
             trips: &trips,
         };
-        let done = match (self.linked.is_empty(), session) {
-            (true, _) => self.checked(&scope, &work).await,
-            (false, Some(_)) => self.linked(&scope, &work).await,
-            (false, None) if self.odm.has_transactions().await? => self.in_transaction(&scope, &work).await,
-            (false, None) => self.in_order(&scope, &work).await,
+        let transaction = self.wants_transaction();
+        let done = match (transaction, session) {
+            (false, _) => self.checked(&scope, &work).await,
+            (true, Some(_)) => self.linked(&scope, &work).await,
+            (true, None) if self.odm.has_transactions().await? => self.in_transaction(&scope, &work).await,
+            (true, None) if self.is_linked() => self.in_order(&scope, &work).await,
+            (true, None) => self.checked(&scope, &work).await,
         };
+        let done = self.settled(&scope, done).await;
         trace.more(trips.load(Ordering::Relaxed));
         done
+    }
+
+    /// Pays what the writes owe by the debts in their documents: now, or at the end of the caller's transaction.
+    async fn settled<R: Done>(&self, scope: &Scope<'_>, done: Result<R>) -> Result<R> {
+        let Some(token) = self.token else { return done };
+        let mut done = match done {
+            Ok(done) => done,
+            // A part of the writes may have been made.
+            Err(error) => {
+                if scope.session.is_none() {
+                    for meta in self.owing() {
+                        derived::settle(*scope, meta, token).await?;
+                    }
+                }
+                return Err(error);
+            }
+        };
+        for meta in self.owing() {
+            match scope.session {
+                Some(session) => session.owe(meta, token),
+                None => done.copies(derived::settle(*scope, meta, token).await?),
+            }
+        }
+        Ok(done)
+    }
+
+    /// The collections whose documents the writes may leave debts in.
+    fn owing(&self) -> Vec<&'static DocumentMeta> {
+        let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+        for write in &self.writes {
+            if self.graph().takes_part(write.meta)
+                && !metas.iter().any(|meta| meta.collection == write.meta.collection)
+            {
+                metas.push(write.meta);
+            }
+        }
+        metas
     }
 
     pub(super) fn writes(&self) -> &[Write<'a>] {
@@ -342,10 +407,17 @@ impl<'a> Duties<'a> {
                 self.linked_within(&scope, session, work).await
             })
             .await;
-        let (done, recheck) = made?;
+        let Within {
+            mut done,
+            recheck,
+            left,
+        } = made?;
         scope.trip();
         if let Some(recheck) = recheck {
             checks::after(scope, &[recheck]).await?;
+        }
+        for (meta, token) in left.debts {
+            done.copies(derived::settle(*scope, meta, token).await?);
         }
         Ok(done)
     }
@@ -359,33 +431,55 @@ impl<'a> Duties<'a> {
         let Some(session) = scope.session else {
             return work(None).await;
         };
-        let (done, recheck) = self.linked_within(scope, session, work).await?;
+        let Within { done, recheck, left } = self.linked_within(scope, session, work).await?;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
+        }
+        for (meta, token) in left.debts {
+            session.owe(meta, token);
         }
         Ok(done)
     }
 
-    async fn linked_within<R, F>(
-        &self,
-        scope: &Scope<'_>,
-        session: &Shared,
-        work: &F,
-    ) -> Result<(R, Option<Recheck>)>
+    async fn linked_within<R, F>(&self, scope: &Scope<'_>, session: &Shared, work: &F) -> Result<Within<R>>
     where
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let before = self.look(scope).await?;
-        let done = work(Some(session.clone())).await?;
-        let other_side = self.other_side(scope, &before, &done).await;
-        if let Err(error) = &other_side {
+        let pays = self.concern.atomic || self.relinks();
+        let images = match pays {
+            true => Some(derived::Before::read(scope, &self.writes).await?),
+            false => None,
+        };
+        let mut done = work(Some(session.clone())).await?;
+        let beside = self.beside(scope, &before, images, &mut done).await;
+        if let Err(error) = &beside {
             // One side is written and the other is not: whatever the caller does with the error, that is not committed.
             session.spoil(error);
         }
-        other_side?;
+        let left = beside?;
         let recheck = self.recheck(scope, before, &done).await?;
-        Ok((done, recheck))
+        Ok(Within { done, recheck, left })
+    }
+
+    /// Everything that a write asks of other documents.
+    async fn beside<R: Done>(
+        &self,
+        scope: &Scope<'_>,
+        before: &Images,
+        images: Option<derived::Before>,
+        done: &mut R,
+    ) -> Result<derived::Left> {
+        if self.is_linked() {
+            self.other_side(scope, before, done).await?;
+        }
+        let Some(images) = images else {
+            return Ok(derived::Left::default());
+        };
+        let (copies, left) = derived::pay_within(scope, &self.writes, images, done).await?;
+        done.copies(copies);
+        Ok(left)
     }
 
     /// Writes the other side of everything that was linked or unlinked.
@@ -523,6 +617,14 @@ impl<'a> Duties<'a> {
     }
 }
 
+/// What came of an operation within its transaction.
+struct Within<R> {
+    done: R,
+    recheck: Option<Recheck>,
+    /// What is to be paid after the commit.
+    left: derived::Left,
+}
+
 /// The documents before the write.
 #[derive(Debug, Default)]
 pub(super) struct Images {
@@ -591,6 +693,14 @@ pub(super) fn remove<'s>(
 ) -> BoxFuture<'s, Result<()>> {
     async move {
         let graph = scope.odm.graph();
+        if graph.derived_from(meta).next().is_some() {
+            let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+            let names = derived::needed(graph, meta);
+            let names: Vec<&str> = names.keys().map(String::as_str).collect();
+            let documents = by_ids(scope, meta, keys.iter(), names).await?;
+            scope.delete(meta, ids).await?;
+            derived::refresh_parents(scope, meta, &documents).await?;
+        }
         if !graph.outgoing(meta).any(Edge::is_two_way) {
             return scope.delete(meta, ids).await;
         }

@@ -1,0 +1,82 @@
+//! How copies are delivered to many documents.
+
+use mongodb::bson::Bson;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a change of a source is delivered to many holders of its copies: see [`Odm::with_fan_out`](crate::Odm::with_fan_out).
+///
+/// ```
+/// use odm::FanOut;
+/// use std::time::Duration;
+///
+/// let gentle = FanOut::new().batch(1_000).pause(Duration::from_millis(50)).progress(|progress| {
+///     eprintln!("{}: {} documents", progress.collection, progress.changed);
+/// });
+/// ```
+#[derive(Clone)]
+pub struct FanOut {
+    pub(crate) batch: usize,
+    pub(crate) pause: Duration,
+    pub(crate) progress: Option<Arc<dyn Fn(&Progress) + Send + Sync>>,
+}
+
+impl FanOut {
+    /// Batches of 10,000 documents without a pause.
+    pub fn new() -> FanOut {
+        FanOut {
+            batch: 10_000,
+            pause: Duration::ZERO,
+            progress: None,
+        }
+    }
+
+    /// So many documents are changed by one command.
+    pub fn batch(mut self, documents: usize) -> FanOut {
+        self.batch = documents.max(1);
+        self
+    }
+
+    /// Waits so long after each batch, so that other writers get their turn.
+    pub fn pause(mut self, pause: Duration) -> FanOut {
+        self.pause = pause;
+        self
+    }
+
+    /// Called after each batch. It should return soon: the delivery waits for it.
+    pub fn progress(mut self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> FanOut {
+        self.progress = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl Default for FanOut {
+    fn default() -> Self {
+        FanOut::new()
+    }
+}
+
+impl std::fmt::Debug for FanOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FanOut")
+            .field("batch", &self.batch)
+            .field("pause", &self.pause)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a delivery has come.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The collection that holds the copies.
+    pub collection: &'static str,
+    /// The reference that they are taken through: its dotted name.
+    pub field: String,
+    /// What the holders name the source by: its id.
+    pub source: Bson,
+    /// How many documents were changed so far.
+    pub changed: u64,
+    /// In how many commands.
+    pub batches: u64,
+}

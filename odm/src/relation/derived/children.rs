@@ -1,0 +1,656 @@
+//! What is derived of children in their parents: subsets and numbers.
+//!
+//! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
+//! pushed, a number is added. Everything else is derived anew from the children, by a query on the index of the parent
+//! reference. Without a transaction everything is derived anew, and written only if nobody has written the parent's derived
+//! fields since: the stamp is read before the children are.
+
+use super::super::batch::all;
+use super::super::graph::{Derived, Edge, Graph, What};
+use super::super::scope::{Scope, Statement};
+use super::fill::whole;
+use super::images::Image;
+use super::{FORMER, GONE, STAMP, Token, at, is_atomic, is_number, number, put};
+use crate::copy::{CopiedField, Operation, Subset};
+use crate::document::{DocumentMeta, IndexKind};
+use crate::key::Key;
+use crate::shape::Shape;
+use crate::{Error, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+/// How often fields are derived anew that somebody else keeps writing. Each time somebody has come through.
+const ATTEMPTS: u32 = 200;
+
+/// At most so many parents are derived anew at once.
+const AT_ONCE: usize = 4;
+
+/// What changes in one parent.
+#[derive(Debug, Default)]
+struct Change {
+    update: Document,
+    /// What has to be derived anew: positions in the graph.
+    anew: HashSet<usize>,
+    touched: HashSet<usize>,
+}
+
+/// Parents are known by the reference that names them.
+type Parents = BTreeMap<(usize, Key), Change>;
+
+/// The parent that a child names.
+fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
+    let target = edge.target(derived.parent)?;
+    edge.keys(target, child).into_iter().next()
+}
+
+/// Carries out in the parents what changed in their children, within a transaction.
+pub(super) async fn follow(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    images: &[Image],
+    token: Token,
+) -> Result<u64> {
+    let graph = scope.odm.graph();
+    let mut parents = Parents::new();
+    for derived in graph.derived_from(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        let reads = derived.reads(graph);
+        for image in images {
+            let before = image
+                .before
+                .as_ref()
+                .and_then(|child| parent_of(edge, derived, child));
+            let after = image
+                .after
+                .as_ref()
+                .and_then(|child| parent_of(edge, derived, child));
+            let moved = before != after;
+            if !moved && before.is_none() || !moved && is_same(&reads, image) {
+                continue;
+            }
+            // An eventual one may not have been told of the child yet, so that nothing can be added to it or taken away;
+            // while the child stays where it is, its own debt covers it.
+            if !is_atomic(derived.sync, true) {
+                if image.before.is_some() && moved {
+                    for key in [before, after].into_iter().flatten() {
+                        change(&mut parents, edge, derived, key).anew.insert(derived.at);
+                    }
+                }
+                continue;
+            }
+            one(&mut parents, edge, derived, image, before, after);
+        }
+    }
+    carry_out(scope, parents, token).await
+}
+
+fn is_same(names: &[String], image: &Image) -> bool {
+    let (Some(before), Some(after)) = (&image.before, &image.after) else {
+        return false;
+    };
+    names.iter().all(|name| at(before, name) == at(after, name))
+}
+
+fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
+    let change = parents.entry((edge.at, key)).or_default();
+    change.touched.insert(derived.at);
+    change
+}
+
+/// What one child means for one derived field.
+fn one(
+    parents: &mut Parents,
+    edge: &Edge,
+    derived: &Derived,
+    image: &Image,
+    before: Option<Key>,
+    after: Option<Key>,
+) {
+    let both = |parents: &mut Parents| {
+        for key in [&before, &after].into_iter().flatten() {
+            change(parents, edge, derived, key.clone())
+                .anew
+                .insert(derived.at);
+        }
+    };
+    if derived.filter.is_some() {
+        return both(parents);
+    }
+    let name = derived.field.name;
+    match derived.what {
+        What::Subset(subset) => {
+            let element = image.after.as_ref().map(|child| element(subset.fields, child));
+            match (&before, &after, element, push_order(subset)) {
+                (None, Some(key), Some(element), Some(sort)) => {
+                    let change = change(parents, edge, derived, key.clone());
+                    push(&mut change.update, name, subset, sort, element);
+                }
+                _ => both(parents),
+            }
+        }
+        What::Computed { operation, of } => {
+            let value =
+                |child: &Option<RawDocumentBuf>| child.as_ref().and_then(|child| Number::at(child, of));
+            let (old, new) = (
+                value(&image.before).filter(|_| before.is_some()),
+                value(&image.after).filter(|_| after.is_some()),
+            );
+            let odd = |n: &Option<Number>| matches!(n, Some(Number::Odd));
+            match operation {
+                Operation::Count => {
+                    if let Some(key) = before.clone().filter(|_| before != after) {
+                        add(
+                            &mut change(parents, edge, derived, key).update,
+                            name,
+                            whole(derived, -1),
+                        );
+                    }
+                    if let Some(key) = after.clone().filter(|_| before != after) {
+                        add(
+                            &mut change(parents, edge, derived, key).update,
+                            name,
+                            whole(derived, 1),
+                        );
+                    }
+                }
+                Operation::Sum | Operation::Avg if !odd(&old) && !odd(&new) => {
+                    let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
+                        let (Some(key), Some(n)) = (key, n) else { return };
+                        let update = &mut change(parents, edge, derived, key).update;
+                        match operation {
+                            Operation::Sum => add(update, name, n.times(sign, derived)),
+                            _ => {
+                                add(
+                                    update,
+                                    &format!("{name}.sum"),
+                                    Bson::Double(n.value() * sign as f64),
+                                );
+                                add(update, &format!("{name}.count"), Bson::Int64(sign));
+                            }
+                        }
+                    };
+                    put(before, old, -1);
+                    put(after, new, 1);
+                }
+                Operation::Min | Operation::Max if before.is_none() && !derived.field.required => {
+                    let child = image.after.as_ref();
+                    let value = child
+                        .and_then(|child| at(child, of))
+                        .filter(|value| *value != RawBsonRef::Null);
+                    let (Some(value), Some(key)) =
+                        (value.and_then(|value| Bson::try_from(value).ok()), after.clone())
+                    else {
+                        return;
+                    };
+                    let operator = if operation == Operation::Min {
+                        "$min"
+                    } else {
+                        "$max"
+                    };
+                    let change = change(parents, edge, derived, key.clone());
+                    let twice = matches!(change.update.get_document(operator), Ok(fields) if fields.contains_key(name));
+                    match twice {
+                        true => drop(change.anew.insert(derived.at)),
+                        false => put(&mut change.update, operator, name, value),
+                    }
+                }
+                _ => both(parents),
+            }
+        }
+    }
+}
+
+/// The number in a child's field.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Whole(i64),
+    Float(f64),
+    /// One that can't be added and taken away again.
+    Odd,
+}
+
+impl Number {
+    fn at(child: &RawDocument, name: &str) -> Option<Number> {
+        Some(match at(child, name)? {
+            RawBsonRef::Int32(n) => Number::Whole(n.into()),
+            RawBsonRef::Int64(n) => Number::Whole(n),
+            RawBsonRef::Double(n) if n.is_finite() => Number::Float(n),
+            RawBsonRef::Double(_) | RawBsonRef::Decimal128(_) => Number::Odd,
+            _ => return None,
+        })
+    }
+
+    fn value(self) -> f64 {
+        match self {
+            Number::Whole(n) => n as f64,
+            Number::Float(n) => n,
+            Number::Odd => 0.0,
+        }
+    }
+
+    fn times(self, sign: i64, derived: &Derived) -> Bson {
+        match self {
+            Number::Whole(n) => whole(derived, n.saturating_mul(sign)),
+            other => Bson::Double(other.value() * sign as f64),
+        }
+    }
+}
+
+/// Adds to what an update adds to a number already.
+fn add(update: &mut Document, name: &str, by: Bson) {
+    let before = update
+        .get_document("$inc")
+        .ok()
+        .and_then(|fields| fields.get(name))
+        .cloned();
+    let sum = match (before, by) {
+        (Some(Bson::Int32(a)), Bson::Int32(b)) => Bson::Int32(a.saturating_add(b)),
+        (Some(Bson::Int64(a)), Bson::Int64(b)) => Bson::Int64(a.saturating_add(b)),
+        (Some(Bson::Int32(a)), Bson::Int64(b)) => Bson::Int64(b.saturating_add(a.into())),
+        (Some(Bson::Int64(a)), Bson::Int32(b)) => Bson::Int64(a.saturating_add(b.into())),
+        (Some(Bson::Double(a)), Bson::Double(b)) => Bson::Double(a + b),
+        (_, by) => by,
+    };
+    put(update, "$inc", name, sum);
+}
+
+/// What a subset holds of a child.
+pub(super) fn element(fields: &[CopiedField], child: &RawDocument) -> Document {
+    let mut element = Document::new();
+    for field in fields {
+        if let Some(value) = at(child, field.source).and_then(|value| Bson::try_from(value).ok()) {
+            element.insert(field.name, value);
+        }
+    }
+    element
+}
+
+/// The order of a subset's elements, if all of it can be told from them.
+fn push_order(subset: &Subset) -> Option<Document> {
+    let name = |source: &str| {
+        let field = subset.fields.iter().find(|field| field.source == source)?;
+        Some(field.name)
+    };
+    let mut sort = Document::new();
+    for (path, direction) in order(subset) {
+        sort.insert(name(path)?, direction);
+    }
+    Some(sort)
+}
+
+/// The order of the children: ties are broken by the id.
+fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
+    let direction = |kind: IndexKind| if kind == IndexKind::Descending { -1 } else { 1 };
+    let first = subset.order.first().map_or(1, |key| direction(key.kind));
+    let own = subset
+        .order
+        .iter()
+        .map(move |key| ((key.path)(), direction(key.kind)));
+    let named = subset.order.iter().any(|key| (key.path)() == "_id");
+    own.chain((!named).then_some(("_id", first)))
+}
+
+fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, element: Document) {
+    let each = update
+        .get_document_mut("$push")
+        .ok()
+        .and_then(|fields| fields.get_document_mut(name).ok())
+        .and_then(|push| push.get_array_mut("$each").ok());
+    if let Some(each) = each {
+        return each.push(element.into());
+    }
+    let limit = i64::from(subset.limit);
+    let slice = if subset.last { -limit } else { limit };
+    let push = doc! { "$each": [element], "$sort": sort, "$slice": slice };
+    put(update, "$push", name, push.into());
+}
+
+/// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
+/// whose fields are derived anew then.
+async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<u64> {
+    let graph = scope.odm.graph();
+    let mut collections: Vec<(&'static DocumentMeta, Vec<Statement>)> = Vec::new();
+    let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
+    for ((at, key), mut change) in parents {
+        let Some(edge) = graph.edge(at) else { continue };
+        let touched = |at: &usize| graph.derived().get(*at);
+        let Some(meta) = change
+            .touched
+            .iter()
+            .find_map(touched)
+            .map(|derived| derived.parent)
+        else {
+            continue;
+        };
+        // A push or sum beside a field that is derived anew would be lost.
+        let names: Vec<&str> = change
+            .anew
+            .iter()
+            .filter_map(touched)
+            .map(|derived| derived.field.name)
+            .collect();
+        for operator in ["$push", "$inc", "$min", "$max"] {
+            let Ok(fields) = change.update.get_document_mut(operator) else {
+                continue;
+            };
+            for name in &names {
+                let below = format!("{name}.");
+                let gone: Vec<String> = fields
+                    .keys()
+                    .filter(|field| field == name || field.starts_with(&below))
+                    .cloned()
+                    .collect();
+                gone.iter().for_each(|field| drop(fields.remove(field)));
+            }
+            if fields.is_empty() {
+                change.update.remove(operator);
+            }
+        }
+        put(&mut change.update, "$inc", STAMP, 1_i64.into());
+        for derived in change.touched.iter().filter_map(touched) {
+            graph.passed_on(meta, derived.field.name, token, &mut change.update);
+        }
+        let statement = Statement {
+            filter: doc! { edge.by(): key.to_bson() },
+            update: change.update,
+            array_filters: Vec::new(),
+        };
+        match collections
+            .iter_mut()
+            .find(|(other, _)| other.collection == meta.collection)
+        {
+            Some((_, list)) => list.push(statement),
+            None => collections.push((meta, vec![statement])),
+        }
+        let again: Vec<&Derived> = change.anew.iter().filter_map(touched).collect();
+        if !again.is_empty() {
+            anew.push((edge, key, again));
+        }
+    }
+    let mut written = 0;
+    for (meta, statements) in collections {
+        written += scope.update(meta, &statements).await?;
+    }
+    for (edge, key, list) in anew {
+        let Some(meta) = list.first().map(|derived| derived.parent) else {
+            continue;
+        };
+        let values = derive(scope, edge, &list, &key).await?;
+        let statement = Statement {
+            filter: doc! { edge.by(): key.to_bson() },
+            update: as_update(values),
+            array_filters: Vec::new(),
+        };
+        scope.update(meta, std::slice::from_ref(&statement)).await?;
+    }
+    Ok(written)
+}
+
+/// The values of derived fields, `None` where the field is to be missing.
+pub(super) type Values = Vec<(&'static str, Option<Bson>)>;
+
+fn as_update(values: Values) -> Document {
+    let mut update = Document::new();
+    for (name, value) in values {
+        match value {
+            Some(value) => put(&mut update, "$set", name, value),
+            None => put(&mut update, "$unset", name, "".into()),
+        }
+    }
+    update
+}
+
+/// Derives fields of one parent from its children: one query for each subset, and one for all numbers with the same
+/// condition.
+pub(super) async fn derive(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    list: &[&Derived],
+    parent: &Key,
+) -> Result<Values> {
+    let mut values = Values::new();
+    let mut numbers: Vec<(Document, Vec<&Derived>)> = Vec::new();
+    for derived in list {
+        let target = edge.target(derived.parent).unwrap_or_default();
+        let filter = all([
+            edge.holders_of(target, vec![parent.to_bson()]),
+            derived.filter.clone().unwrap_or_default(),
+            doc! { GONE: { "$ne": true } },
+        ]);
+        match derived.what {
+            What::Subset(subset) => {
+                values.push((
+                    derived.field.name,
+                    Some(newest(scope, derived, subset, filter).await?),
+                ));
+            }
+            What::Computed { .. } => match numbers.iter_mut().find(|(other, _)| *other == filter) {
+                Some((_, list)) => list.push(derived),
+                None => numbers.push((filter, vec![derived])),
+            },
+        }
+    }
+    for (filter, list) in numbers {
+        let Some(child) = list.first().map(|derived| derived.child) else {
+            continue;
+        };
+        let mut group = doc! { "_id": null };
+        for (at, derived) in list.iter().enumerate() {
+            let What::Computed { operation, of } = derived.what else {
+                continue;
+            };
+            let field = format!("${of}");
+            let name = format!("v{at}");
+            match operation {
+                Operation::Count => drop(group.insert(name, doc! { "$sum": 1 })),
+                Operation::Sum => drop(group.insert(name, doc! { "$sum": field })),
+                Operation::Min => drop(group.insert(name, doc! { "$min": field })),
+                Operation::Max => drop(group.insert(name, doc! { "$max": field })),
+                Operation::Avg => {
+                    let is_number =
+                        doc! { "$in": [{ "$type": &field }, ["int", "long", "double", "decimal"]] };
+                    group.insert(&name, doc! { "$sum": field });
+                    group.insert(format!("c{at}"), doc! { "$sum": { "$cond": [is_number, 1, 0] } });
+                }
+            }
+        }
+        let pipeline = vec![doc! { "$match": filter }, doc! { "$group": group }];
+        let found = scope.aggregate(child, pipeline).await?;
+        let found = found.first();
+        for (at, derived) in list.iter().enumerate() {
+            let What::Computed { operation, .. } = derived.what else {
+                continue;
+            };
+            let get = |name: String| {
+                found
+                    .and_then(|found| found.get(&name))
+                    .filter(|value| **value != Bson::Null)
+            };
+            let value = match (operation, get(format!("v{at}"))) {
+                (Operation::Min | Operation::Max, value) => value
+                    .cloned()
+                    .or_else(|| derived.field.required.then_some(Bson::Null)),
+                (Operation::Avg, sum) => {
+                    let count = get(format!("c{at}")).map_or(0, integer);
+                    Some(doc! { "sum": sum.map_or(0.0, float), "count": count }.into())
+                }
+                (_, value) => Some(as_stored(derived, value)),
+            };
+            values.push((derived.field.name, value));
+        }
+    }
+    Ok(values)
+}
+
+fn integer(value: &Bson) -> i64 {
+    match value {
+        Bson::Int32(n) => (*n).into(),
+        Bson::Int64(n) => *n,
+        Bson::Double(n) => *n as i64,
+        _ => 0,
+    }
+}
+
+fn float(value: &Bson) -> f64 {
+    match value {
+        Bson::Int32(n) => (*n).into(),
+        Bson::Int64(n) => *n as f64,
+        Bson::Double(n) => *n,
+        Bson::Decimal128(n) => n.to_string().parse().unwrap_or(f64::NAN),
+        _ => 0.0,
+    }
+}
+
+/// A sum or count as the field stores it.
+fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
+    match value {
+        None => whole(derived, 0),
+        Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => whole(derived, integer(value)),
+        Some(value) => match (derived.field.shape)() {
+            Shape::Double => Bson::Double(float(value)),
+            _ => value.clone(),
+        },
+    }
+}
+
+/// The elements of a subset.
+async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: Document) -> Result<Bson> {
+    let turn = if subset.last { -1 } else { 1 };
+    let sort: Document = order(subset)
+        .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))
+        .collect();
+    let mut fields = doc! { "_id": 1 };
+    for field in subset.fields {
+        fields.insert(field.source, 1);
+    }
+    let found = scope
+        .first(derived.child, filter, sort, fields, i64::from(subset.limit))
+        .await?;
+    let mut elements: Vec<Bson> = found
+        .iter()
+        .map(|child| element(subset.fields, child).into())
+        .collect();
+    if subset.last {
+        elements.reverse();
+    }
+    Ok(Bson::Array(elements))
+}
+
+/// The parents of these children, the present and the former ones, with what is derived in them eventually; of children
+/// that are to be deleted everything.
+pub(super) fn parents_of<'g>(
+    graph: &'g Graph,
+    meta: &DocumentMeta,
+    children: &[RawDocumentBuf],
+    which: impl Fn(&Derived) -> bool,
+) -> Vec<(&'g Edge, Vec<&'g Derived>, HashSet<Key>)> {
+    let mut parents: Vec<(&Edge, Vec<&Derived>, HashSet<Key>)> = Vec::new();
+    for derived in graph.derived_from(meta).filter(|derived| which(derived)) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
+            other.at == edge.at
+                && list
+                    .iter()
+                    .all(|one| one.parent.collection == derived.parent.collection)
+        };
+        if let Some((_, list, _)) = parents.iter_mut().find(same) {
+            list.push(derived);
+            continue;
+        }
+        let mut keys = HashSet::new();
+        for child in children {
+            keys.extend(parent_of(edge, derived, child));
+            // The former ones, by the names of the references.
+            let former = at(child, FORMER).and_then(|former| former.as_array());
+            for one in former.into_iter().flatten().map_while(|one| one.ok()) {
+                if let RawBsonRef::Document(one) = one
+                    && one.get_str("by").ok() == Some(edge.path.as_str())
+                    && let Some(key) = one.get("key").ok().flatten()
+                {
+                    keys.insert(Key::of(key));
+                }
+            }
+        }
+        parents.push((edge, vec![derived], keys));
+    }
+    parents.retain(|(_, _, keys)| !keys.is_empty());
+    parents
+}
+
+/// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again.
+pub(super) async fn refresh(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    list: &[&Derived],
+    keys: HashSet<Key>,
+    token: Token,
+) -> Result<u64> {
+    let Some(meta) = list.first().map(|derived| derived.parent) else {
+        return Ok(0);
+    };
+    let graph = scope.odm.graph();
+    let mut open: Vec<Key> = keys.into_iter().collect();
+    let mut written = 0;
+    for attempt in 0..ATTEMPTS {
+        let mut stamps: HashMap<Key, i64> = HashMap::new();
+        for ids in crate::key::chunks(&open) {
+            let filter = doc! { edge.by(): { "$in": ids } };
+            for parent in scope
+                .every(meta, filter, doc! { "_id": 1, edge.by(): 1, STAMP: 1 })
+                .await?
+            {
+                if let Some(key) = at(&parent, edge.by()) {
+                    stamps.insert(Key::of(key), number(&parent, STAMP));
+                }
+            }
+        }
+        // The children of each are another query: only the newest of them are read.
+        let looks = stamps.into_iter().map(|(key, stamp)| async move {
+            let values = derive(scope, edge, list, &key).await?;
+            Ok::<_, Error>((key, stamp, values))
+        });
+        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+        let looks: Vec<_> = stream::iter(looks.collect::<Vec<_>>())
+            .buffered(at_once)
+            .try_collect()
+            .await?;
+        open.clear();
+        for (key, stamp, values) in looks {
+            let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+            let mut update = as_update(values);
+            put(&mut update, "$inc", STAMP, 1_i64.into());
+            for name in names {
+                graph.passed_on(meta, name, token, &mut update);
+            }
+            let statement = Statement {
+                filter: doc! { edge.by(): key.to_bson(), STAMP: is_number(stamp) },
+                update,
+                array_filters: Vec::new(),
+            };
+            match scope.update(meta, std::slice::from_ref(&statement)).await? {
+                0 => open.push(key),
+                _ => written += 1,
+            }
+        }
+        if open.is_empty() {
+            return Ok(written);
+        }
+        tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
+    }
+    Err(Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "what is derived from `{}` in the document with {} {:?} was changed by others under {ATTEMPTS} attempts; it is \
+             noted as owed, and `recover()` will derive it",
+            list.first().map_or("", |derived| derived.child.name),
+            edge.by(),
+            open.first().map(Key::to_bson)
+        ),
+    })
+}

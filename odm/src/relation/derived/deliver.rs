@@ -1,0 +1,434 @@
+//! Brings what others copy of a document to them.
+//!
+//! A delivery names the version of the source, and goes to those that still refer to it and have an older one. So deliveries
+//! can be repeated, and overtake each other: the newest version stays.
+
+use super::super::batch;
+use super::super::effects::id;
+use super::super::graph::{Edge, Segment};
+use super::super::scope::{Scope, Statement};
+use super::{AT, COPIED, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
+use crate::copy::SyncMode;
+use crate::document::DocumentMeta;
+use crate::key::{self, Key};
+use crate::{FanOut, Progress, Result};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use std::collections::HashMap;
+
+/// What is copied of a source, by one reference.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// What a holder names it by.
+    pub(super) key: Bson,
+    pub(super) version: i64,
+    /// In the order of the edge's copies; `None` where the source has no such field.
+    pub(super) values: Vec<Option<Bson>>,
+}
+
+impl Source {
+    pub(super) fn of(edge: &Edge, document: &RawDocument) -> Option<Source> {
+        Some(Source {
+            key: Bson::try_from(at(document, edge.by())?).ok()?,
+            version: number(document, VERSION),
+            values: edge
+                .copies
+                .iter()
+                .map(|copy| at(document, copy.source).and_then(|value| Bson::try_from(value).ok()))
+                .collect(),
+        })
+    }
+}
+
+/// What has to be read of a source.
+pub(super) fn fields_of_source(edge: &Edge, fields: &mut Document) {
+    fields.insert("_id", 1);
+    fields.insert(VERSION, 1);
+    let mut add = |name: &str| {
+        // One of two names of which one leads into the other is enough, and two are refused.
+        if !fields.keys().any(|known| super::meet(known, name)) {
+            fields.insert(name, 1);
+        } else if let Some(longer) = fields
+            .keys()
+            .find(|known| known.len() > name.len() && super::meet(known, name))
+        {
+            let longer = longer.clone();
+            fields.remove(longer);
+            fields.insert(name, 1);
+        }
+    };
+    add(edge.by());
+    edge.copies.iter().for_each(|copy| add(copy.source));
+}
+
+/// The sources that these keys name.
+pub(super) async fn sources(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    keys: impl IntoIterator<Item = &Key>,
+) -> Result<HashMap<Key, Source>> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(HashMap::new());
+    };
+    let mut fields = Document::new();
+    fields_of_source(edge, &mut fields);
+    let mut found = HashMap::new();
+    for keys in key::chunks(keys) {
+        for document in scope
+            .every(meta, doc! { edge.by(): { "$in": keys } }, fields.clone())
+            .await?
+        {
+            if let Some(source) = Source::of(edge, &document) {
+                found.insert(Key::of_bson(&source.key), source);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Which copies a delivery goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    /// Those of an older version.
+    Older,
+    /// Those of no newer version: what somebody else has written over is written again.
+    NoNewer,
+}
+
+/// The condition on the version of a copy.
+fn is_behind(version: i64, to: To) -> Document {
+    // `$not` fits a missing version too.
+    match to {
+        To::Older => doc! { "$not": { "$gte": version } },
+        To::NoNewer => doc! { "$not": { "$gt": version } },
+    }
+}
+
+fn join(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
+}
+
+/// The statement that delivers to all holders that fit the restriction.
+pub(super) fn statement(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    source: &Source,
+    to: To,
+    restriction: Document,
+    token: Token,
+) -> Statement {
+    let behind = is_behind(source.version, to);
+    let (filter, prefix, array_filters) = match edge.array() {
+        None => {
+            let prefix = edge.path.strip_suffix(edge.name()).unwrap_or_default().to_owned();
+            let filter = doc! { &edge.path: { "$eq": &source.key }, edge.version_path(): behind };
+            (filter, prefix, Vec::new())
+        }
+        Some(array) => {
+            let (array, rest) = edge.segments.split_at(array.min(edge.segments.len()));
+            let (array, rest) = (join(array), join(rest));
+            let below = rest.strip_suffix(edge.name()).unwrap_or_default();
+            let version = format!("{below}{COPIED}.{}", edge.name());
+            let item = doc! { &rest: { "$eq": &source.key }, &version: behind.clone() };
+            let in_item =
+                doc! { format!("e.{rest}"): { "$eq": &source.key }, format!("e.{version}"): behind };
+            (
+                doc! { &array: { "$elemMatch": item } },
+                format!("{array}.$[e].{below}"),
+                vec![in_item],
+            )
+        }
+    };
+    let mut update = Document::new();
+    for (copy, value) in edge.copies.iter().zip(&source.values) {
+        if copy.sync == SyncMode::Snapshot {
+            continue;
+        }
+        let name = format!("{prefix}{}", copy.name);
+        match value {
+            Some(value) => put(&mut update, "$set", &name, value.clone()),
+            None if copy.required => put(&mut update, "$set", &name, Bson::Null),
+            None => put(&mut update, "$unset", &name, "".into()),
+        }
+        scope
+            .odm
+            .graph()
+            .passed_on(edge.holder, &edge.copy_path(copy), token, &mut update);
+    }
+    put(
+        &mut update,
+        "$set",
+        &format!("{prefix}{COPIED}.{}", edge.name()),
+        source.version.into(),
+    );
+    Statement {
+        filter: batch::all([restriction, filter]),
+        update,
+        array_filters,
+    }
+}
+
+/// Whether somebody else is derived from what a delivery writes.
+pub(super) fn is_passed_on(scope: &Scope<'_>, edge: &Edge) -> bool {
+    let graph = scope.odm.graph();
+    edge.copies
+        .iter()
+        .filter(|copy| copy.sync != SyncMode::Snapshot)
+        .any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
+}
+
+/// The condition of the holders of a source that are behind it.
+fn holders(edge: &Edge, keys: Vec<Bson>) -> Document {
+    match keys.as_slice() {
+        [one] => doc! { &edge.path: { "$eq": one } },
+        _ => doc! { &edge.path: { "$in": keys } },
+    }
+}
+
+/// What came of a delivery.
+#[derive(Debug, Default)]
+pub(super) struct Delivered {
+    /// How many documents were changed.
+    pub(super) documents: u64,
+    /// The sources that have more holders than may be changed here: their ids.
+    pub(super) left: Vec<Bson>,
+}
+
+/// Delivers these documents of `meta` by one reference. In a transaction to few holders only; those that have more are
+/// left.
+pub(super) async fn deliver(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    edge: &Edge,
+    documents: &[RawDocumentBuf],
+    token: Token,
+) -> Result<Delivered> {
+    let mut sources: Vec<(&RawDocumentBuf, Source)> = Vec::new();
+    for document in documents {
+        sources.extend(Source::of(edge, document).map(|source| (document, source)));
+    }
+    let mut delivered = Delivered::default();
+    if sources.is_empty() {
+        return Ok(delivered);
+    }
+    let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
+    let few = scope
+        .few(
+            edge.holder,
+            holders(edge, keys),
+            doc! { "_id": 1 },
+            IN_TRANSACTION + 1,
+        )
+        .await?;
+    if few.is_empty() {
+        return Ok(delivered);
+    }
+    if few.len() <= IN_TRANSACTION {
+        // Out of a transaction more may have come meanwhile: they are told the newest by their own writer.
+        let restriction = match scope.session {
+            Some(_) => doc! { "_id": { "$in": batch::ids(&few) } },
+            None => Document::new(),
+        };
+        let statements: Vec<Statement> = sources
+            .iter()
+            .map(|(_, source)| statement(scope, edge, source, To::Older, restriction.clone(), token))
+            .collect();
+        delivered.documents += scope.update(edge.holder, &statements).await?;
+        return Ok(delivered);
+    }
+    if scope.session.is_some() {
+        // One of several may have few; to find out which is not worth a query each.
+        delivered.left = sources
+            .iter()
+            .map(|(document, _)| batch::document_id(document))
+            .collect();
+        return Ok(delivered);
+    }
+    for (document, source) in &sources {
+        delivered.documents += fan_out(scope, meta, edge, document, source, token).await?;
+    }
+    Ok(delivered)
+}
+
+/// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
+/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it.
+async fn fan_out(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    edge: &Edge,
+    document: &RawDocumentBuf,
+    source: &Source,
+    token: Token,
+) -> Result<u64> {
+    let options = scope.odm.fan_out_options().clone();
+    let size = options.batch.max(1);
+    let own = batch::document_id(document);
+    // How far an interrupted delivery of the same version has come.
+    let place = format!("{AT}.e{}", edge.at);
+    let mut last = at(document, &format!("{place}.last"))
+        .filter(|_| number(document, &format!("{place}.v")) == source.version)
+        .and_then(|last| Bson::try_from(last).ok());
+    let mut changed = 0;
+    let mut batches = 0_u64;
+    loop {
+        let mut restriction = last
+            .as_ref()
+            .map(|last| batch::behind(edge.holder, last))
+            .unwrap_or_default();
+        let of = batch::all([holders(edge, vec![source.key.clone()]), restriction.clone()]);
+        let border = scope.nth(edge.holder, of, size - 1).await?;
+        if let Some(border) = &border {
+            restriction = batch::all([restriction, batch::up_to(edge.holder, border)]);
+        }
+        let one = statement(scope, edge, source, To::Older, restriction, token);
+        changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
+        batches += 1;
+        report(&options, edge, source, changed, batches);
+        let Some(border) = border else {
+            return Ok(changed);
+        };
+        let note = Statement {
+            filter: doc! { "_id": &own, VERSION: super::is_number(source.version) },
+            update: doc! { "$set": { &place: { "v": source.version, "last": &border } } },
+            array_filters: Vec::new(),
+        };
+        if scope.update(meta, std::slice::from_ref(&note)).await? == 0 {
+            tracing::debug!(
+                target: "odm",
+                collection = edge.holder.collection,
+                "the source changed while its copies were delivered: the rest is left to the later write"
+            );
+            return Ok(changed);
+        }
+        last = Some(border);
+        if !options.pause.is_zero() {
+            tokio::time::sleep(options.pause).await;
+        }
+    }
+}
+
+fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {
+    tracing::debug!(
+        target: "odm",
+        collection = edge.holder.collection,
+        field = edge.path.as_str(),
+        changed,
+        batches,
+        "copies are delivered"
+    );
+    if let Some(progress) = &options.progress {
+        progress(&Progress {
+            collection: edge.holder.collection,
+            field: edge.path.clone(),
+            source: source.key.clone(),
+            changed,
+            batches,
+        });
+    }
+}
+
+/// Compares the copies in these documents with their sources, and brings those up to date that are behind.
+pub(super) async fn pull(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    documents: &[RawDocumentBuf],
+    to: To,
+    token: Token,
+) -> Result<u64> {
+    let mut wanted: HashMap<Key, Vec<(&RawDocumentBuf, i64)>> = HashMap::new();
+    for document in documents {
+        for (key, version) in held(edge, document) {
+            wanted.entry(key).or_default().push((document, version));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(0);
+    }
+    let sources = sources(scope, edge, wanted.keys()).await?;
+    let mut statements = Vec::new();
+    for (key, holders) in &wanted {
+        let Some(source) = sources.get(key) else { continue };
+        let behind: Vec<Bson> = holders
+            .iter()
+            .filter(|(_, version)| match to {
+                To::Older => *version < source.version,
+                To::NoNewer => *version <= source.version,
+            })
+            .map(|(document, _)| batch::document_id(document))
+            .collect();
+        if !behind.is_empty() {
+            let restriction = doc! { "_id": { "$in": behind } };
+            statements.push(statement(scope, edge, source, to, restriction, token));
+        }
+    }
+    scope.update(edge.holder, &statements).await
+}
+
+/// The references of an edge in a document, with the version of the copies beside each: -1 where there is none.
+pub(super) fn held(edge: &Edge, document: &RawDocument) -> Vec<(Key, i64)> {
+    let mut held = Vec::new();
+    for within in structs(edge, document) {
+        if let Some(key) = within.get(edge.name()).ok().flatten()
+            && key != mongodb::bson::RawBsonRef::Null
+        {
+            let version = format!("{COPIED}.{}", edge.name());
+            let version = at(within, &version)
+                .map(|_| number(within, &version))
+                .unwrap_or(-1);
+            held.push((Key::of(key), version));
+        }
+    }
+    held
+}
+
+/// The structs in a document in which the reference stands.
+pub(super) fn structs<'d>(edge: &Edge, document: &'d RawDocument) -> Vec<&'d RawDocument> {
+    let mut found = vec![document];
+    let Some((_, above)) = edge.segments.split_last() else {
+        return found;
+    };
+    for segment in above {
+        let mut next = Vec::new();
+        for within in found {
+            match within.get(&segment.name).ok().flatten() {
+                Some(mongodb::bson::RawBsonRef::Document(one)) if !segment.array => next.push(one),
+                Some(mongodb::bson::RawBsonRef::Array(items)) if segment.array => next.extend(
+                    items
+                        .into_iter()
+                        .map_while(|item| item.ok())
+                        .filter_map(|item| item.as_document()),
+                ),
+                _ => {}
+            }
+        }
+        found = next;
+    }
+    found
+}
+
+/// The statement that strikes out debts, if they are still these.
+pub(super) async fn strike_out(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[RawDocumentBuf],
+) -> Result<()> {
+    let mut tokens: HashMap<Key, (Bson, Vec<Bson>)> = HashMap::new();
+    for document in documents {
+        if let Some(token) = at(document, OWED).and_then(|token| Bson::try_from(token).ok()) {
+            let (_, ids) = tokens
+                .entry(Key::of_bson(&token))
+                .or_insert_with(|| (token, Vec::new()));
+            ids.push(id(document).to_bson());
+        }
+    }
+    let statements: Vec<Statement> = tokens
+        .into_values()
+        .map(|(token, ids)| Statement {
+            filter: doc! { "_id": { "$in": ids }, OWED: token },
+            update: doc! { "$unset": { OWED: "", super::FORMER: "", AT: "" } },
+            array_filters: Vec::new(),
+        })
+        .collect();
+    scope.update(meta, &statements).await?;
+    Ok(())
+}

@@ -1,0 +1,679 @@
+//! Puts copies into what an application writes, before it is sent: with the version of the source that they are taken from,
+//! and with the debt of the write.
+
+use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
+use super::super::scope::Scope;
+use super::deliver::{Source, sources};
+use super::{COPIED, OWED, OWN, Token, VERSION, at, is_atomic, meet, plain_name, put};
+use crate::copy::{Operation, SyncMode};
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::reference::OnDelete;
+use crate::shape::Shape;
+use crate::update::Built;
+use crate::{Error, Result};
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Which copies a write concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Concern {
+    /// Some that are kept true within the write's transaction.
+    pub(crate) atomic: bool,
+    /// Some that are owed by the write.
+    pub(crate) eventual: bool,
+}
+
+impl Concern {
+    fn add(&mut self, sync: SyncMode, transactions: bool) {
+        match is_atomic(sync, transactions) {
+            true => self.atomic = true,
+            false => self.eventual = true,
+        }
+    }
+
+    pub(crate) fn or(self, other: Concern) -> Concern {
+        Concern {
+            atomic: self.atomic || other.atomic,
+            eventual: self.eventual || other.eventual,
+        }
+    }
+
+    pub(crate) fn is_any(self) -> bool {
+        self.atomic || self.eventual
+    }
+}
+
+/// What a new document concerns.
+pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
+    let mut concern = Concern::default();
+    for edge in graph.copying(meta) {
+        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+    }
+    for derived in graph.derived_from(meta) {
+        concern.add(derived.sync, transactions);
+    }
+    // Something may have copied from a document with this id that was there before.
+    for edge in graph.copied(meta) {
+        if edge.reference.on_delete == OnDelete::Keep || !edge.reference.check {
+            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+        }
+    }
+    concern
+}
+
+/// What any change of a document may concern.
+pub(super) fn of_any(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
+    let mut concern = of_insert(graph, meta, transactions);
+    for edge in graph.copied(meta) {
+        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+    }
+    concern
+}
+
+/// What the deletion of a document concerns.
+pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
+    let mut concern = Concern::default();
+    for derived in graph.derived_from(meta) {
+        concern.add(derived.sync, transactions);
+    }
+    concern
+}
+
+/// The names of the fields that an update changes, without positions.
+fn changed(update: &Document) -> Vec<String> {
+    let mut names = Vec::new();
+    for (operator, fields) in update {
+        let Bson::Document(fields) = fields else { continue };
+        for (name, value) in fields {
+            names.push(plain_name(name));
+            if operator == "$rename" {
+                names.extend(value.as_str().map(plain_name));
+            }
+        }
+    }
+    names
+}
+
+/// What an update concerns.
+pub(super) fn of_update(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    update: &Document,
+    transactions: bool,
+) -> Concern {
+    let mut concern = Concern::default();
+    if !graph.takes_part(meta) {
+        return concern;
+    }
+    let names = changed(update);
+    let touches = |field: &str| names.iter().any(|name| meet(name, field));
+    for edge in graph.copying(meta).filter(|edge| touches(&edge.path)) {
+        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+    }
+    for edge in graph.copied(meta) {
+        let mut copies = edge.copies.iter();
+        if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {
+            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+        }
+    }
+    for derived in graph.derived_from(meta) {
+        if derived.reads(graph).iter().any(|name| touches(name)) {
+            concern.add(derived.sync, transactions);
+        }
+    }
+    concern
+}
+
+/// Whether an update changes what others copy, so that the version has to grow.
+fn is_source_of(graph: &Graph, meta: &DocumentMeta, update: &Document) -> bool {
+    let names = changed(update);
+    let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
+    copies.any(|copy| copy.sync != SyncMode::Snapshot && names.iter().any(|name| meet(name, copy.source)))
+}
+
+/// Refuses what this deployment can't keep.
+async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
+    let transactions = scope.odm.has_transactions().await?;
+    if !transactions && let Some(name) = scope.odm.graph().needs_transactions(meta) {
+        return Err(crate::relation::unsupported(scope.odm, name).await?);
+    }
+    Ok(transactions)
+}
+
+impl Graph {
+    /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
+    fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
+        let edge = |edge: &Edge| {
+            let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
+            Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
+        };
+        let derived = |derived: &Derived| (derived.sync == SyncMode::Atomic).then(|| derived.name());
+        self.outgoing(meta)
+            .chain(self.incoming(meta))
+            .find_map(edge)
+            .or_else(|| {
+                self.derived_in(meta)
+                    .chain(self.derived_from(meta))
+                    .find_map(derived)
+            })
+    }
+}
+
+fn decoded(raw: &RawDocumentBuf) -> Result<Document> {
+    Document::try_from(raw).map_err(encoding)
+}
+
+fn encoded(document: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(document).map_err(encoding)
+}
+
+fn encoding(source: bson::error::Error) -> Error {
+    Error::Encode {
+        field: "document".to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Visits the structs that hold the reference of an edge, in a value that the rest of its path leads into. What stands for a
+/// struct and is none is the bare reference: it becomes one.
+fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn FnMut(&mut Document)) {
+    if in_array {
+        if let Bson::Array(items) = value {
+            for item in items {
+                visit(segments, false, item, take);
+            }
+        }
+        return;
+    }
+    let Some((first, rest)) = segments.split_first() else {
+        return;
+    };
+    if rest.is_empty() {
+        if let Some(within) = wrapped(&first.name, value) {
+            take(within);
+        }
+        return;
+    }
+    if let Bson::Document(within) = value
+        && let Some(below) = within.get_mut(&first.name)
+    {
+        visit(rest, first.array, below, take);
+    }
+}
+
+/// The struct around a reference: a bare reference becomes a struct with it alone.
+fn wrapped<'v>(name: &str, value: &'v mut Bson) -> Option<&'v mut Document> {
+    let is_bare = match value {
+        Bson::Null => return None,
+        Bson::Document(document) => !document.contains_key(name),
+        _ => true,
+    };
+    if is_bare {
+        let bare = std::mem::replace(value, Bson::Null);
+        *value = doc! { name: bare }.into();
+    }
+    value.as_document_mut()
+}
+
+/// The sources of all copies that a write brings, by edge.
+#[derive(Default)]
+struct Sources(HashMap<usize, HashMap<Key, Source>>);
+
+/// Reads the sources that these keys name.
+///
+/// # Errors
+/// [`Error::MissingReference`] for those that don't exist.
+async fn read(
+    scope: &Scope<'_>,
+    wanted: HashMap<usize, HashMap<Key, Bson>>,
+    own: &[RawDocumentBuf],
+    meta: &DocumentMeta,
+) -> Result<Sources> {
+    let graph = scope.odm.graph();
+    let mut all = Sources::default();
+    for (at, keys) in wanted {
+        let Some(edge) = graph.edge(at) else { continue };
+        let mut found = sources(scope, edge, keys.keys()).await?;
+        // What the write inserts itself is there too.
+        if edge.target(meta).is_some() {
+            for document in own {
+                if let Some(source) = Source::of(edge, document) {
+                    found.entry(Key::of_bson(&source.key)).or_insert(source);
+                }
+            }
+        }
+        let missing: Vec<Bson> = keys
+            .into_iter()
+            .filter(|(key, _)| !found.contains_key(key))
+            .map(|(_, value)| value)
+            .collect();
+        if !missing.is_empty() {
+            return Err(Error::MissingReference {
+                collection: edge.holder.collection,
+                field: edge.path.clone(),
+                target: edge.targets.first().map_or("", |target| target.collection),
+                ids: missing,
+            });
+        }
+        all.0.insert(at, found);
+    }
+    Ok(all)
+}
+
+impl Sources {
+    fn get(&self, edge: &Edge, key: &Bson) -> Option<&Source> {
+        self.0.get(&edge.at)?.get(&Key::of_bson(key))
+    }
+
+    /// Fills the copies in a struct.
+    fn fill(&self, edge: &Edge, within: &mut Document) {
+        let key = within.get(edge.name()).filter(|key| **key != Bson::Null).cloned();
+        let source = key.as_ref().and_then(|key| self.get(edge, key));
+        for (i, copy) in edge.copies.iter().enumerate() {
+            match source.and_then(|source| source.values.get(i)).cloned().flatten() {
+                Some(value) => drop(within.insert(copy.name, value)),
+                None if copy.required => drop(within.insert(copy.name, Bson::Null)),
+                None => drop(within.remove(copy.name)),
+            }
+        }
+        let mut versions = match within.remove(COPIED) {
+            Some(Bson::Document(versions)) => versions,
+            _ => Document::new(),
+        };
+        match source {
+            Some(source) => drop(versions.insert(edge.name(), source.version)),
+            None => drop(versions.remove(edge.name())),
+        }
+        if !versions.is_empty() {
+            within.insert(COPIED, versions);
+        }
+    }
+}
+
+/// The value that a derived field has in a document without children; `None` where it is left out.
+pub(super) fn nothing(derived: &Derived) -> Option<Bson> {
+    match derived.what {
+        Derives::Subset(_) => Some(Bson::Array(Vec::new())),
+        Derives::Computed { operation, .. } => match operation {
+            Operation::Count | Operation::Sum => Some(whole(derived, 0)),
+            Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
+            Operation::Min | Operation::Max => derived.field.required.then_some(Bson::Null),
+        },
+    }
+}
+
+/// A whole number as the field stores numbers.
+pub(super) fn whole(derived: &Derived, n: i64) -> Bson {
+    match (derived.field.shape)() {
+        Shape::Int { .. } => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
+        Shape::Double => Bson::Double(n as f64),
+        Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
+        _ => Bson::Int64(n),
+    }
+}
+
+/// The first version of a document: greater than all versions that one with the same id had before it was deleted, as long
+/// as it changed less than a thousand times in a millisecond.
+fn first_version() -> i64 {
+    bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
+}
+
+/// Prepares new documents; what they owe goes by the token.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn amend_insert(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &mut [RawDocumentBuf],
+    token: &mut Option<Token>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    if documents.is_empty() || !graph.takes_part(meta) {
+        return Ok(());
+    }
+    let transactions = transactions(scope, meta).await?;
+    let concern = of_insert(graph, meta, transactions);
+    let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty())
+        .collect();
+    let is_source = graph.copied(meta).next().is_some();
+    let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    for raw in documents.iter() {
+        let mut document = Bson::Document(decoded(raw)?);
+        for edge in &edges {
+            visit(&edge.segments, false, &mut document, &mut |within| {
+                want(edge, within, &mut wanted)
+            });
+        }
+        whole.push(document);
+    }
+    let sources = read(scope, wanted, documents, meta).await?;
+    for (document, raw) in whole.iter_mut().zip(documents) {
+        for edge in &edges {
+            visit(&edge.segments, false, document, &mut |within| {
+                sources.fill(edge, within)
+            });
+        }
+        let Bson::Document(document) = document else {
+            continue;
+        };
+        for derived in graph.derived_in(meta) {
+            match nothing(derived) {
+                Some(value) => drop(document.insert(derived.field.name, value)),
+                None => drop(document.remove(derived.field.name)),
+            }
+        }
+        let mut own = Document::new();
+        if is_source {
+            own.insert("v", first_version());
+        }
+        if let Some(token) = token {
+            own.insert("owed", token);
+        }
+        document.remove(OWN);
+        if !own.is_empty() {
+            document.insert(OWN, own);
+        }
+        *raw = encoded(document)?;
+    }
+    Ok(())
+}
+
+fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
+    if let Some(key) = within.get(edge.name()).filter(|key| **key != Bson::Null) {
+        let keys = wanted.entry(edge.at).or_default();
+        keys.insert(Key::of_bson(key), key.clone());
+    }
+}
+
+/// Where the reference of an edge stands in the name of a field that an update changes.
+enum Place {
+    /// The name is the reference's own; the prefix is what stands before it.
+    Itself(String),
+    /// The reference stands in the value, behind so many segments; `item` says that the value is an item of the array there.
+    Below { depth: usize, item: bool },
+}
+
+fn place(edge: &Edge, name: &str) -> Option<Place> {
+    let (mut depth, mut item) = (0_usize, false);
+    let mut prefix = String::new();
+    for part in name.split('.') {
+        let array = depth
+            .checked_sub(1)
+            .and_then(|at| edge.segments.get(at))
+            .is_some_and(|before| before.array);
+        let position = part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
+        if array && position && !item {
+            item = true;
+            prefix.push_str(part);
+            prefix.push('.');
+            continue;
+        }
+        let segment = edge.segments.get(depth).filter(|segment| segment.name == part)?;
+        (depth, item) = (depth + 1, false);
+        if depth < edge.segments.len() {
+            prefix.push_str(&segment.name);
+            prefix.push('.');
+        }
+    }
+    Some(match depth == edge.segments.len() {
+        true => Place::Itself(prefix),
+        false => Place::Below { depth, item },
+    })
+}
+
+/// Visits the structs with the reference in the value that an operator gives to a field.
+fn visit_operand(
+    edge: &Edge,
+    operator: &str,
+    depth: usize,
+    item: bool,
+    value: &mut Bson,
+    take: &mut dyn FnMut(&mut Document),
+) {
+    let rest = edge.segments.get(depth..).unwrap_or_default();
+    let array = depth
+        .checked_sub(1)
+        .and_then(|at| edge.segments.get(at))
+        .is_some_and(|segment| segment.array);
+    match operator {
+        "$set" | "$setOnInsert" => visit(rest, array && !item, value, take),
+        "$push" | "$addToSet" => match value {
+            Bson::Document(push) if push.contains_key("$each") => {
+                if let Ok(items) = push.get_array_mut("$each") {
+                    items.iter_mut().for_each(|item| visit(rest, false, item, take));
+                }
+            }
+            one => visit(rest, false, one, take),
+        },
+        _ => {}
+    }
+}
+
+/// Prepares an update: copies stand beside the references that it sets, versions of what it changes grow, and what it owes
+/// is noted. Gives the token of the debt.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn amend_update(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    built: &mut Built,
+    token: &mut Option<Token>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    if !graph.takes_part(meta) {
+        return Ok(());
+    }
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty())
+        .collect();
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
+    for (operator, fields) in built.update.iter_mut() {
+        let Bson::Document(fields) = fields else { continue };
+        for (name, value) in fields.iter_mut() {
+            for edge in &edges {
+                match place(edge, name) {
+                    None => {}
+                    Some(Place::Itself(prefix)) => {
+                        if operator != "$unset" {
+                            want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
+                        }
+                        itself.push((edge, operator.clone(), prefix, value.clone()));
+                    }
+                    Some(Place::Below { depth, item }) => {
+                        visit_operand(edge, operator, depth, item, value, &mut |within| {
+                            want(edge, within, &mut wanted);
+                        });
+                    }
+                }
+            }
+        }
+    }
+    let transactions = transactions(scope, meta).await?;
+    let concern = of_update(graph, meta, &built.update, transactions);
+    if !concern.is_any() && itself.is_empty() && wanted.is_empty() {
+        return Ok(());
+    }
+    let sources = read(scope, wanted, &[], meta).await?;
+    for (operator, fields) in built.update.iter_mut() {
+        let Bson::Document(fields) = fields else { continue };
+        for (name, value) in fields.iter_mut() {
+            for edge in &edges {
+                if let Some(Place::Below { depth, item }) = place(edge, name) {
+                    visit_operand(edge, operator, depth, item, value, &mut |within| {
+                        sources.fill(edge, within)
+                    });
+                }
+            }
+        }
+    }
+    for (edge, operator, prefix, value) in itself {
+        beside(edge, &operator, &prefix, &value, &sources, &mut built.update);
+    }
+    if is_source_of(graph, meta, &built.update) {
+        put(&mut built.update, "$inc", VERSION, 1_i64.into());
+    }
+    if concern.eventual {
+        let token = *token.get_or_insert_with(Token::new);
+        put(&mut built.update, "$set", OWED, token.into());
+    }
+    Ok(())
+}
+
+/// The copies beside a reference that an update sets or removes.
+fn beside(edge: &Edge, operator: &str, prefix: &str, value: &Bson, sources: &Sources, update: &mut Document) {
+    let set = if operator == "$setOnInsert" {
+        operator
+    } else {
+        "$set"
+    };
+    let version = format!("{prefix}{COPIED}.{}", edge.name());
+    let empty = |copy: &CopyField, update: &mut Document| {
+        let name = format!("{prefix}{}", copy.name);
+        match copy.required {
+            true => put(update, set, &name, Bson::Null),
+            false => put(update, "$unset", &name, "".into()),
+        }
+    };
+    match sources.get(edge, value).filter(|_| operator != "$unset") {
+        Some(source) => {
+            for (copy, value) in edge.copies.iter().zip(&source.values) {
+                match value {
+                    Some(value) => put(update, set, &format!("{prefix}{}", copy.name), value.clone()),
+                    None => empty(copy, update),
+                }
+            }
+            put(update, set, &version, source.version.into());
+        }
+        None => {
+            edge.copies.iter().for_each(|copy| empty(copy, update));
+            put(update, "$unset", &version, "".into());
+        }
+    }
+}
+
+/// A replacement that keeps what the library has in the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Amended {
+    pub(crate) pipeline: Vec<Document>,
+    /// What it stores of the application's fields, with their copies.
+    pub(crate) document: RawDocumentBuf,
+}
+
+/// Prepares a replacement: what it becomes is a pipeline that keeps what the library has in the document. `None` where
+/// the document holds no copies and is the source of none.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn amend_replace(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    raw: &RawDocumentBuf,
+    token: &mut Option<Token>,
+) -> Result<Option<Amended>> {
+    let graph = scope.odm.graph();
+    if !graph.takes_part(meta) {
+        return Ok(None);
+    }
+    let transactions = transactions(scope, meta).await?;
+    let concern = of_any(graph, meta, transactions);
+    let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty())
+        .collect();
+    let mut document = Bson::Document(decoded(raw)?);
+    let mut wanted = HashMap::new();
+    for edge in &edges {
+        visit(&edge.segments, false, &mut document, &mut |within| {
+            want(edge, within, &mut wanted)
+        });
+    }
+    let sources = read(scope, wanted, &[], meta).await?;
+    for edge in &edges {
+        visit(&edge.segments, false, &mut document, &mut |within| {
+            sources.fill(edge, within)
+        });
+    }
+    let Bson::Document(mut document) = document else {
+        return Ok(None);
+    };
+    document.remove(OWN);
+    // What is kept is computed by the server from the document as it is then.
+    let mut kept = Document::new();
+    for derived in graph.derived_in(meta) {
+        document.remove(derived.field.name);
+        let name = format!("${}", derived.field.name);
+        match nothing(derived) {
+            Some(nothing) => kept.insert(
+                derived.field.name,
+                doc! { "$ifNull": [name, { "$literal": nothing }] },
+            ),
+            None => kept.insert(derived.field.name, name),
+        };
+    }
+    for edge in edges.iter().filter(|edge| edge.segments.len() == 1) {
+        for copy in edge.copies.iter().filter(|copy| copy.sync == SyncMode::Snapshot) {
+            let reference = document.get(edge.name()).cloned().unwrap_or(Bson::Null);
+            let new = document.remove(copy.name).unwrap_or(Bson::Null);
+            let unchanged = doc! { "$eq": [format!("${}", edge.name()), { "$literal": reference }] };
+            kept.insert(
+                copy.name,
+                doc! { "$cond": [unchanged, format!("${}", copy.name), { "$literal": new }] },
+            );
+        }
+    }
+    let mut own = Document::new();
+    if graph.copied(meta).next().is_some() {
+        own.insert(
+            "v",
+            doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] },
+        );
+    }
+    if let Some(token) = token {
+        own.insert("owed", token);
+    }
+    kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
+    let stored = encoded(&document)?;
+    let pipeline = vec![doc! {
+        "$replaceWith": { "$mergeObjects": [{ "$literal": document }, kept] }
+    }];
+    Ok(Some(Amended {
+        pipeline,
+        document: stored,
+    }))
+}
+
+/// The fields in which the references stand that copies are taken through, those that others copy or derive from, and the
+/// library's own.
+pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
+    let mut names: HashSet<String> = HashSet::new();
+    let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    for edge in graph.copying(meta) {
+        names.insert(edge.root().to_owned());
+        names.insert(COPIED.to_owned());
+    }
+    for edge in graph.copied(meta) {
+        names.insert(root(edge.by()));
+        names.extend(edge.copies.iter().map(|copy| root(copy.source)));
+    }
+    for derived in graph.derived_from(meta) {
+        names.extend(derived.reads(graph).iter().map(|name| root(name)));
+    }
+    let mut fields = doc! { "_id": 1, OWN: 1 };
+    fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
+    fields
+}
+
+/// Whether a document is to be deleted as soon as its debt is paid.
+pub(super) fn is_gone(document: &RawDocumentBuf) -> bool {
+    at(document, super::GONE).and_then(|gone| gone.as_bool()) == Some(true)
+}

@@ -1,0 +1,185 @@
+//! The documents that a write changes in a transaction, as they were before it.
+
+use super::super::effects::{by_ids, id};
+use super::super::scope::Scope;
+use super::super::write::{Done, What, Write};
+use super::fill::{Concern, needed, of_any, of_delete, of_insert, of_update};
+use crate::Result;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use mongodb::bson::{RawDocument, RawDocumentBuf};
+use std::collections::HashMap;
+
+/// What one write concerns.
+pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
+    match &write.what {
+        What::Insert(_) => of_insert(graph, write.meta, transactions),
+        What::Update { built, upsert, .. } => {
+            let concern = of_update(graph, write.meta, &built.update, transactions);
+            match upsert {
+                true => concern.or(of_insert(graph, write.meta, transactions)),
+                false => concern,
+            }
+        }
+        What::Replace { .. } => of_any(graph, write.meta, transactions),
+        What::Delete { .. } => of_delete(graph, write.meta, transactions),
+    }
+}
+
+/// Whether a write may take children away from their parents.
+pub(in super::super) fn relinks(graph: &super::Graph, writes: &[Write<'_>]) -> bool {
+    writes.iter().any(|write| {
+        let mut derived = graph.derived_from(write.meta);
+        match &write.what {
+            What::Insert(_) => false,
+            What::Update { built, .. } => derived.any(|derived| {
+                graph
+                    .parent_edge(derived)
+                    .is_some_and(|edge| super::super::changes::touches(edge, &built.update))
+            }),
+            What::Replace { .. } | What::Delete { .. } => derived.next().is_some(),
+        }
+    })
+}
+
+/// The documents of one collection that the writes change.
+#[derive(Debug)]
+struct Own {
+    meta: &'static DocumentMeta,
+    /// As they were; `None` where that was not read, since nothing depends on it.
+    before: HashMap<Key, Option<RawDocumentBuf>>,
+}
+
+/// The documents that the writes of an operation change, as they were before.
+#[derive(Debug, Default)]
+pub(in super::super) struct Before {
+    own: Vec<Own>,
+}
+
+/// A document before and after a write.
+#[derive(Clone, Debug)]
+pub(super) struct Image {
+    /// `None` where it was not there, or was not read.
+    pub(super) before: Option<RawDocumentBuf>,
+    /// `None` where it is gone.
+    pub(super) after: Option<RawDocumentBuf>,
+    /// Whether it is new.
+    pub(super) inserted: bool,
+}
+
+impl Before {
+    /// Reads what the writes will change, so far as something depends on how it was.
+    pub(in super::super) async fn read(scope: &Scope<'_>, writes: &[Write<'_>]) -> Result<Before> {
+        let graph = scope.odm.graph();
+        let mut before = Before::default();
+        for write in writes {
+            let concerned = concern(graph, write, true).is_any() && !matches!(write.what, What::Insert(_));
+            if concerned
+                && !before
+                    .own
+                    .iter()
+                    .any(|own| own.meta.collection == write.meta.collection)
+            {
+                before.own.push(Own {
+                    meta: write.meta,
+                    before: HashMap::new(),
+                });
+            }
+        }
+        for own in &mut before.own {
+            let meta = own.meta;
+            let of = || {
+                writes
+                    .iter()
+                    .filter(|write| write.meta.collection == meta.collection)
+            };
+            let children = graph.derived_from(meta).next().is_some();
+            let fields = needed(graph, meta);
+            let mut ids: Vec<Key> = Vec::new();
+            for (filter, id) in of().filter_map(|write| write.what.changes()) {
+                match id {
+                    Some(id) => ids.push(Key::of_bson(id)),
+                    None => {
+                        for document in scope.every(meta, filter.clone(), fields.clone()).await? {
+                            own.before.insert(id_of(&document), Some(document));
+                        }
+                    }
+                }
+            }
+            match children {
+                true => {
+                    let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+                    for document in by_ids(scope, meta, ids.iter(), names).await? {
+                        own.before.insert(id_of(&document), Some(document));
+                    }
+                }
+                false => {
+                    for key in ids {
+                        own.before.entry(key).or_insert(None);
+                    }
+                }
+            }
+        }
+        Ok(before)
+    }
+
+    /// The same documents after the writes, with those that were inserted.
+    pub(super) async fn after<R: Done>(
+        self,
+        scope: &Scope<'_>,
+        writes: &[Write<'_>],
+        done: &R,
+    ) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
+        let graph = scope.odm.graph();
+        let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
+        for own in self.own {
+            let meta = own.meta;
+            let mut before = own.before;
+            let upserted = done.upserted().map(Key::of_bson);
+            if let Some(id) = &upserted {
+                before.entry(id.clone()).or_insert(None);
+            }
+            let fields = needed(graph, meta);
+            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+            let mut after: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, before.keys(), names)
+                .await?
+                .into_iter()
+                .map(|document| (id_of(&document), document))
+                .collect();
+            let images = before
+                .into_iter()
+                .map(|(key, before)| Image {
+                    inserted: before.is_none() && upserted.as_ref() == Some(&key),
+                    before,
+                    after: after.remove(&key),
+                })
+                .collect();
+            all.push((meta, images));
+        }
+        for (at, write) in writes.iter().enumerate() {
+            let What::Insert(document) = write.what else {
+                continue;
+            };
+            if !done.inserted(at) || !concern(graph, write, true).is_any() {
+                continue;
+            }
+            let image = Image {
+                before: None,
+                after: Some(RawDocument::to_owned(document)),
+                inserted: true,
+            };
+            match all
+                .iter_mut()
+                .find(|(meta, _)| meta.collection == write.meta.collection)
+            {
+                Some((_, images)) => images.push(image),
+                None => all.push((write.meta, vec![image])),
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn id_of(document: &RawDocumentBuf) -> Key {
+    id(document)
+}

@@ -1,0 +1,201 @@
+//! Keeps copies true: fields copied through references, subsets, numbers computed of children.
+//!
+//! One mechanism serves all of them. A write that can touch a copy leaves a debt in the very documents that it writes, by
+//! the same atomic write (`_odm.owed`); then the debt is paid, and only then it is struck out, if no later write has left
+//! another one. To pay means the same whatever the write was:
+//!
+//! - what the document copies itself is compared with its sources once more,
+//! - what others copy of it is delivered to them, with its version, to those that have an older one,
+//! - what is derived of it in its parents, the present and the former ones, is derived anew.
+//!
+//! Each of these can be done twice, by several at once and in any order, so whoever finds a debt may pay it: the writer, or
+//! [`recover`](crate::Odm::recover) after it has died. Where the deployment has transactions and the copies are not declared
+//! eventual, the same is done within one transaction, in which nothing needs to be written down but what it modifies: it
+//! locks the sources that it copies from and the parents that it changes by modifying them, so that of two writers that
+//! could miss each other one waits.
+
+mod children;
+mod deliver;
+mod fill;
+mod images;
+mod pay;
+
+pub(super) use fill::needed;
+pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update};
+pub(super) use images::{Before, concern, relinks};
+pub(crate) use pay::{Left, pay_left, settle};
+pub(super) use pay::{delete_with_debts, pay_for_deleted, pay_within, refresh_parents};
+
+use super::graph::{Derived, Edge, Graph};
+use crate::copy::SyncMode;
+use crate::document::DocumentMeta;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, Document, RawDocument};
+
+/// The name that a debt goes by: all that one operation owes.
+pub(crate) type Token = ObjectId;
+
+/// The field for what the library needs to know of a document.
+pub(super) const OWN: &str = "_odm";
+/// The version of a source: every change of a copied field makes it greater.
+pub(super) const VERSION: &str = "_odm.v";
+/// Counts the changes of derived fields in a parent.
+pub(super) const STAMP: &str = "_odm.n";
+/// Modified to lock a document within a transaction.
+pub(super) const LOCK: &str = "_odm.l";
+/// The debt: the token of the operation that left it.
+pub(super) const OWED: &str = "_odm.owed";
+/// The former parents, as long as they are owed something.
+pub(super) const FORMER: &str = "_odm.was";
+/// A document that is to be deleted as soon as its debt is paid.
+pub(super) const GONE: &str = "_odm.gone";
+/// How far a delivery has come.
+pub(super) const AT: &str = "_odm.at";
+/// Beside a reference, by the reference's name: the version of the source that the copies were taken from.
+pub(super) const COPIED: &str = "_copied";
+
+/// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
+pub(super) const IN_TRANSACTION: usize = 1_000;
+
+impl Edge {
+    /// When the copies beside it follow their source: `None` where there are none, or all are snapshots.
+    pub(crate) fn sync(&self) -> Option<SyncMode> {
+        self.copies
+            .iter()
+            .map(|copy| copy.sync)
+            .find(|sync| *sync != SyncMode::Snapshot)
+    }
+
+    /// The path of the version beside it.
+    pub(super) fn version_path(&self) -> String {
+        self.beside(&format!("{COPIED}.{}", self.name()))
+    }
+}
+
+/// Whether an edge with this mode is kept true in the transaction of the write.
+pub(super) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
+    transactions && matches!(sync, SyncMode::Auto | SyncMode::Atomic)
+}
+
+impl Graph {
+    /// The references of a document beside which copies follow their source.
+    pub(super) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.outgoing(meta).filter(|edge| edge.sync().is_some())
+    }
+
+    /// The references by which others copy from a document.
+    pub(super) fn copied(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.incoming(meta).filter(|edge| edge.sync().is_some())
+    }
+
+    /// Whether something is derived from this field of a document.
+    pub(super) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
+        let copied = self
+            .copied(meta)
+            .flat_map(|edge| &edge.copies)
+            .any(|copy| copy.sync != SyncMode::Snapshot && meet(copy.source, field));
+        copied
+            || self
+                .derived_from(meta)
+                .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+    }
+
+    /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
+    /// greater, and its copies are owed.
+    pub(super) fn passed_on(
+        &self,
+        meta: &DocumentMeta,
+        field: &str,
+        token: Token,
+        update: &mut Document,
+    ) -> bool {
+        if !self.is_read(meta, field) {
+            return false;
+        }
+        put(update, "$inc", VERSION, 1_i64.into());
+        put(update, "$set", OWED, token.into());
+        true
+    }
+
+    /// The reference by which a child names the parent of a derived field.
+    pub(super) fn parent_edge(&self, derived: &Derived) -> Option<&Edge> {
+        self.edge(derived.edge)
+    }
+}
+
+/// Whether one dotted name is the other, or leads into it.
+pub(super) fn meet(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The name of a field in an update, without the positions in arrays.
+pub(super) fn plain_name(name: &str) -> String {
+    let is_position = |part: &&str| part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
+    name.split('.')
+        .enumerate()
+        .filter(|(at, part)| *at == 0 || !is_position(part))
+        .map(|(_, part)| part)
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+/// Adds a field to an operator of an update.
+pub(super) fn put(update: &mut Document, operator: &str, name: &str, value: Bson) {
+    let entry = update
+        .entry(operator.to_owned())
+        .or_insert_with(|| Document::new().into());
+    if let Bson::Document(fields) = entry {
+        fields.insert(name, value);
+    }
+}
+
+/// The value at a dotted name.
+pub(super) fn at<'d>(document: &'d RawDocument, name: &str) -> Option<mongodb::bson::RawBsonRef<'d>> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?).ok()??;
+    for part in parts {
+        value = value.as_document()?.get(part).ok()??;
+    }
+    Some(value)
+}
+
+/// The same as a whole number; 0 where there is none.
+pub(super) fn number(document: &RawDocument, name: &str) -> i64 {
+    match at(document, name) {
+        Some(mongodb::bson::RawBsonRef::Int64(n)) => n,
+        Some(mongodb::bson::RawBsonRef::Int32(n)) => n.into(),
+        Some(mongodb::bson::RawBsonRef::Double(n)) => n as i64,
+        _ => 0,
+    }
+}
+
+/// The condition that a whole number is this one, where a missing one is 0.
+pub(super) fn is_number(n: i64) -> Bson {
+    match n {
+        0 => mongodb::bson::doc! { "$in": [0_i64, Bson::Null] }.into(),
+        n => n.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_meet_where_one_leads_into_the_other() {
+        assert!(meet("a", "a"));
+        assert!(meet("a.b", "a"));
+        assert!(meet("a", "a.b.c"));
+        assert!(!meet("a", "ab"));
+        assert!(!meet("a.b", "a.c"));
+    }
+
+    #[test]
+    fn positions_are_no_part_of_a_name() {
+        assert_eq!(plain_name("parts.$[e0].name"), "parts.name");
+        assert_eq!(plain_name("parts.3.name"), "parts.name");
+        assert_eq!(plain_name("name"), "name");
+    }
+}

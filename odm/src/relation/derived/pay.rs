@@ -1,0 +1,323 @@
+//! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
+
+use super::super::batch;
+use super::super::graph::Edge;
+use super::super::scope::{Scope, Statement};
+use super::super::write::{Done, Write};
+use super::children::{follow, parents_of, refresh};
+use super::deliver::{To, deliver, held, is_passed_on, pull, strike_out};
+use super::fill::{is_gone, needed};
+use super::images::{Before, Image};
+use super::{LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::reference::OnDelete;
+use crate::{Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// So many documents with debts are paid for at a time.
+const BATCH: usize = 200;
+
+/// What is left to do after the commit.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Documents of these collections owe something under this token.
+    pub(crate) debts: Vec<(&'static DocumentMeta, Token)>,
+}
+
+impl Left {
+    fn add(&mut self, meta: &'static DocumentMeta, token: Token) {
+        let known = |(other, of): &(&'static DocumentMeta, Token)| {
+            other.collection == meta.collection && *of == token
+        };
+        if !self.debts.iter().any(known) {
+            self.debts.push((meta, token));
+        }
+    }
+}
+
+/// Pays within the transaction of the writes, whose documents are compared before and after. Gives how many documents were
+/// changed, and what is to be paid after the commit.
+pub(in super::super) async fn pay_within<R: Done>(
+    scope: &Scope<'_>,
+    writes: &[Write<'_>],
+    before: Before,
+    done: &R,
+) -> Result<(u64, Left)> {
+    let token = Token::new();
+    let mut left = Left::default();
+    let mut copies = 0;
+    let images = before.after(scope, writes, done).await?;
+    for (meta, images) in &images {
+        copies += pay_for(scope, meta, images, token, &mut left).await?;
+    }
+    Ok((copies, left))
+}
+
+/// The same for documents that were deleted.
+pub(in super::super) async fn pay_for_deleted(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[&RawDocumentBuf],
+) -> Result<(u64, Left)> {
+    let mut left = Left::default();
+    let images: Vec<Image> = documents
+        .iter()
+        .map(|document| Image {
+            before: Some((*document).clone()),
+            after: None,
+            inserted: false,
+        })
+        .collect();
+    let copies = pay_for(scope, meta, &images, Token::new(), &mut left).await?;
+    Ok((copies, left))
+}
+
+async fn pay_for(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    images: &[Image],
+    token: Token,
+    left: &mut Left,
+) -> Result<u64> {
+    let graph = scope.odm.graph();
+    let mut copies = 0;
+    for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
+        hold(scope, edge, images, token).await?;
+    }
+    for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
+        let changed: Vec<RawDocumentBuf> = images
+            .iter()
+            .filter(|image| is_changed(edge, image))
+            .filter_map(|image| image.after.clone())
+            .collect();
+        let delivered = deliver(scope, meta, edge, &changed, token).await?;
+        copies += delivered.documents;
+        if !delivered.left.is_empty() {
+            let note = Statement {
+                filter: doc! { "_id": { "$in": delivered.left } },
+                update: doc! { "$set": { OWED: token } },
+                array_filters: Vec::new(),
+            };
+            scope.update(meta, std::slice::from_ref(&note)).await?;
+            left.add(meta, token);
+        }
+        if delivered.documents > 0 && is_passed_on(scope, edge) {
+            left.add(edge.holder, token);
+        }
+    }
+    copies += follow(scope, meta, images, token).await?;
+    for derived in graph.derived_from(meta) {
+        if graph.is_read(derived.parent, derived.field.name) {
+            left.add(derived.parent, token);
+        }
+    }
+    Ok(copies)
+}
+
+fn is_kept(edge: &Edge) -> bool {
+    edge.sync().is_some_and(|sync| is_atomic(sync, true))
+}
+
+/// Whether a write changed what others copy by this reference.
+fn is_changed(edge: &Edge, image: &Image) -> bool {
+    let Some(after) = &image.after else { return false };
+    if image.inserted {
+        // Only where holders may have been there before it.
+        return edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
+    }
+    let Some(before) = &image.before else { return true };
+    edge.copies
+        .iter()
+        .any(|copy| at(before, copy.source) != at(after, copy.source))
+}
+
+/// Locks the sources of the copies that a write has taken, if they have the versions that the copies were taken from; where
+/// one has a newer one, the copies are taken again.
+async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) -> Result<()> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(());
+    };
+    let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
+    let mut holders: Vec<RawDocumentBuf> = Vec::new();
+    for image in images {
+        let Some(after) = &image.after else { continue };
+        let known: HashSet<(Key, i64)> = match &image.before {
+            Some(before) => held(edge, before).into_iter().collect(),
+            None => HashSet::new(),
+        };
+        let mut new = held(edge, after)
+            .into_iter()
+            .filter(|one| !known.contains(one))
+            .peekable();
+        if new.peek().is_some() {
+            holders.push(after.clone());
+        }
+        for (key, version) in new {
+            taken.entry(key).or_default().insert(version);
+        }
+    }
+    if taken.is_empty() {
+        return Ok(());
+    }
+    let lock = |filter| Statement {
+        filter,
+        update: doc! { "$inc": { LOCK: 1_i64 } },
+        array_filters: Vec::new(),
+    };
+    // One that was taken in two versions can't be right with both.
+    let sure = taken.values().all(|versions| versions.len() == 1);
+    if sure {
+        let statements: Vec<Statement> = taken
+            .iter()
+            .flat_map(|(key, versions)| versions.iter().map(move |version| (key, *version)))
+            .map(|(key, version)| lock(doc! { edge.by(): key.to_bson(), VERSION: is_number(version) }))
+            .collect();
+        if scope.update(meta, &statements).await? >= taken.len() as u64 {
+            return Ok(());
+        }
+    }
+    for keys in crate::key::chunks(taken.keys()) {
+        let all = lock(doc! { edge.by(): { "$in": keys } });
+        scope.update(meta, std::slice::from_ref(&all)).await?;
+    }
+    pull(scope, edge, &holders, To::Older, token).await?;
+    Ok(())
+}
+
+/// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
+pub(crate) fn settle<'s>(
+    scope: Scope<'s>,
+    meta: &'static DocumentMeta,
+    token: Token,
+) -> BoxFuture<'s, Result<u64>> {
+    async move {
+        let fields = needed(scope.odm.graph(), meta);
+        let mut copies = 0;
+        loop {
+            let filter = doc! { OWED: token };
+            let owing = scope.few(meta, filter, fields.clone(), BATCH).await?;
+            if owing.is_empty() {
+                return Ok(copies);
+            }
+            copies += pay(&scope, meta, &owing).await?;
+            if owing.len() < BATCH {
+                return Ok(copies);
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Pays what these documents owe, whoever owes it, and strikes it out.
+pub(crate) fn pay<'s>(
+    scope: &'s Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &'s [RawDocumentBuf],
+) -> BoxFuture<'s, Result<u64>> {
+    async move {
+        let graph = scope.odm.graph();
+        let token = Token::new();
+        let mut copies = 0;
+        let mut passed_on: Vec<&'static DocumentMeta> = Vec::new();
+        for edge in graph.copying(meta) {
+            let changed = pull(scope, edge, documents, To::Older, token).await?;
+            if changed > 0 && is_passed_on(scope, edge) {
+                passed_on.push(meta);
+            }
+        }
+        for edge in graph.copied(meta) {
+            let delivered = deliver(scope, meta, edge, documents, token).await?;
+            copies += delivered.documents;
+            if delivered.documents > 0 && is_passed_on(scope, edge) {
+                passed_on.push(edge.holder);
+            }
+        }
+        for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
+            copies += refresh(scope, edge, &list, keys, token).await?;
+            for derived in list {
+                if graph.is_read(derived.parent, derived.field.name) {
+                    passed_on.push(derived.parent);
+                }
+            }
+        }
+        let gone: Vec<Bson> = documents
+            .iter()
+            .filter(|document| is_gone(document))
+            .map(batch::document_id)
+            .collect();
+        if !gone.is_empty() {
+            let filter = doc! { "_id": { "$in": gone }, super::GONE: true };
+            scope.delete_many(meta, filter).await?;
+        }
+        strike_out(scope, meta, documents).await?;
+        passed_on.dedup_by_key(|meta| meta.collection);
+        for meta in passed_on {
+            copies += settle(*scope, meta, token).await?;
+        }
+        Ok(copies)
+    }
+    .boxed()
+}
+
+/// Deletes documents of which something is derived in others, out of a transaction: they are marked first, then everything
+/// is derived without them, and then they are deleted. Gives how many.
+pub(in super::super) async fn delete_with_debts(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: mongodb::bson::Document,
+) -> Result<u64> {
+    let token = Token::new();
+    let mark = Statement {
+        filter,
+        update: doc! { "$set": { OWED: token, super::GONE: true } },
+        array_filters: Vec::new(),
+    };
+    let marked = scope.update(meta, std::slice::from_ref(&mark)).await?;
+    if marked > 0 {
+        settle(*scope, meta, token).await?;
+    }
+    Ok(marked)
+}
+
+/// Derives anew what is derived of these documents in others.
+pub(in super::super) async fn refresh_parents(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[RawDocumentBuf],
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    let token = Token::new();
+    for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
+        refresh(scope, edge, &list, keys, token).await?;
+        for derived in list {
+            if graph.is_read(derived.parent, derived.field.name) {
+                settle(*scope, derived.parent, token).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pays what was left to be paid after a commit.
+pub(crate) async fn pay_left(odm: &Odm, left: Left) -> Result<(u64, u64)> {
+    let trips = AtomicU64::new(0);
+    let scope = Scope {
+        odm,
+        session: None,
+        trips: &trips,
+    };
+    let mut copies = 0;
+    for (meta, token) in left.debts {
+        copies += settle(scope, meta, token).await?;
+    }
+    Ok((copies, trips.load(Ordering::Relaxed)))
+}
+
+/// The condition of the documents that owe something.
+pub(crate) fn owing() -> mongodb::bson::Document {
+    doc! { OWED: { "$exists": true } }
+}
