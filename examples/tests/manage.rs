@@ -35,6 +35,22 @@ fn the_diagram_needs_no_server() {
 }
 
 #[test]
+fn the_book_shows_what_is_drawn() {
+    let page = include_str!("../../book/src/operations.md");
+    let drawn = text(&manage(&["edges"]).stdout);
+    assert!(
+        page.contains(&drawn),
+        "write this into book/src/operations.md:\n{drawn}"
+    );
+    let image = include_str!("../../book/src/models.svg");
+    let drawn = text(&manage(&["edges", "--format", "svg"]).stdout);
+    assert!(
+        image == drawn,
+        "`cargo run -p odm-examples --bin manage -- edges --format svg --output book/src/models.svg`"
+    );
+}
+
+#[test]
 fn a_mistake_and_a_missing_server_are_no_findings() {
     let unknown = manage(&["drop-everything"]);
     assert_eq!(unknown.status.code(), Some(2));

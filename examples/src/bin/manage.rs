@@ -1,9 +1,13 @@
 //! The command line that looks after an application's database: `cargo run -p odm-examples --bin manage -- --help`.
 //!
-//! The database is the one that MONGODB_URI names (`mongodb://127.0.0.1:27017/tasks?replicaSet=rs0`), else `manage`.
+//! The database is the one that MONGODB_URI names (`mongodb://127.0.0.1:27017/designs?replicaSet=rs0`), else `manage`. Its
+//! models are those of several programs of the guide, which have no collection in common.
 
 use mongodb::Client;
 use odm::prelude::*;
+use odm_examples::many_to_many::{Author, Book, Category};
+use odm_examples::one_to_many::{Part, Product};
+use odm_examples::one_to_one_split::{Movie, MovieDetails};
 use odm_examples::two_way::{Person, Task};
 use std::process::ExitCode;
 
@@ -14,7 +18,18 @@ async fn open() -> anyhow::Result<Odm> {
     let db = client
         .default_database()
         .unwrap_or_else(|| client.database("manage"));
-    Ok(Odm::new(db, models![Person, Task])?)
+    let models = models![
+        Person,
+        Task,
+        Part,
+        Product,
+        Author,
+        Book,
+        Category,
+        Movie,
+        MovieDetails
+    ];
+    Ok(Odm::new(db, models)?)
 }
 
 #[tokio::main]

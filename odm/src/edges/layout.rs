@@ -81,15 +81,16 @@ pub(super) fn layout(sizes: &[(i64, i64)], lines: &[(usize, usize)]) -> Layout {
         let mut passed = Vec::new();
         if let Some((from, to)) = *line {
             let mut before = from;
-            for between in column[from] + 1..column[to] {
+            let between = in_column.iter_mut().enumerate().take(column[to]);
+            for (at, items_there) in between.skip(column[from] + 1) {
                 let item = items.len();
                 items.push(Item {
                     height: PASS,
                     width: 0,
                     y: 0,
                 });
-                in_column[between].push(item);
-                passed.push((item, between));
+                items_there.push(item);
+                passed.push((item, at));
                 left.push(vec![before]);
                 right.push(Vec::new());
                 right[before].push(item);

@@ -236,7 +236,7 @@ impl CopyEdge {
             }
             CopyKind::Computed { operation, of, .. } => match of {
                 Some(of) => format!("{operation}({of})"),
-                None => operation.to_string(),
+                None => format!("{operation}({})", self.source),
             },
         };
         format!("{what}, sync = {}", self.sync)

@@ -1,6 +1,5 @@
 //! A replica set of three nodes of this machine.
 
-use std::convert::identity;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -243,7 +242,7 @@ where
                 return Ok(states);
             }
             let ended = |(state, ran): (&State, &bool)| *state == State::Down && *ran;
-            if states.iter().zip(&before).map(ended).any(identity) {
+            if states.iter().zip(&before).any(ended) {
                 return Err(self.explained(anyhow!("a node ended while the nodes were {what}")));
             }
             if Instant::now() >= deadline {
