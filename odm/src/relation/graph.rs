@@ -447,6 +447,11 @@ impl Graph {
         }
     }
 
+    /// The registered documents.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &'static DocumentMeta> + '_ {
+        self.models.iter().copied()
+    }
+
     /// All references.
     pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
