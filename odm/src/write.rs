@@ -1,10 +1,12 @@
 //! Whole documents: inserted, replaced, deleted.
 
 use crate::collection::act;
+use crate::document::Fresh;
 use crate::map::Context;
 use crate::relation::{self, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
-use crate::{Collection, Document, Error, Filter, Result, check, operand};
+use crate::update::never_changed;
+use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use std::future::IntoFuture;
@@ -27,6 +29,26 @@ fn encode_into<T: Document>(document: &T, room: usize) -> Result<RawDocumentBuf>
     })?;
     check::document(T::META, &raw)?;
     Ok(raw)
+}
+
+/// The document that is inserted, and how it is stored, within its bounds.
+pub(crate) fn whole<T: Document>(document: Fresh<T>) -> Result<(T, RawDocumentBuf)> {
+    match document {
+        Fresh::Whole(document) => {
+            let raw = encode(&document)?;
+            Ok((document, raw))
+        }
+        Fresh::Partial(raw) => {
+            let raw = raw?;
+            check::document(T::META, &raw)?;
+            Ok((finish(&raw)?, raw))
+        }
+    }
+}
+
+/// The document of which this is stored, with everything that is derived of others.
+pub(crate) fn finish<T: Document>(raw: &RawDocumentBuf) -> Result<T> {
+    decode::decode(T::META.collection, raw)
 }
 
 /// So many documents are worth a thread of their own: a millisecond of work, against some fifty microseconds for the thread.
@@ -65,6 +87,30 @@ fn encode_all<T: Document>(documents: &[T]) -> Vec<Result<RawDocumentBuf>> {
     });
     let encoded = parts.into_iter().filter_map(|(_, encoded)| encoded.into_inner());
     encoded.flatten().collect()
+}
+
+/// The documents, and how each is stored; those that can't be are left out of the former.
+fn all_whole<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Result<RawDocumentBuf>>) {
+    let mut whole_ones = Vec::with_capacity(documents.len());
+    let mut encoded = Vec::new();
+    for document in documents {
+        match document {
+            Fresh::Whole(document) if encoded.is_empty() => whole_ones.push(document),
+            document => {
+                if encoded.is_empty() {
+                    encoded = encode_all(&whole_ones);
+                }
+                encoded.push(whole(document).map(|(document, raw)| {
+                    whole_ones.push(document);
+                    raw
+                }));
+            }
+        }
+    }
+    if encoded.is_empty() {
+        encoded = encode_all(&whole_ones);
+    }
+    (whole_ones, encoded)
 }
 
 fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
@@ -106,11 +152,11 @@ fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
 #[derive(Debug)]
 pub struct Insert<'c, T: Document> {
     collection: &'c Collection<T>,
-    document: T,
+    document: Fresh<T>,
 }
 
 impl<'c, T: Document> Insert<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, document: T) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, document: Fresh<T>) -> Self {
         Insert { collection, document }
     }
 }
@@ -122,7 +168,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
-            let raw = encode(&document)?;
+            let (document, raw) = whole(document)?;
             let trace = collection.trace("insert");
             trace
                 .run(async {
@@ -174,12 +220,12 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 #[derive(Debug)]
 pub struct InsertMany<'c, T: Document> {
     collection: &'c Collection<T>,
-    documents: Vec<T>,
+    documents: Vec<Fresh<T>>,
     ordered: bool,
 }
 
 impl<'c, T: Document> InsertMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<T>) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<Fresh<T>>) -> Self {
         InsertMany {
             collection,
             documents,
@@ -214,7 +260,8 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             } = self;
             // The documents that can be sent, with their positions, and the others with the reason.
             let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-            for (at, document) in encode_all(&documents).into_iter().enumerate() {
+            let (documents, encoded) = all_whole(documents);
+            for (at, document) in encoded.into_iter().enumerate() {
                 match document {
                     Ok(document) => {
                         raw.push(document);
@@ -414,6 +461,7 @@ pub(crate) async fn peek<T: Document>(
 
 pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut document: T) -> Result<T> {
     let seen = document.version();
+    never_changed(T::META)?;
     document.touch(crate::now());
     if let Some(seen) = seen {
         document.set_version(seen.saturating_add(1));

@@ -860,7 +860,7 @@ impl Derived {
         names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
         match self.what {
             What::Subset(subset) => {
-                names.extend(subset.fields.iter().map(|field| field.source.to_owned()));
+                names.extend((subset.fields)().iter().map(|field| field.source.to_owned()));
                 names.extend(subset.order.iter().map(|key| (key.path)().to_owned()));
             }
             What::Computed { of: "", .. } => {}
