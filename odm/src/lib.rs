@@ -152,8 +152,8 @@ pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
 pub use copy::{CopyOf, SyncMode};
 pub use document::{
-    Action as ValidationAction, Document, Embed, Insertable, Level as ValidationLevel, Projection, Target,
-    Validation,
+    Action as ValidationAction, Document, Embed, Fresh, FromNew, Insertable, Level as ValidationLevel,
+    Projection, Target, Validation,
 };
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::{Explain, JoinExplain};
@@ -349,8 +349,8 @@ pub(crate) fn now() -> bson::DateTime {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::{
-        Average, Change, Document, Embed, Filter, LoadRefs as _, Odm, Paths as _, Pattern, Projection, Ref,
-        models,
+        Average, Change, Document, Embed, Filter, FromNew as _, LoadRefs as _, Odm, Paths as _, Pattern,
+        Projection, Ref, models,
     };
 }
 
@@ -359,9 +359,12 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
-    pub use crate::copy::{Computed, Copied, CopiedField, CopyOf, FieldCopy, Operation, Subset, SyncMode};
+    pub use crate::copy::{
+        Bare, Computed, Copied, CopiedField, CopyOf, Entry, FieldCopy, Operation, Subset, SyncMode,
+    };
     pub use crate::document::{
-        Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
+        Action, CollationMeta, DocumentMeta, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
+        Validation, partial,
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
@@ -372,7 +375,7 @@ pub mod __private {
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
-        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Union, union_parts,
+        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
@@ -382,7 +385,10 @@ pub mod __private {
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };
-    pub use mongodb::bson::{Bson, DateTime, RawBsonRef, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{
+        Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
+        serialize_to_bson as to_bson,
+    };
     pub use serde;
 }
 

@@ -5,6 +5,7 @@ mod audit;
 mod bounds;
 mod bulk;
 mod commands;
+mod copies_declared;
 mod deletion;
 mod derive;
 mod edges;

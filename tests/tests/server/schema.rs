@@ -19,6 +19,8 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         managed: meta::Managed::No,
         size: None,
         reference: None,
+        copied: None,
+        volatile: false,
         unique: false,
         copied: None,
         volatile: false,
@@ -66,6 +68,7 @@ macro_rules! model {
                     }
                 }),
                 indexes: &[$($index),*],
+                append_only: false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?
@@ -77,8 +80,8 @@ macro_rules! model {
             fn id(&self) -> &ObjectId {
                 &self.id
             }
-            fn from_new(id: ObjectId, _now: meta::DateTime) -> $name {
-                $name { id }
+            fn fresh(id: ObjectId, _now: meta::DateTime) -> odm::Fresh<$name> {
+                odm::Fresh::Whole($name { id })
             }
         }
     };
