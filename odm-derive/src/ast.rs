@@ -1,6 +1,7 @@
 //! What the user wrote: the type with its attributes, before any rule is applied across them.
 
 use crate::attr;
+use crate::attr::copy::{self, Copy};
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
 use crate::case::Case;
@@ -16,6 +17,8 @@ pub struct Container<'a> {
     pub generics: &'a Generics,
     pub attrs: &'a [Attribute],
     pub serde: attr::serde::Container,
+    /// `#[denormalize(from = T)]` above it.
+    pub copies: Option<copy::Container>,
     pub data: Data<'a>,
 }
 
@@ -54,15 +57,23 @@ pub struct Field<'a> {
     pub embed: attr::embed::Embed,
     pub indexes: Vec<Index>,
     pub reference: Option<Reference>,
+    /// What the library derives it from.
+    pub copy: Option<Copy>,
+    /// `#[volatile]`.
+    pub volatile: Option<proc_macro2::Span>,
 }
 
 impl<'a> Container<'a> {
     pub fn read(cx: &Ctxt, input: &'a DeriveInput) -> Container<'a> {
         let serde = attr::serde::Container::parse(cx, &input.attrs);
         let case = serde.rename_all.unwrap_or_default();
+        let copies = copy::Container::parse(cx, &input.attrs);
         let data = match &input.data {
             syn::Data::Struct(data) => {
-                let (style, fields) = read_fields(cx, &data.fields, case);
+                let (style, mut fields) = read_fields(cx, &data.fields, case);
+                if let (Some(copies), Style::Named) = (&copies, style) {
+                    copied(copies, &mut fields);
+                }
                 Data::Struct(style, fields)
             }
             syn::Data::Enum(data) => Data::Enum(
@@ -79,6 +90,7 @@ impl<'a> Container<'a> {
             generics: &input.generics,
             attrs: &input.attrs,
             serde,
+            copies,
             data,
         }
     }
@@ -151,6 +163,8 @@ impl<'a> Field<'a> {
         };
         let serde = attr::serde::Field::parse(cx, &original.attrs);
         let name = stored_name(cx, serde.rename.as_ref(), case.of_field(&rust));
+        let mut reference = Reference::parse(cx, &original.attrs);
+        let copy = Copy::parse(cx, &original.attrs, &mut reference);
         Field {
             rust,
             name,
@@ -161,7 +175,26 @@ impl<'a> Field<'a> {
             field: attr::field::Field::parse(cx, &original.attrs),
             embed: attr::embed::Embed::parse(cx, &original.attrs),
             indexes: Index::of_field(cx, original.ident.as_ref(), &original.attrs),
-            reference: Reference::parse(cx, &original.attrs),
+            reference,
+            copy,
+            volatile: copy::volatile(cx, &original.attrs),
+        }
+    }
+
+    /// Whether the library alone writes it: everything that is derived but a reference with copies, of which the
+    /// application writes the reference.
+    pub fn is_derived(&self) -> bool {
+        matches!(
+            self.copy,
+            Some(Copy::Field(_) | Copy::Subset(_) | Copy::Computed(_))
+        )
+    }
+
+    /// The reference with copies beside it that it is.
+    pub fn entry(&self) -> Option<&copy::Entry> {
+        match &self.copy {
+            Some(Copy::Entry(entry)) => Some(entry),
+            _ => None,
         }
     }
 
@@ -182,8 +215,15 @@ impl<'a> Field<'a> {
 
     /// The greatest number of its items.
     pub fn max_items(&self) -> Option<u64> {
+        let derived = match &self.copy {
+            Some(Copy::Entry(entry)) => entry.reference.max_items(),
+            Some(Copy::Subset(subset)) => Some(subset.limit.value),
+            _ => None,
+        };
         let references = self.reference.as_ref().and_then(Reference::max_items);
-        references.or(self.embed.max.as_ref().map(|max| max.value))
+        derived
+            .or(references)
+            .or(self.embed.max.as_ref().map(|max| max.value))
     }
 
     /// A document without the field can't be read.
@@ -200,6 +240,40 @@ impl<'a> Field<'a> {
     /// "`name: Type`", as messages name a field.
     pub fn label(&self) -> String {
         format!("{}: {}", self.rust, ty::text(self.ty))
+    }
+}
+
+/// In a struct of copies, the field that refers to the document is a reference, and every other one a copy.
+fn copied(copies: &copy::Container, fields: &mut [Field]) {
+    let is_id = |field: &Field| {
+        field.reference.is_some() || {
+            let target = copies.of.segments.last().map(|last| last.ident.to_string());
+            let referred = ty::referred(field.ty).and_then(ty::last);
+            referred.is_some_and(|last| Some(last.ident.to_string()) == target)
+        }
+    };
+    let id = fields
+        .iter()
+        .find(|field| is_id(field))
+        .and_then(|field| field.original.ident.clone());
+    for field in fields {
+        let Some(name) = field.original.ident.clone() else {
+            continue;
+        };
+        if id.as_ref() == Some(&name) {
+            let span = syn::spanned::Spanned::span(field.ty);
+            field.reference.get_or_insert_with(|| Reference::one(span));
+        } else if field.copy.is_none() && field.reference.is_none() && !field.skipped() {
+            field.copy = Some(Copy::Field(copy::FieldCopy {
+                span: name.span(),
+                from: copy::Source::Whole {
+                    of: copies.of.clone(),
+                    id: id.clone(),
+                },
+                field: name,
+                sync: copies.sync.clone(),
+            }));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
-use crate::expand::{Target, default_crate, reference, union};
+use crate::expand::{Target, copy, default_crate, reference, union};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
@@ -65,7 +65,9 @@ fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream 
     let unions = union::define_anyway(target.references(), &input.vis, krate);
     let children = document
         .then(|| reference::implement_children(&target, &input.generics, |_| quote!(::core::unreachable!())));
-    quote!(#unions #children)
+    let entries = copy::define(&container, &input.vis, krate);
+    let copies = (!document).then(|| copy::implement_anyway(&container, krate));
+    quote!(#unions #children #entries #copies)
 }
 
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
@@ -124,12 +126,17 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
             fn id(&self) -> &Self::Id {
                 ::core::unreachable!()
             }
+            fn fresh(_: Self::New, _: #odm::DateTime) -> #odm::Fresh<Self> {
+                ::core::unreachable!()
+            }
+        }
+        impl #odm::FromNew for #ident {
             fn from_new(_: Self::New, _: #odm::DateTime) -> Self {
                 ::core::unreachable!()
             }
         }
         impl #krate::Insertable<#ident> for #new {
-            fn into_document(self, _: #odm::DateTime) -> #ident {
+            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()
             }
         }

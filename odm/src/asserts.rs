@@ -5,8 +5,14 @@ use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
 use crate::size::Message;
 use crate::value::{Array, IdValue, Numeric, Value};
 
+mod copy;
 mod reference;
-pub use reference::*;
+pub use copy::*;
+pub use reference::{
+    BackTo, ById, Differ, InverseOf, KeyOf, ParentAmong, ParentIs, ReferenceById, Same, Types, by_id,
+    inverse, key, key_like_id, no_nested_reference, no_nested_reference_items, no_reference,
+    no_reference_items, no_unnamed_reference, nullified, relationship, two_way, unique_key,
+};
 
 /// `#[field(min = N, max = N)]`.
 pub const fn numeric<T: Numeric>() {}

@@ -6,7 +6,7 @@ use crate::map::{Context, Refusal, write_error};
 use crate::relation::{self, Amend, Done, Duties, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Changes};
+use crate::update::{Built, Changes, never_changed};
 use crate::write::{encode, target_filter};
 use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Result, Target, operand};
 use futures::future::{BoxFuture, FutureExt};
@@ -243,8 +243,8 @@ impl Bulk {
     /// # Ok(()) }
     /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
-        let document = document.into_document(crate::now());
-        self.add(T::META, encode(&document).map(What::Insert))
+        let encoded = crate::write::encoded(document.fresh(crate::now()));
+        self.add(T::META, encoded.map(|(_, raw)| What::Insert(raw)))
     }
 
     /// Changes the document with this id, or this document.
@@ -330,6 +330,7 @@ impl Bulk {
             document.set_version(seen.saturating_add(1));
         }
         let what = operand::id(document.id()).and_then(|id| {
+            never_changed(T::META)?;
             Ok(What::Replace {
                 filter: target_filter::<T>(&id, seen),
                 document: encode(&document)?,

@@ -280,6 +280,12 @@ impl crate::Document for Person {
     fn id(&self) -> &ObjectId {
         &self.id
     }
+    fn fresh(new: NewPerson, now: odm::DateTime) -> odm::Fresh<Person> {
+        odm::Fresh::Whole(<Person as crate::FromNew>::from_new(new, now))
+    }
+}
+
+impl crate::FromNew for Person {
     fn from_new(new: NewPerson, _now: odm::DateTime) -> Person {
         Person {
             id: ObjectId::new(),
@@ -292,8 +298,8 @@ impl crate::Document for Person {
 }
 
 impl crate::Insertable<Person> for NewPerson {
-    fn into_document(self, now: odm::DateTime) -> Person {
-        <Person as crate::Document>::from_new(self, now)
+    fn fresh(self, now: odm::DateTime) -> odm::Fresh<Person> {
+        <Person as crate::Document>::fresh(self, now)
     }
 }
 

@@ -179,7 +179,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn insert(&self, document: impl Insertable<T>) -> Insert<'_, T> {
-        Insert::new(self, document.into_document(crate::now()))
+        Insert::new(self, document.fresh(crate::now()))
     }
 
     /// Inserts many documents, in as few commands as the [server's
@@ -218,7 +218,7 @@ impl<T: Document> Collection<T> {
             self,
             documents
                 .into_iter()
-                .map(|document| document.into_document(now))
+                .map(|document| document.fresh(now))
                 .collect(),
         )
     }

@@ -4,9 +4,17 @@
 //! The derives write these constants down; the graph finds them by walking the shapes, and one engine keeps all of them
 //! true (`relation/derived`).
 
+use crate::Document;
 use crate::document::{DocumentMeta, IndexKey};
-use crate::reference::ParentField;
-use mongodb::bson::RawDocumentBuf;
+use crate::join::{Hop, Slot};
+use crate::reference::{
+    Load, LoadById, OneTarget, ParentField, Pointer, PointsTo, Ref, TargetMeta, Wrapped, Wraps,
+};
+use crate::shape::{FieldMeta, Shape};
+use crate::value::Value;
+use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// When a copy follows its source: `sync` in `#[denormalize]`, `#[subset]` and `#[computed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +73,12 @@ pub struct CopiedField {
 }
 
 /// A struct of copies of a document's fields, declared by `#[denormalize(from = T)]` above it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not declared as a copy of fields of a `{T}`",
+    label = "not a struct of copies of `{T}`",
+    note = "declare it: `#[derive(Embed, …)] #[denormalize(from = {T})]` above `struct {Self} {{ id: Ref<{T}>, … }}`, whose other fields are called as in `{T}`",
+    note = "or have it generated: `fields(name: Type, …)` in the attribute of the field"
+)]
 pub trait CopyOf<T>: 'static {
     /// Its fields, the reference to the document among them if it has one.
     const COPIED: &'static [CopiedField];
@@ -83,8 +97,8 @@ pub struct Subset {
     pub order: &'static [IndexKey],
     /// Whether those at the end of the order are kept, and not those at its start.
     pub last: bool,
-    /// What an element holds of a child.
-    pub fields: &'static [CopiedField],
+    /// What an element holds of a child; a function, since a document may be its own child.
+    pub fields: fn() -> &'static [CopiedField],
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
@@ -132,5 +146,107 @@ impl std::fmt::Display for Operation {
             Operation::Min => "min",
             Operation::Max => "max",
         })
+    }
+}
+
+/// A struct of copies that has a reference to the document that they are of: an extended reference. It stands where a bare
+/// reference could, and does in joins and conditions what that would do.
+#[doc(hidden)]
+pub trait Entry: Value + Serialize {
+    /// The document.
+    type Of: Document;
+    /// The stored name of the reference.
+    const ID: &'static str;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Entry> Pointer for E {
+    const TARGETS: &'static [TargetMeta] = <Ref<E::Of> as Pointer>::TARGETS;
+    const UNION: bool = false;
+    const WITHIN: Option<&'static str> = Some(E::ID);
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Entry<Of: Clone>> Load for E {
+    type Loaded = E::Of;
+
+    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
+        let id = value.as_document()?.get(E::ID).ok()??;
+        Some(hop.want::<E::Of>(id, by))
+    }
+
+    fn get(slot: Slot, hop: &mut Hop) -> Option<E::Of> {
+        hop.get(slot)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Entry<Of: Clone>> LoadById for E {}
+#[diagnostic::do_not_recommend]
+impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
+#[diagnostic::do_not_recommend]
+impl<E: Entry> OneTarget for E {
+    type Target = E::Of;
+    type Key = <E::Of as Document>::Id;
+}
+
+/// An entry without its copies, as it is written by who does not know them: `{ id: … }`.
+#[doc(hidden)]
+pub struct Bare<E: Entry>(Ref<E::Of>);
+
+impl<E: Entry> Bare<E> {
+    pub fn new(reference: Ref<E::Of>) -> Bare<E> {
+        Bare(reference)
+    }
+}
+
+impl<E: Entry> Serialize for Bare<E> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(E::ID, &self.0)?;
+        map.end()
+    }
+}
+
+/// The stored name of the reference in a field's embedded struct, or in those of its array, if everything else in it is
+/// copied through that reference. Two of them are the same if they refer to the same document, whatever stands beside it.
+pub(crate) fn entry(field: &FieldMeta) -> Option<&'static str> {
+    let mut shape = (field.shape)();
+    // An option, an array, an option in it: more can't stand around an entry.
+    for _ in 0..4 {
+        match shape {
+            Shape::Optional(inner) | Shape::Array(inner) => shape = inner(),
+            Shape::Struct(parts) => {
+                let mut id = None;
+                for part in parts.fields {
+                    match (part.reference, part.copied) {
+                        (Some(_), None) if id.is_none() => id = Some(part.name),
+                        (None, Some(Copied::Field(_))) => {}
+                        _ => return None,
+                    }
+                }
+                return id.filter(|_| parts.fields.len() > 1);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What a condition compares of an entry: its reference.
+pub(crate) fn id_of(value: Bson, id: &str) -> Option<Bson> {
+    match value {
+        Bson::Document(mut entry) => entry.remove(id),
+        Bson::Null => Some(Bson::Null),
+        _ => None,
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Entry> Wrapped for E {}
+#[diagnostic::do_not_recommend]
+impl<T: Document, E: Entry<Of = T>> Wraps<T> for E {
+    fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson> {
+        mongodb::bson::serialize_to_bson(&Bare::<E>(reference))
     }
 }

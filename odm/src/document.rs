@@ -45,9 +45,10 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     fn to_ref(&self) -> crate::Ref<Self> {
         crate::Ref::new(self.id().clone())
     }
-    /// A whole document of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
-    /// the field of `version`, and a new ObjectId where the library makes the id.
-    fn from_new(new: Self::New, now: DateTime) -> Self;
+    /// What is inserted of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
+    /// the field of `version`, and a new ObjectId where the library makes the id. Without what the library derives from
+    /// other documents.
+    fn fresh(new: Self::New, now: DateTime) -> Fresh<Self>;
     /// Sets the fields of `timestamps` that a write of the whole document sets.
     #[doc(hidden)]
     fn touch(&mut self, now: DateTime) {
@@ -104,14 +105,66 @@ pub trait Projection<T>: DeserializeOwned + Send {
     note = "insert the struct of its own fields, `New{T}`, or a whole `{T}`"
 )]
 pub trait Insertable<T>: Send {
-    /// The document to store.
-    fn into_document(self, now: DateTime) -> T;
+    /// What is stored.
+    fn fresh(self, now: DateTime) -> Fresh<T>;
 }
 
 impl<T: Document> Insertable<T> for T {
-    fn into_document(self, _now: DateTime) -> T {
-        self
+    fn fresh(self, _now: DateTime) -> Fresh<T> {
+        Fresh::Whole(self)
     }
+}
+
+/// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::{Fresh, Insertable};
+///
+/// # fn example(account: Account) {
+/// let whole = account.fresh(DateTime::now());
+/// assert!(matches!(whole, Fresh::Whole(_)));
+/// # }
+/// ```
+#[derive(Debug)]
+pub enum Fresh<T> {
+    /// The document itself.
+    Whole(T),
+    /// As it is stored, without the fields that are derived from other documents.
+    Partial(crate::Result<RawDocumentBuf>),
+}
+
+/// A document that holds nothing of others, so that it is whole with what the application supplies.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::FromNew;
+///
+/// # fn example(new: NewAccount) {
+/// let account = Account::from_new(new, DateTime::now());
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` holds copies of other documents, which are read where it is inserted",
+    note = "insert its `New{Self}`: that gives the whole document"
+)]
+pub trait FromNew: Document {
+    /// A whole document of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
+    /// the field of `version`, and a new ObjectId where the library makes the id.
+    fn from_new(new: Self::New, now: DateTime) -> Self;
+}
+
+/// The BSON of a document without what is derived of others, made by generated code.
+#[doc(hidden)]
+pub fn partial<T: Document>(fields: &impl Serialize) -> Fresh<T> {
+    let mut bytes = Vec::with_capacity(512);
+    let raw = mongodb::bson::serialize_to_buffer(fields, &mut bytes)
+        .and_then(|()| RawDocumentBuf::from_bytes(bytes))
+        .map_err(|source| crate::Error::Encode {
+            field: T::META.name.to_owned(),
+            source: Box::new(source),
+        });
+    Fresh::Partial(raw)
 }
 
 /// What names one document of `T`: its id, or the document as it was read (which brings its version).

@@ -2,6 +2,7 @@
 //!
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
+use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode};
 use crate::path::{Codec, Nested, Path, Plain, Root, Step};
@@ -146,6 +147,34 @@ impl<R> Filter<R> {
         }
     }
 
+    /// The same for the value of a field. An embedded struct of copies is compared by its reference alone: the copies
+    /// follow the document, and the library keeps fields of its own beside them.
+    fn of_field<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
+        let Some(id) = P::FIELD.and_then(crate::copy::entry) else {
+            return Filter::on(P::PATH, operator, value);
+        };
+        let several = matches!(operator, "$in" | "$nin" | "$all");
+        let ids = value.and_then(|value| {
+            let ids = match value {
+                Bson::Array(items) if several => items
+                    .into_iter()
+                    .map(|item| crate::copy::id_of(item, id))
+                    .collect::<Option<Vec<Bson>>>()
+                    .map(Bson::Array),
+                value => crate::copy::id_of(value, id),
+            };
+            ids.ok_or_else(|| Error::Query {
+                collection: "",
+                message: format!(
+                    "`{}` holds copies, which are compared by the reference beside them, one by one: by `contains`, `all` or \
+                     `contains_any`",
+                    P::PATH
+                ),
+            })
+        });
+        Filter::on(&format!("{}.{id}", P::PATH), operator, ids)
+    }
+
     fn join(self, other: Filter<R>, operator: &str) -> Filter<R> {
         let doc = match (self.doc, other.doc) {
             (Ok(mut a), Ok(b)) => {
@@ -229,7 +258,7 @@ macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
         $(#[$doc])*
         pub fn $name(self, value: impl Operand<T>) -> Filter<R> {
-            Filter::on(P::PATH, $operator, encode::<T, C>(P::PATH, value))
+            Filter::of_field::<P>($operator, encode::<T, C>(P::PATH, value))
         }
     )*};
 }
@@ -268,7 +297,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::on(P::PATH, "$in", list::<T, C, V>(P::PATH, values))
+        Filter::of_field::<P>("$in", list::<T, C, V>(P::PATH, values))
     }
 
     /// The field has none of these values.
@@ -280,7 +309,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::on(P::PATH, "$nin", list::<T, C, V>(P::PATH, values))
+        Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values))
     }
 
     /// The field is there (`true`), be it `null`, or is missing (`false`).
@@ -374,7 +403,7 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
         .map(Bson::Array)
 }
 
-impl<R, A: List, P: Step> Path<R, A, P> {
+impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     /// The array holds this item.
     ///
     /// ```
@@ -387,7 +416,7 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     where
         A::Item: serde::Serialize,
     {
-        Filter::on(P::PATH, "$eq", encode::<A::Item, Plain>(P::PATH, item))
+        Filter::of_field::<P>("$eq", encode::<A::Item, Plain>(P::PATH, item))
     }
 
     /// The array holds all of these items.
@@ -402,7 +431,7 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     where
         A::Item: serde::Serialize,
     {
-        Filter::on(P::PATH, "$all", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items))
     }
 
     /// The array holds one of these items at least.
@@ -417,7 +446,7 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     where
         A::Item: serde::Serialize,
     {
-        Filter::on(P::PATH, "$in", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items))
     }
 
     /// The array has exactly so many items.
@@ -457,7 +486,7 @@ impl<R, A: List, P: Step> Path<R, A, P> {
     }
 }
 
-impl<R, P: Step> Path<R, Point, P> {
+impl<R, P: Step, C: PlainlyStored> Path<R, Point, P, C> {
     /// The field's place is at most `meters` away from `center`; the nearest come first. Needs a `2dsphere` index, and
     /// can't be counted (MongoDB refuses `$near` in an aggregation): count with [`within`](Path::within).
     ///
@@ -490,7 +519,7 @@ impl<R, P: Step> Path<R, Point, P> {
     }
 }
 
-impl<R, P: Step> Path<R, Option<Point>, P> {
+impl<R, P: Step, C: PlainlyStored> Path<R, Option<Point>, P, C> {
     /// See [`Path::near`].
     pub fn near(self, center: Point, meters: f64) -> Filter<R> {
         Path::<R, Point, P>::NEW.near(center, meters)

@@ -157,8 +157,8 @@ pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
 pub use copy::{CopyOf, SyncMode};
 pub use document::{
-    Action as ValidationAction, Document, Embed, Insertable, Level as ValidationLevel, Projection, Target,
-    Validation,
+    Action as ValidationAction, Document, Embed, Fresh, FromNew, Insertable, Level as ValidationLevel,
+    Projection, Target, Validation,
 };
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::{Explain, JoinExplain};
@@ -328,7 +328,8 @@ pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
-pub use relation::audit::{Audit, AuditedReference, Auditing, FieldOf, Findings};
+pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
+pub use relation::derived::recover::{Recovered, Recovering, Worker};
 pub use relation::repair::{Mend, Mended, Repaired, Repairing};
 pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};
@@ -353,8 +354,8 @@ pub(crate) fn now() -> bson::DateTime {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::{
-        Average, Change, Document, Embed, Filter, LoadRefs as _, Odm, Paths as _, Pattern, Projection, Ref,
-        models,
+        Average, Change, Document, Embed, Filter, FromNew as _, LoadRefs as _, Odm, Paths as _, Pattern,
+        Projection, Ref, models,
     };
 }
 
@@ -363,9 +364,12 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
-    pub use crate::copy::{Computed, Copied, CopiedField, CopyOf, FieldCopy, Operation, Subset, SyncMode};
+    pub use crate::copy::{
+        Bare, Computed, Copied, CopiedField, CopyOf, Entry, FieldCopy, Operation, Subset, SyncMode,
+    };
     pub use crate::document::{
-        Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
+        Action, CollationMeta, DocumentMeta, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
+        Validation, partial,
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::partial_filter;
@@ -376,7 +380,7 @@ pub mod __private {
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
-        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Union, union_parts,
+        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
@@ -386,7 +390,10 @@ pub mod __private {
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };
-    pub use mongodb::bson::{Bson, DateTime, RawBsonRef, RawDocumentBuf, oid::ObjectId};
+    pub use mongodb::bson::{
+        Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
+        serialize_to_bson as to_bson,
+    };
     pub use serde;
 }
 

@@ -138,6 +138,24 @@ impl<P: Step> Step for Maybe<P> {
     }
 }
 
+/// Into a value that the library writes: what is inside it is not the application's to change either.
+pub struct Kept<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Kept<P> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
+}
+
 const LONGEST: usize = 512;
 
 struct Joined {
@@ -261,7 +279,8 @@ impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
     message = "this field is written by the library alone: an update can't change it",
-    note = "`_id` never changes; a version, a time stamp or a copy is kept by the library"
+    note = "`_id` never changes; a version, a time stamp, a copy or what is computed of other documents is kept by the library",
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed"
 )]
 pub trait Writable {}
 impl Writable for Plain {}
@@ -276,6 +295,16 @@ pub trait Single: Step {}
 impl Single for Root {}
 impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
 impl<P: Single> Single for Maybe<P> {}
+#[doc(hidden)]
+impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
+
+/// What no value that the library writes is.
+#[diagnostic::on_unimplemented(
+    message = "this field is a part of what is written by the library alone: an update can't change it",
+    note = "a copy follows the document that it is of: change it there",
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed"
+)]
+pub trait WrittenByTheApplication {}
 
 /// A type with fields of its own, whose paths continue a path.
 pub trait Nested: 'static {
@@ -293,9 +322,9 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
-    type Target = T::Fields<R, P>;
+    type Target = T::Fields<R, Kept<P>>;
     fn deref(&self) -> &Self::Target {
-        T::fields::<R, P>()
+        T::fields::<R, Kept<P>>()
     }
 }
 

@@ -163,6 +163,9 @@ pub trait Pointer: Value + Serialize {
     const TARGETS: &'static [TargetMeta];
     /// Whether it is stored as `{ type, id }`.
     const UNION: bool;
+    /// The field that holds the reference, of a struct that copies fields of the document beside it.
+    #[doc(hidden)]
+    const WITHIN: Option<&'static str> = None;
 }
 
 impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
@@ -226,9 +229,15 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
 pub trait PointsTo<T: Document>: Pointer {}
 impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
 
-/// A reference to one of several documents.
+/// A pointer that is stored as more than the id.
 #[doc(hidden)]
-pub trait Union: Pointer {}
+pub trait Wrapped: Pointer {}
+
+/// What is stored for a reference to a `T` in the place of such a pointer.
+#[doc(hidden)]
+pub trait Wraps<T: Document>: Wrapped {
+    fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson>;
+}
 
 /// A field that refers to documents: a [`Pointer`], an `Option` of one, or an array of them.
 #[diagnostic::on_unimplemented(

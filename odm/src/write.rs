@@ -1,10 +1,12 @@
 //! Whole documents: inserted, replaced, deleted.
 
 use crate::collection::act;
+use crate::document::Fresh;
 use crate::map::Context;
 use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
+use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
@@ -29,6 +31,18 @@ fn encode_into<T: Document>(document: &T, room: usize) -> Result<RawDocumentBuf>
     })?;
     check::document(T::META, &raw)?;
     Ok(raw)
+}
+
+/// The document, where it is whole before others are asked, and how it is stored.
+pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, RawDocumentBuf)> {
+    match document {
+        Fresh::Whole(document) => {
+            let raw = encode(&document)?;
+            Ok((Some(document), raw))
+        }
+        // What is derived from others is missing, so its bounds are checked when that is there.
+        Fresh::Partial(raw) => Ok((None, raw?)),
+    }
 }
 
 /// So many documents are worth a thread of their own: a millisecond of work, against some fifty microseconds for the thread.
@@ -67,6 +81,28 @@ fn encode_all<T: Document>(documents: &[T]) -> Vec<Result<RawDocumentBuf>> {
     });
     let encoded = parts.into_iter().filter_map(|(_, encoded)| encoded.into_inner());
     encoded.flatten().collect()
+}
+
+/// The documents that are whole before others are asked, and how each is stored.
+fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Result<RawDocumentBuf>>) {
+    let all = documents.len();
+    let mut whole = Vec::with_capacity(all);
+    let mut partial = Vec::new();
+    for (at, document) in documents.into_iter().enumerate() {
+        match document {
+            Fresh::Whole(document) => whole.push(document),
+            Fresh::Partial(raw) => partial.push((at, raw)),
+        }
+    }
+    let mut encoded = encode_all(&whole);
+    if partial.is_empty() {
+        return (whole, encoded);
+    }
+    // A document is `Partial` by its type, so that all are.
+    for (at, raw) in partial {
+        encoded.insert(at.min(encoded.len()), raw);
+    }
+    (whole, encoded)
 }
 
 fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
@@ -108,11 +144,11 @@ fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
 #[derive(Debug)]
 pub struct Insert<'c, T: Document> {
     collection: &'c Collection<T>,
-    document: T,
+    document: Fresh<T>,
 }
 
 impl<'c, T: Document> Insert<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, document: T) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, document: Fresh<T>) -> Self {
         Insert { collection, document }
     }
 }
@@ -124,7 +160,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
-            let mut raw = encode(&document)?;
+            let (document, mut raw) = encoded(document)?;
             let trace = collection.trace("insert");
             trace
                 .run(async {
@@ -154,9 +190,9 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
                         Some(duties) => duties.carry_out(collection.session(), &trace, insert).await?,
                     }
                     trace.done(1, 1);
-                    match derives {
-                        true => decode::decode(T::META.collection, raw),
-                        false => Ok(document),
+                    match document {
+                        Some(document) if !derives => Ok(document),
+                        _ => decode::decode(T::META.collection, raw),
                     }
                 })
                 .await
@@ -190,12 +226,12 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 #[derive(Debug)]
 pub struct InsertMany<'c, T: Document> {
     collection: &'c Collection<T>,
-    documents: Vec<T>,
+    documents: Vec<Fresh<T>>,
     ordered: bool,
 }
 
 impl<'c, T: Document> InsertMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<T>) -> Self {
+    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<Fresh<T>>) -> Self {
         InsertMany {
             collection,
             documents,
@@ -225,12 +261,13 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
         async move {
             let InsertMany {
                 collection,
-                mut documents,
+                documents,
                 ordered,
             } = self;
             // The documents that can be sent, with their positions, and the others with the reason.
             let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-            for (at, document) in encode_all(&documents).into_iter().enumerate() {
+            let (mut documents, encoded) = encoded_all(documents);
+            for (at, document) in encoded.into_iter().enumerate() {
                 match document {
                     Ok(document) => {
                         raw.push(document);
@@ -251,11 +288,10 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                             amend(collection, &trace)
                                 .insert(T::META, &mut raw, &mut token)
                                 .await?;
-                            for (document, place) in raw.iter().zip(&places) {
+                            documents.clear();
+                            for document in &raw {
                                 check::document(T::META, document)?;
-                                if let Some(whole) = documents.get_mut(*place) {
-                                    *whole = decode::decode(T::META.collection, document)?;
-                                }
+                                documents.push(decode::decode(T::META.collection, document)?);
                             }
                         }
                         let duties = Duties::of(
@@ -452,6 +488,7 @@ fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Am
 
 pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut document: T) -> Result<T> {
     let seen = document.version();
+    never_changed(T::META)?;
     document.touch(crate::now());
     if let Some(seen) = seen {
         document.set_version(seen.saturating_add(1));

@@ -16,6 +16,8 @@ pub struct Document {
     pub timestamps: Option<Timestamps>,
     pub version: Option<At<Option<Ident>>>,
     pub indexes: Vec<Index>,
+    /// Inserted and deleted, and never changed.
+    pub append_only: Option<Span>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
 }
@@ -44,6 +46,7 @@ impl Document {
             "crate" => once(&mut document.krate, krate(meta)?, meta),
             "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
+            "append_only" => once(&mut document.append_only, meta.path.span(), meta),
             "version" => once(&mut document.version, version(meta)?, meta),
             "index" => {
                 document.indexes.push(Index::of_document(meta)?);
@@ -63,7 +66,7 @@ impl Document {
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `validation(level = …, action = …)`, \
+                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `append_only`, `validation(level = …, action = …)`, \
                  `new(derive(…))` and `crate = \"…\"`",
             )),
         });

@@ -49,6 +49,13 @@ pub enum OnDelete {
 }
 
 impl OnDelete {
+    pub fn name(self) -> &'static str {
+        OnDelete::NAMES
+            .iter()
+            .find(|(_, rule)| *rule == self)
+            .map_or("", |(name, _)| name)
+    }
+
     const NAMES: [(&'static str, OnDelete); 5] = [
         ("restrict", OnDelete::Restrict),
         ("cascade", OnDelete::Cascade),
@@ -72,8 +79,20 @@ impl Reference {
             );
         }
         let mut reference = Reference {
-            span: attr.path().span(),
             parent: attr.path().is_ident("parent_ref"),
+            ..Reference::one(attr.path().span())
+        };
+        if !matches!(attr.meta, syn::Meta::Path(_)) {
+            cx.keep(attr.parse_nested_meta(|meta| reference.option(&meta)));
+        }
+        Some(reference)
+    }
+
+    /// `#[reference]`.
+    pub fn one(span: Span) -> Reference {
+        Reference {
+            span,
+            parent: false,
             many: None,
             max: None,
             expected: None,
@@ -85,11 +104,7 @@ impl Reference {
             index: None,
             on_delete: None,
             any: None,
-        };
-        if !matches!(attr.meta, syn::Meta::Path(_)) {
-            cx.keep(attr.parse_nested_meta(|meta| reference.option(&meta)));
         }
-        Some(reference)
     }
 
     fn option(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {

@@ -274,3 +274,52 @@ pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document, r
 fn missing(cx: &Ctxt, span: Span, message: String) {
     error(cx, span, message);
 }
+
+/// A document stands alone: copies of another one are made in what is embedded.
+pub fn is_no_copy(cx: &Ctxt, container: &Container) {
+    if let Some(copies) = &container.copies {
+        error(
+            cx,
+            copies.span,
+            format!(
+                "`{}` is a document of its own, and `#[denormalize(from = …)]` above a struct is for one that is embedded. Write it \
+                 above each field that is a copy: `#[denormalize(from = reference.field)]`",
+                container.name()
+            ),
+        );
+    }
+}
+
+/// `#[document(append_only)]`: nothing about it may need a change.
+pub fn never_changes(cx: &Ctxt, container: &Container, document: &Document, field: &Field) {
+    let (Some(_), Some(reference)) = (document.append_only, &field.reference) else {
+        return;
+    };
+    if let Some(inverse) = &reference.inverse {
+        error(
+            cx,
+            inverse.span(),
+            format!(
+                "`{}` is written by writes of the other side too, and the document is `append_only`: it never changes. Leave out \
+                 `inverse`, or `append_only`",
+                super::label(container, field)
+            ),
+        );
+    }
+    use crate::attr::reference::OnDelete;
+    if let Some(rule) = reference
+        .on_delete
+        .as_ref()
+        .filter(|rule| matches!(rule.value, OnDelete::Nullify | OnDelete::Pull))
+    {
+        error(
+            cx,
+            rule.span,
+            format!(
+                "`{}` would be changed by a deletion of the other document, and this one is `append_only`: it never changes. Write \
+                 `on_delete = cascade`, `restrict` or `keep`",
+                super::label(container, field)
+            ),
+        );
+    }
+}

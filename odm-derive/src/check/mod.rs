@@ -1,6 +1,7 @@
 //! The rules across fields and attributes, one small function each. A message names the field and its type, states the
 //! rule and offers what to write.
 
+mod copy;
 mod document;
 mod field;
 mod index;
@@ -29,6 +30,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
     document::id_is_there(cx, container, roles);
     document::timestamps_are_there(cx, container, document, roles);
     document::version_is_there(cx, container, document, roles);
+    document::is_no_copy(cx, container);
     not_transparent(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
@@ -36,9 +38,12 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
         if !roles.is_id(field) {
             field::all(cx, container, field, false);
         }
+        let place = Place::in_document(field, roles);
         if !field.skipped() {
-            reference::all(cx, container, field, Place::in_document(field, roles));
+            reference::all(cx, container, field, place);
         }
+        copy::all(cx, container, field, place, roles.made(field));
+        document::never_changes(cx, container, document, field);
     }
     index::all(cx, container, document);
 }
@@ -63,11 +68,13 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     has_variants(cx, container);
     id_is_no_array(cx, container, embed);
     place::variants_differ(cx, container);
+    copy::container(cx, container);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
         if !field.skipped() {
             reference::all(cx, container, field, Place::Embed { id: embed.id });
         }
+        copy::all(cx, container, field, Place::Embed { id: embed.id }, false);
         index::not_in_embedded(cx, container, field);
         positions_stay(cx, container, field);
     }
@@ -329,7 +336,11 @@ fn type_span(field: &Field) -> Span {
 
 /// Whether the array that a field visibly is has a bound, or the field is not looked into.
 fn is_declared(field: &Field) -> bool {
-    field.is_array() || field.reference.is_some() || field.field.opaque || field.field.stored.is_some()
+    field.is_array()
+        || field.reference.is_some()
+        || field.entry().is_some()
+        || field.field.opaque
+        || field.field.stored.is_some()
 }
 
 /// The item of a list as it was written, for advice.

@@ -10,7 +10,7 @@ use crate::ty::{self, Many};
 use proc_macro2::Span;
 
 /// More references than this in one array are a relationship for the other side to declare.
-const GREATEST_MAX: u64 = 5_000;
+pub const GREATEST_MAX: u64 = 5_000;
 
 /// The rules of one field.
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
@@ -163,7 +163,7 @@ impl Rules<'_> {
     }
 
     /// `max` and `expected` say something of an array, which has an end.
-    fn numbers(&self) {
+    pub fn numbers(&self) {
         let (reference, label) = (self.reference, self.label());
         if reference.many.is_none() {
             for (at, name) in [(&reference.max, "max"), (&reference.expected, "expected")] {
@@ -242,6 +242,9 @@ impl Rules<'_> {
         let Some(on_delete) = &reference.on_delete else {
             return;
         };
+        if self.container.copies.is_some() {
+            return; // with the copies beside it, it goes out of an array, or is emptied, as a whole
+        }
         let many = reference.many.is_some();
         let message = match on_delete.value {
             OnDelete::Nullify if many => format!(
@@ -384,7 +387,7 @@ impl Rules<'_> {
 }
 
 /// A number as people read it: `50,000`.
-fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

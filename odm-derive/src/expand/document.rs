@@ -1,6 +1,6 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, fielded, generics, index, new, paths, reference, union};
+use super::{Target, codec, copy, fielded, generics, index, new, paths, reference, union};
 use crate::ast::{Container, Field};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
@@ -107,7 +107,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
     target.unique = unique(container, document, roles);
-    let paths = paths::define(&target, |field| !roles.managed(field).is_empty());
+    let paths = paths::define(&target, |field| {
+        !roles.managed(field).is_empty() || field.is_derived() || document.append_only.is_some()
+    });
     let codecs = codec::define(&target);
     let new = new::define(&target, roles, document);
     let fielded = fielded::implement(&target, |field| roles.managed(field));
@@ -119,6 +121,8 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
+    let copies = copy::checks(&target);
+    let entries = copy::define(container, container.vis, &target.krate);
     let size = (!target.is_generic()).then(|| too_large(&target));
     quote! {
         #paths
@@ -132,6 +136,8 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #children
         #checks
         #unions
+        #copies
+        #entries
         #size
     }
 }
@@ -195,7 +201,8 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
     let new = new::ident(target);
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths::value(target);
-    let convert = new::convert(target, roles);
+    let fresh = new::fresh(target, roles, generics);
+    let from_new = new::from_new(target, roles, generics);
     let meta = meta(target, document);
 
     let touch = roles
@@ -244,12 +251,13 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
             fn id(&self) -> &Self::Id {
                 &self.#id_name
             }
-            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
-                #convert
+            fn fresh(new: Self::New, now: #odm::DateTime) -> #odm::Fresh<Self> {
+                #fresh
             }
             #touch
             #version
         }
+        #from_new
     }
 }
 
@@ -266,6 +274,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
     let indexes = on_fields
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
+    let append_only = document.append_only.is_some();
     let validation = validation(odm, document.validation.as_ref());
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
@@ -285,7 +294,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             }),
             indexes: &[#(#indexes),*],
             validation: #validation,
-            append_only: false,
+            append_only: #append_only,
         }
     }}
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, codec, enums, fielded, generics, paths, reference, union};
+use super::{Target, asserts, codec, copy, enums, fielded, generics, paths, reference, union};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -35,7 +35,10 @@ fn expand(container: &Container, embed: &Embed) -> TokenStream {
     let marker = marker(&target);
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
-    quote!(#body #marker #id #unions)
+    let copies = copy::implement(&target);
+    let checks = copy::checks(&target);
+    let entries = copy::define(container, container.vis, &target.krate);
+    quote!(#body #marker #id #unions #copies #checks #entries)
 }
 
 fn marker(target: &Target) -> TokenStream {
@@ -108,7 +111,7 @@ fn fields(target: &Target) -> TokenStream {
 
 fn named(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
-    let define = paths::define(target, |_| false);
+    let define = paths::define(target, |field| field.is_derived());
     let codecs = codec::define(target);
     let fielded = fields(target);
     let name = target.container.name();

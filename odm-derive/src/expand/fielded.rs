@@ -1,6 +1,6 @@
 //! `FieldMeta` constants, and the `Fielded` impl that lists them.
 
-use super::{Target, asserts, generics, reference};
+use super::{Target, asserts, copy, generics, reference};
 use crate::ast::Field;
 use crate::attr::Number;
 use crate::ty;
@@ -38,7 +38,9 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let flatten = flatten.then(|| quote!(flatten: true,));
     let managed = (!managed.is_empty()).then(|| quote!(managed: #odm::Managed::#managed,));
     let unique = target.unique.contains(&field.rust).then(|| quote!(unique: true,));
-    let set: Vec<_> = [aliases, required, flatten, managed, unique]
+    let copied = copy::meta(target, field).map(|meta| quote!(copied: ::core::option::Option::Some(#meta),));
+    let volatile = field.volatile.map(|_| quote!(volatile: true,));
+    let set: Vec<_> = [aliases, required, flatten, managed, unique, copied, volatile]
         .into_iter()
         .flatten()
         .collect();

@@ -58,7 +58,11 @@ pub fn key(target: &Target, key: &Key) -> TokenStream {
 }
 
 fn on_path(target: &Target, key: &Key, path: TokenStream) -> TokenStream {
-    let odm = &target.odm;
+    key_of(&target.odm, &path, key)
+}
+
+/// A field of an index, or of an order, by the path to it.
+pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
     let kind = match key.kind {
         Kind::Ascending => quote!(Ascending),
         Kind::Descending => quote!(Descending),

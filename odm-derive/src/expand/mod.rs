@@ -2,6 +2,7 @@
 
 pub mod asserts;
 pub mod codec;
+pub mod copy;
 pub mod document;
 pub mod embed;
 pub mod enums;

@@ -1,7 +1,7 @@
 //! `NewX`: the fields that the application supplies, and how a whole document is made of them.
 
 use super::Target;
-use super::document::Roles;
+use super::{copy, document::Roles};
 use crate::ast::Field;
 use crate::attr::document::Document;
 use crate::attr::serde::Default_;
@@ -15,7 +15,37 @@ pub fn ident(target: &Target) -> Ident {
 }
 
 fn supplied<'a>(target: &'a Target, roles: &'a Roles) -> impl Iterator<Item = &'a Field<'a>> {
-    target.fields.iter().copied().filter(|field| !roles.made(field))
+    target
+        .fields
+        .iter()
+        .copied()
+        .filter(|field| !roles.made(field) && !field.is_derived())
+}
+
+/// Of a reference with copies, the application supplies the reference.
+fn supplied_type(target: &Target, field: &Field) -> TokenStream {
+    let (odm, ty) = (&target.odm, field.ty);
+    let Some(entry) = field.entry() else {
+        return quote!(#ty);
+    };
+    let of = &entry.of;
+    around(entry, ty, quote!(#odm::Ref<#of>))
+}
+
+/// One, several or none of them, as the field says.
+fn around(entry: &crate::attr::copy::Entry, ty: &syn::Type, one: TokenStream) -> TokenStream {
+    if entry.reference.many.is_some() {
+        quote!(::std::vec::Vec<#one>)
+    } else if crate::ty::is_option(ty) {
+        quote!(::core::option::Option<#one>)
+    } else {
+        one
+    }
+}
+
+/// Whether a document holds what only the database knows.
+fn is_partial(target: &Target) -> bool {
+    target.fields.iter().any(|field| field.copy.is_some())
 }
 
 fn uses_serde(document: &Document) -> bool {
@@ -34,7 +64,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
     let params = (!params.is_empty()).then(|| quote!(<#params>));
     let serde = uses_serde(document);
     let fields = supplied(target, roles).map(|field| {
-        let (vis, name, ty) = (field.vis, field.ident(), field.ty);
+        let (vis, name, ty) = (field.vis, field.ident(), supplied_type(target, field));
         let attrs = field
             .original
             .attrs
@@ -98,28 +128,125 @@ fn unused<'a>(target: &'a Target, roles: &Roles) -> Vec<&'a Ident> {
         .collect()
 }
 
-/// The body of `from_new`.
-pub fn convert(target: &Target, roles: &Roles) -> TokenStream {
+/// `FromNew`, of a document that is whole with what the application supplies.
+pub fn from_new(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+    if is_partial(target) {
+        return TokenStream::new();
+    }
+    let (odm, this) = (&target.odm, &target.this);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let convert = convert(target, roles);
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::FromNew for #this #where_clause {
+            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
+                #convert
+            }
+        }
+    }
+}
+
+/// The body of `fresh`.
+pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
     let odm = &target.odm;
+    if !is_partial(target) {
+        return quote!(#odm::Fresh::Whole(<Self as #odm::FromNew>::from_new(new, now)));
+    }
+    // The same struct without what is derived, and with bare references in the place of those with copies: serde stores both
+    // alike.
+    let serde = crate::ty::text(quote!(#odm::serde));
+    let name = target.container.name();
+    let container = target.container.attrs.iter().filter(|attr| written(attr));
+    let stored: Vec<&Field> = target
+        .fields
+        .iter()
+        .copied()
+        .filter(|field| !field.is_derived())
+        .collect();
+    let fields = stored.iter().map(|field| {
+        let (name, ty) = (field.ident(), field.ty);
+        let attrs = field
+            .original
+            .attrs
+            .iter()
+            .filter(|attr| attr.path().is_ident("serde"));
+        let ty = match field.entry() {
+            None => quote!(#ty),
+            Some(entry) => {
+                let item = copy::item(field);
+                around(entry, ty, quote_spanned!(ty.span()=> #odm::Bare<#item>))
+            }
+        };
+        quote!(#(#attrs)* #name: #ty,)
+    });
+    let values = stored.iter().map(|field| {
+        let name = field.ident();
+        let value = match field.entry() {
+            None => supply(target, roles, field),
+            Some(entry) if entry.reference.many.is_some() => {
+                quote!(new.#name.into_iter().map(#odm::Bare::new).collect())
+            }
+            Some(_) if crate::ty::is_option(field.ty) => quote!(new.#name.map(#odm::Bare::new)),
+            Some(_) => quote!(#odm::Bare::new(new.#name)),
+        };
+        quote!(#name: #value,)
+    });
+    quote! {
+        let _ = &now;
+        #[derive(#odm::serde::Serialize)]
+        #[serde(crate = #serde, rename = #name)]
+        #(#container)*
+        #[allow(dead_code)]
+        struct __Stored {
+            #(#fields)*
+        }
+        #odm::partial::<Self>(&__Stored { #(#values)* })
+    }
+}
+
+/// What says how the struct is written.
+fn written(attr: &Attribute) -> bool {
+    if !attr.path().is_ident("serde") {
+        return false;
+    }
+    let mut only = true;
+    let read = attr.parse_nested_meta(|meta| {
+        only &= ["rename_all", "deny_unknown_fields"]
+            .iter()
+            .any(|name| meta.path.is_ident(name));
+        crate::attr::skip(&meta)
+    });
+    only && read.is_ok()
+}
+
+/// The body of `from_new`.
+fn convert(target: &Target, roles: &Roles) -> TokenStream {
     let ident = target.container.ident;
     let fields = target.container.fields().iter().map(|field| {
-        let (name, span) = (field.ident(), field.ty.span());
-        let value = if field.skipped() {
-            default(target, field)
-        } else if roles.is_id(field) && roles.managed_id {
-            quote_spanned!(span=> #odm::ObjectId::new())
-        } else if roles.is_created(field) || roles.is_updated(field) {
-            quote_spanned!(span=> now)
-        } else if roles.is_version(field) {
-            quote_spanned!(span=> 1)
-        } else {
-            quote!(new.#name)
-        };
+        let name = field.ident();
+        let value = supply(target, roles, field);
         quote!(#name: #value,)
     });
     quote! {
         let _ = (&new, &now);
         #ident { #(#fields)* }
+    }
+}
+
+/// The value of a field in a new document.
+fn supply(target: &Target, roles: &Roles, field: &Field) -> TokenStream {
+    let odm = &target.odm;
+    let (name, span) = (field.ident(), field.ty.span());
+    if field.skipped() {
+        default(target, field)
+    } else if roles.is_id(field) && roles.managed_id {
+        quote_spanned!(span=> #odm::ObjectId::new())
+    } else if roles.is_created(field) || roles.is_updated(field) {
+        quote_spanned!(span=> now)
+    } else if roles.is_version(field) {
+        quote_spanned!(span=> 1)
+    } else {
+        quote!(new.#name)
     }
 }
 
@@ -147,8 +274,8 @@ pub fn insertable(target: &Target, generics: &syn::Generics) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics #krate::Insertable<#this> for #ident #ty_generics #where_clause {
-            fn into_document(self, now: #odm::DateTime) -> #this {
-                <#this as #krate::Document>::from_new(self, now)
+            fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
+                <#this as #krate::Document>::fresh(self, now)
             }
         }
     }

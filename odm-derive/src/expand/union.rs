@@ -201,7 +201,15 @@ impl<'a> Union<'a> {
             }
             #odm::reference_of_one!([] #ident);
             #[automatically_derived]
-            impl #odm::Union for #ident {}
+            impl #odm::Wrapped for #ident {}
+            #(
+                #[automatically_derived]
+                impl #odm::Wraps<#documents> for #ident {
+                    fn wrap(reference: #refs) -> #odm::BsonResult<#odm::Bson> {
+                        #odm::to_bson(&#ident::#variants(reference))
+                    }
+                }
+            )*
             #[automatically_derived]
             impl #odm::check::ById for #ident {}
 

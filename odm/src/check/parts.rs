@@ -98,7 +98,8 @@ impl Walk {
         for (i, field) in fields.iter().enumerate() {
             if field.flatten {
                 self.flattened(shape, field, doc, owned, at);
-            } else if field.required && !seen.contains(i) {
+            // A copy is filled in by the library, after this.
+            } else if field.required && field.copied.is_none() && !seen.contains(i) {
                 self.broken(&At::Name(at, field.name), Rule::Required, None);
             }
         }

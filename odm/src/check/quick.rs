@@ -119,7 +119,7 @@ fn fields(shape: &StructShape, mut elements: Elements<'_>, level: u32) -> Fits {
             }
             match elements.named(field.name) {
                 Some(value) => break (field, value),
-                None if field.required => return None,
+                None if field.required && field.copied.is_none() => return None,
                 None => {}
             }
         };
@@ -134,7 +134,7 @@ fn fields(shape: &StructShape, mut elements: Elements<'_>, level: u32) -> Fits {
         bounded(field.shape, &field.bounds, false, value, depth)?;
     }
     fields
-        .all(|field| !field.flatten && !field.required)
+        .all(|field| !field.flatten && (!field.required || field.copied.is_some()))
         .then_some(())
 }
 

@@ -92,9 +92,9 @@ pub(super) fn claims(shape: &StructShape, name: &str, depth: u32) -> bool {
 /// Whether a value may have been written by a variant with this body.
 pub(super) fn may_be(body: &Body, value: RawBsonRef<'_>) -> bool {
     let has = |fields: &[FieldMeta], doc: &RawDocument| {
-        fields
-            .iter()
-            .all(|field| field.flatten || !field.required || get(doc, field.name).is_some())
+        fields.iter().all(|field| {
+            field.flatten || !field.required || field.copied.is_some() || get(doc, field.name).is_some()
+        })
     };
     match (body, value) {
         (Body::Unit, RawBsonRef::Null) => true,

@@ -819,7 +819,7 @@ mod model {
             (Shape::Struct(shape), Bson::Document(doc)) => {
                 let field_fits = |field: &FieldMeta| match doc.get(field.name) {
                     Some(value) => fits((field.shape)(), &field.bounds, value),
-                    None => !field.required,
+                    None => !field.required || field.copied.is_some(),
                 };
                 shape.fields.iter().all(field_fits)
             }

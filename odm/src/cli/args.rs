@@ -1,8 +1,10 @@
 //! What can be said on the command line.
 
 use super::Failure;
-use crate::Odm;
+use crate::edges::CopyKind;
+use crate::{Odm, SyncMode};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 const CODES: &str = "\
@@ -36,7 +38,7 @@ pub(super) enum Command {
         #[arg(long)]
         accept_violations: bool,
     },
-    /// Look for what is wrong with the references.
+    /// Look for what is wrong with references and copies.
     Audit {
         /// Look at so many documents of each collection, chosen at random.
         #[arg(long, value_name = "DOCUMENTS")]
@@ -52,6 +54,8 @@ pub(super) enum Command {
         #[command(flatten)]
         chosen: Chosen,
     },
+    /// Finish what processes have begun that died: copies that were not delivered any more.
+    Recover,
     /// Draw the documents, references and copies of the models; no server is asked.
     Edges {
         /// How they are drawn.
@@ -70,6 +74,7 @@ impl Command {
             Command::Sync { .. } => "sync",
             Command::Audit { .. } => "audit",
             Command::Repair { .. } => "repair",
+            Command::Recover => "recover",
             Command::Edges { .. } => "edges",
         }
     }
@@ -86,10 +91,10 @@ pub(super) enum Format {
     Svg,
 }
 
-/// Which references are meant.
+/// Which references and copies are meant.
 #[derive(Debug, Args)]
 pub(super) struct Chosen {
-    /// Only the references of this collection, or this one of them; may be given several times.
+    /// Only the references and copies in this collection, or this one of them; may be given several times.
     #[arg(long, value_name = "COLLECTION[.FIELD]")]
     only: Vec<String>,
 }
@@ -97,25 +102,30 @@ pub(super) struct Chosen {
 impl Chosen {
     /// As the audit takes them; empty for all.
     pub(super) fn of(&self, odm: &Odm) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
-        let edges = odm.graph().edges();
+        let edges = odm.edges();
+        let references = edges.references.iter().map(|edge| (edge.holder, &edge.field));
+        let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+        let copies = copies.map(|edge| (edge.holder, &edge.field));
+        let known: Vec<(&'static str, &String)> = references.chain(copies).collect();
         let mut chosen = Vec::new();
         for name in &self.only {
-            let collection = edges.iter().find(|edge| edge.holder.collection == name);
-            let one = edges
+            let collection = known.iter().find(|(collection, _)| collection == name);
+            let field = known
                 .iter()
-                .find(|edge| format!("{}.{}", edge.holder.collection, edge.path) == *name);
-            chosen.push(match (collection, one) {
-                (Some(edge), _) => (edge.holder.collection, None),
-                (None, Some(edge)) => (edge.holder.collection, Some(edge.path.clone())),
+                .find(|(collection, field)| format!("{collection}.{field}") == *name);
+            chosen.push(match (collection, field) {
+                (Some((collection, _)), _) => (*collection, None),
+                (None, Some((collection, field))) => (*collection, Some((*field).clone())),
                 (None, None) => {
-                    let known: Vec<String> = edges
+                    let known: Vec<String> = known
                         .iter()
-                        .map(|edge| format!("{}.{}", edge.holder.collection, edge.path))
+                        .map(|(collection, field)| format!("{collection}.{field}"))
                         .collect();
                     return Err(Failure::new(match known.is_empty() {
                         true => format!("`--only {name}`: the models have no references"),
                         false => format!(
-                            "`--only {name}` is no collection with references and no reference: there are {}",
+                            "`--only {name}` is neither a collection with references or copies, nor one of them: \
+                             there are {}",
                             known.join(", ")
                         ),
                     }));
@@ -126,24 +136,45 @@ impl Chosen {
     }
 }
 
-/// About how many documents are to be read, for the progress bar: 0 where the server does not say.
+/// About how many documents are to be read, for the progress bar: 0 where the server does not say. The holders of
+/// references are read once for all of these, and once more for each reference with copies and each derived field.
 pub(super) async fn documents(
     odm: &Odm,
     only: &[(&'static str, Option<String>)],
     sample: Option<u64>,
 ) -> u64 {
-    let mut collections: Vec<&str> = Vec::new();
-    for edge in odm.graph().edges() {
-        let name = edge.holder.collection;
-        let chosen = only.is_empty() || only.iter().any(|(collection, _)| *collection == name);
-        if chosen && !collections.contains(&name) {
-            collections.push(name);
-        }
-    }
+    let edges = odm.edges();
+    let is_chosen = |holder: &str, field: &str| {
+        let mut only_these = only.iter();
+        only.is_empty()
+            || only_these
+                .any(|(collection, one)| *collection == holder && one.as_ref().is_none_or(|one| one == field))
+    };
+    let references = edges.references.iter();
+    let mut reads: Vec<(&str, &str)> = references
+        .filter(|edge| is_chosen(edge.holder, &edge.field))
+        .map(|edge| (edge.holder, ""))
+        .collect();
+    let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+    let copies = copies.filter(|edge| is_chosen(edge.holder, &edge.field));
+    reads.extend(copies.map(|edge| match &edge.kind {
+        CopyKind::Field { through, .. } => (edge.holder, through.as_str()),
+        _ => (edge.holder, edge.field.as_str()),
+    }));
+    reads.sort_unstable();
+    reads.dedup();
+    let mut counts: HashMap<&str, u64> = HashMap::new();
     let mut total = 0_u64;
-    for name in collections {
-        let collection = odm.database().collection::<mongodb::bson::Document>(name);
-        let count = collection.estimated_document_count().await.unwrap_or(0);
+    for (name, _) in reads {
+        let count = match counts.get(name) {
+            Some(count) => *count,
+            None => {
+                let collection = odm.database().collection::<mongodb::bson::Document>(name);
+                let count = collection.estimated_document_count().await.unwrap_or(0);
+                counts.insert(name, count);
+                count
+            }
+        };
         total = total.saturating_add(sample.map_or(count, |sample| count.min(sample)));
     }
     total

@@ -2,7 +2,7 @@
 
 use crate::edges::{CopyKind, Edges, ReferenceKind};
 use crate::schema::{Applied, Change, Plan, Violations};
-use crate::{Audit, AuditedReference, Findings, Mend, Repaired};
+use crate::{Audit, AuditedCopies, AuditedReference, Findings, Mend, Recovered, Repaired};
 use mongodb::bson::Bson;
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,26 @@ pub(super) fn audit(audit: &Audit) -> Value {
         "right": audit.right(),
         "wrong": audit.wrong(),
         "references": audit.references.iter().map(reference).collect::<Vec<_>>(),
+        "copies": audit.copies.iter().map(copies).collect::<Vec<_>>(),
     })
+}
+
+fn copies(copies: &AuditedCopies) -> Value {
+    json!({
+        "collection": copies.collection,
+        "fields": copies.fields,
+        "source": copies.source,
+        "checked": copies.checked,
+        "share": copies.share(),
+        "stale": {
+            "count": copies.stale.count,
+            "sample": copies.stale.sample.iter().map(|(id, _)| bson(id)).collect::<Vec<_>>(),
+        },
+    })
+}
+
+pub(super) fn recovered(recovered: &Recovered) -> Value {
+    json!({ "documents": recovered.documents, "copies": recovered.copies })
 }
 
 fn reference(reference: &AuditedReference) -> Value {
@@ -111,11 +130,16 @@ pub(super) fn repaired(repaired: &Repaired) -> Value {
                 Mend::Linked => "linked",
                 Mend::Unlinked => "unlinked",
                 Mend::Deduplicated => "deduplicated",
+                Mend::Copied => "copied",
             },
             "count": mended.count,
         })
     });
-    json!({ "mended": mended.collect::<Vec<_>>(), "left": audit(&repaired.left) })
+    json!({
+        "mended": mended.collect::<Vec<_>>(),
+        "repaired": repaired.repaired,
+        "left": audit(&repaired.left),
+    })
 }
 
 pub(super) fn edges(edges: &Edges) -> Value {

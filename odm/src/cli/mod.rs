@@ -1,4 +1,5 @@
-//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair` and `edges` for its models.
+//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover` and `edges` for its
+//! models.
 //!
 //! With the feature `cli`:
 //!
@@ -22,8 +23,9 @@
 //! | --- | --- | --- |
 //! | `plan` | shows what differs between the models and the database; with `--check` that is exit code 1 | [`Odm::plan`] |
 //! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations) |
-//! | `audit` | looks for what is wrong with references; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references | [`Odm::audit`] |
+//! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
 //! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
+//! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -44,15 +46,17 @@
 //! | --- | --- |
 //! | `plan` | `empty`; `changes`; `notes`: what is there without being declared, in words |
 //! | `sync` | `changes`: what was changed |
-//! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`: an array |
-//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`; `left`: `{ documents, checked, right, wrong, references }` |
+//! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
+//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
+//! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it |
 //! | `edges` | `documents`: `{ name, collection, append_only }`; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
 //! `change_ttl`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
 //! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
 //! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
-//! id of the document, and what is wrong.
+//! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, share, stale }`,
+//! where `share` is that of the right ones, from 0 to 1, and `stale` is `{ count, sample }` with ids.
 //!
 //! # Progress
 //!
@@ -62,8 +66,8 @@ mod args;
 mod json;
 mod progress;
 
-use crate::schema::Applied;
-use crate::{Audit, Error, Odm};
+use crate::schema::{Applied, plural};
+use crate::{Audit, Error, Odm, Recovered, Repaired};
 use args::{Chosen, Cli, Command, Format};
 use clap::Parser;
 use progress::watched;
@@ -305,6 +309,15 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             Ok(Done::new(code, &audit, json::audit(&audit)))
         }
         Command::Repair { yes, chosen } => repair(odm, chosen, *yes, streams).await,
+        Command::Recover => {
+            let recovered =
+                watched(streams.progress, "recovering", None, odm.recover().into_future()).await?;
+            Ok(Done::new(
+                CLEAN,
+                in_words(&recovered),
+                json::recovered(&recovered),
+            ))
+        }
         Command::Edges { format, output } => {
             let edges = odm.edges();
             let text = match format {
@@ -355,7 +368,14 @@ async fn audit(
 }
 
 async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
-    if !yes {
+    let only = chosen.of(odm)?;
+    let total = match streams.progress {
+        true => args::documents(odm, &only, None).await,
+        false => 0,
+    };
+    let repairing = if yes {
+        odm.repair_all().only(only)
+    } else {
         if streams.answers.is_none() {
             return Err(Failure::new(
                 "`repair` changes documents, and there is no terminal to ask on: say `--yes`",
@@ -363,18 +383,15 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
         }
         let audit = audit(odm, chosen, None, streams).await?;
         if audit.is_clean() {
-            return Ok(Done::new(
-                CLEAN,
-                &audit,
-                json::repaired(&crate::Repaired {
-                    mended: Vec::new(),
-                    left: audit.clone(),
-                }),
-            ));
+            let text = audit.to_string();
+            let nothing = Repaired {
+                left: audit,
+                ..Repaired::default()
+            };
+            return Ok(Done::new(CLEAN, text, json::repaired(&nothing)));
         }
-        let _ = writeln!(streams.err, "{audit}");
         let question = format!(
-            "Mend what has one right answer, in the database `{}`?",
+            "{audit}\nMend what has one right answer, in the database `{}`?",
             odm.database().name()
         );
         if streams.ask(&question) != Some(true) {
@@ -383,17 +400,23 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
                 message: "nothing was changed".to_owned(),
             });
         }
-    }
-    let only = chosen.of(odm)?;
-    let total = match streams.progress {
-        true => args::documents(odm, &only, None).await,
-        false => 0,
+        odm.repair(&audit)
     };
-    let repairing = odm.repair().only(only);
     let so_far = Some((repairing.read(), total));
     let repaired = watched(streams.progress, "mending", so_far, repairing.into_future()).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(Done::new(code, &repaired, json::repaired(&repaired)))
+}
+
+fn in_words(recovered: &Recovered) -> String {
+    match recovered.documents {
+        0 => "nothing was owed".to_owned(),
+        owed => format!(
+            "{} owed something; for that, copies were written in {}",
+            plural(owed, "document"),
+            plural(recovered.copies, "document")
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
                 limit: subset.limit,
                 last: subset.last,
                 order: order(subset.order),
-                fields: subset.fields.iter().map(|field| field.source).collect(),
+                fields: (subset.fields)().iter().map(|field| field.source).collect(),
                 filtered,
             },
             What::Computed { operation, of } => CopyKind::Computed {

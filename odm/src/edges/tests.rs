@@ -219,10 +219,12 @@ document!(
                         },
                     ],
                     last: false,
-                    fields: &[CopiedField {
-                        name: "t",
-                        source: "text",
-                    }],
+                    fields: || {
+                        &[CopiedField {
+                            name: "t",
+                            source: "text",
+                        }]
+                    },
                     filter: Some(|| Ok(mongodb::bson::RawDocumentBuf::new())),
                     sync: SyncMode::Auto,
                 })

@@ -183,9 +183,14 @@ impl Stages {
                 ),
             });
         };
+        // Where copies stand beside it, the reference is one level deeper.
+        let below = |name: &str| match V::Pointer::WITHIN {
+            Some(id) => format!("{name}.{id}"),
+            None => name.to_owned(),
+        };
         let mut stage = doc! { "$lookup": {
             "from": (target.document)().collection,
-            "localField": if P::MULTI { &local } else { path },
+            "localField": if P::MULTI { local.clone() } else { below(path) },
             "foreignField": by,
             "as": name,
         } };
@@ -193,7 +198,7 @@ impl Stages {
         beyond(&mut inner)?;
         if P::MULTI {
             // The references of all items as one array.
-            let mut references = P::expression("$", &mut Bson::String);
+            let mut references = P::expression("$", &mut |at| Bson::String(below(&at)));
             for _ in 1..P::ARRAYS + u32::from(V::MANY) {
                 references = doc! { "$reduce": {
                     "input": references,

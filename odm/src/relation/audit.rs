@@ -1,6 +1,7 @@
 //! What is wrong with the references in the database: found by reading every document that holds one, once.
 
 use super::batch::{behind, document_id};
+use super::derived::Kept;
 use super::graph::Edge;
 use super::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
 use super::scope::Scope;
@@ -185,6 +186,17 @@ impl IntoFuture for Auditing {
                         audit.several_children(&scope, &edges).await?;
                     }
                 }
+                for kept in chosen.kept() {
+                    let mut found = AuditedCopies::of(&kept);
+                    let mut source = Source::with(&scope, kept.holder(), kept.projection(), sample).await?;
+                    while let Some(documents) = source.next(&scope).await? {
+                        let (checked, stale) = kept.compare(&scope, &documents).await?;
+                        chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+                        found.checked += checked;
+                        stale.into_iter().for_each(|id| found.stale.add(id, Bson::Null));
+                    }
+                    audit.copies.push(found);
+                }
                 trace.done(trips.into_inner(), audit.documents);
                 Ok(audit)
             });
@@ -212,6 +224,8 @@ pub(super) struct Chosen {
     pub(super) odm: Odm,
     /// Collections, and fields of them; empty for all.
     pub(super) which: Vec<(&'static str, Option<String>)>,
+    /// Whether nothing chosen means everything.
+    all: bool,
     /// How many documents were read so far, for those who wait.
     pub(super) read: Arc<AtomicU64>,
 }
@@ -221,6 +235,26 @@ impl Chosen {
         Chosen {
             odm: odm.clone(),
             which: Vec::new(),
+            all: true,
+            read: Arc::default(),
+        }
+    }
+
+    /// That of which an audit found something.
+    pub(super) fn found(odm: &Odm, audit: &Audit) -> Chosen {
+        let references = audit.references.iter().filter(|found| !found.is_clean());
+        let references = references.map(|found| (found.collection, Some(found.field.clone())));
+        let copies = audit.copies.iter().filter(|found| found.stale.count > 0);
+        let copies = copies.flat_map(|found| {
+            found
+                .fields
+                .iter()
+                .map(|field| (found.collection, Some(field.clone())))
+        });
+        Chosen {
+            odm: odm.clone(),
+            which: references.chain(copies).collect(),
+            all: false,
             read: Arc::default(),
         }
     }
@@ -234,25 +268,42 @@ impl Chosen {
         self.which.push((T::META.collection, Some(name.to_owned())));
     }
 
-    /// The references by collection.
+    /// The chosen copies, subsets and computed fields.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
+        all_kept(self.odm.graph()).filter(|kept| {
+            self.all && self.which.is_empty()
+                || self
+                    .which
+                    .iter()
+                    .any(|(collection, field)| is_chosen(kept, collection, field.as_deref()))
+        })
+    }
+
+    /// The chosen references by collection.
     pub(super) fn edges(&self) -> Result<Vec<(&'static DocumentMeta, Vec<&Edge>)>> {
         let graph = self.odm.graph();
         for (collection, field) in &self.which {
             let is_it = |edge: &Edge| field.as_ref().is_none_or(|field| edge.path == *field);
             let known = graph.edges().iter();
             let mut known = known.filter(|edge| edge.holder.collection == *collection);
-            if !known.any(is_it) {
+            if !known.any(is_it)
+                && !all_kept(graph).any(|kept| is_chosen(&kept, collection, field.as_deref()))
+            {
                 return Err(Error::Query {
                     collection,
                     message: match field {
-                        Some(field) => format!("`{field}` is no reference of a registered document"),
-                        None => "no registered document of this collection holds references".to_owned(),
+                        Some(field) => {
+                            format!("`{field}` is no reference and no copy in a registered document")
+                        }
+                        None => {
+                            "no registered document of this collection holds references or copies".to_owned()
+                        }
                     },
                 });
             }
         }
         let chosen = |edge: &&Edge| {
-            self.which.is_empty()
+            self.all && self.which.is_empty()
                 || self.which.iter().any(|(collection, field)| {
                     edge.holder.collection == *collection
                         && field.as_ref().is_none_or(|field| edge.path == *field)
@@ -273,6 +324,24 @@ impl Chosen {
     }
 }
 
+/// Everything that is kept true beside references.
+fn all_kept(graph: &super::Graph) -> impl Iterator<Item = Kept<'_>> {
+    let beside = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.sync().is_some())
+        .map(Kept::Beside);
+    beside.chain(graph.derived().iter().map(Kept::Derived))
+}
+
+fn is_chosen(kept: &Kept<'_>, collection: &str, field: Option<&str>) -> bool {
+    kept.holder().collection == collection
+        && field.is_none_or(|field| {
+            kept.fields().iter().any(|name| name == field)
+                || matches!(kept, Kept::Beside(edge) if edge.path == field)
+        })
+}
+
 /// Where the documents come from that are inspected.
 pub(super) enum Source {
     All {
@@ -291,7 +360,16 @@ impl Source {
         edges: &[&Edge],
         sample: Option<u64>,
     ) -> Result<Source> {
-        let fields = fields(edges.iter().copied());
+        Source::with(scope, meta, fields(edges.iter().copied()), sample).await
+    }
+
+    /// The same with these fields of the documents.
+    pub(super) async fn with(
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        fields: Fields,
+        sample: Option<u64>,
+    ) -> Result<Source> {
         let Some(sample) = sample else {
             return Ok(Source::All {
                 meta,
@@ -356,6 +434,82 @@ pub struct Audit {
     pub documents: u64,
     /// What was found, by reference, in the order of the models.
     pub references: Vec<AuditedReference>,
+    /// What was found of copies, subsets and computed fields, in the order of the models.
+    pub copies: Vec<AuditedCopies>,
+}
+
+/// What was found of the copies beside one reference, or of one field that is derived from children.
+///
+/// ```no_run
+/// # fn example(copies: odm::AuditedCopies) {
+/// println!("{:.2} % of `{}` are right", 100.0 * copies.share(), copies.fields.join("`, `"));
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AuditedCopies {
+    /// The collection of the documents that hold them.
+    pub collection: &'static str,
+    /// The stored paths of the fields.
+    pub fields: Vec<String>,
+    /// What they are taken from, in words.
+    pub source: String,
+    /// How many were compared with their sources.
+    pub checked: u64,
+    /// Documents in which they are not what they should be: their ids.
+    pub stale: Findings,
+}
+
+impl AuditedCopies {
+    fn of(kept: &Kept<'_>) -> AuditedCopies {
+        AuditedCopies {
+            collection: kept.holder().collection,
+            fields: kept.fields(),
+            source: kept.source(),
+            ..AuditedCopies::default()
+        }
+    }
+
+    /// The share of copies that are right, from 0 to 1; 1 where there are none.
+    ///
+    /// ```no_run
+    /// # fn example(copies: odm::AuditedCopies) {
+    /// assert_eq!(copies.share(), 1.0);
+    /// # }
+    /// ```
+    pub fn share(&self) -> f64 {
+        match self.checked {
+            0 => 1.0,
+            all => 1.0 - (self.stale.count.min(all) as f64 / all as f64),
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        if self.stale.count == 0 {
+            return None;
+        }
+        let examples: Vec<String> = self
+            .stale
+            .sample
+            .iter()
+            .map(|(id, _)| format!("_id {id}"))
+            .collect();
+        Some(format!(
+            "`{}`.`{}`: {} of {} {} not what the source ({}) says{}{}",
+            self.collection,
+            self.fields.join("`, `"),
+            self.stale.count,
+            self.checked,
+            if self.stale.count == 1 { "is" } else { "are" },
+            self.source,
+            if self.stale.count > self.stale.sample.len() as u64 {
+                ", among them "
+            } else {
+                ": "
+            },
+            examples.join(", ")
+        ))
+    }
 }
 
 /// What was found about one reference: a field of a document that names others.
@@ -573,13 +727,14 @@ impl Audit {
         self.references.iter().map(AuditedReference::right).sum()
     }
 
-    /// How many findings there are. A reference may be among several.
+    /// How many findings there are, of references and of copies. A reference may be among several.
     ///
     /// ```
     /// assert_eq!(odm::Audit::default().wrong(), 0);
     /// ```
     pub fn wrong(&self) -> u64 {
-        self.references.iter().map(AuditedReference::wrong).sum()
+        let references: u64 = self.references.iter().map(AuditedReference::wrong).sum();
+        references + self.copies.iter().map(|copies| copies.stale.count).sum::<u64>()
     }
 
     /// Whether nothing is wrong.
@@ -592,7 +747,18 @@ impl Audit {
     /// # Ok(()) }
     /// ```
     pub fn is_clean(&self) -> bool {
-        self.references.iter().all(AuditedReference::is_clean)
+        self.references.iter().all(AuditedReference::is_clean) && self.stale_copies() == 0
+    }
+
+    /// In how many documents copies, subsets or computed fields are not what they should be, counted once for each.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::Audit) {
+    /// assert_eq!(audit.stale_copies(), 0);
+    /// # }
+    /// ```
+    pub fn stale_copies(&self) -> u64 {
+        self.copies.iter().map(|copies| copies.stale.count).sum()
     }
 
     /// An audit of these references, of which nothing is read yet.
@@ -600,6 +766,7 @@ impl Audit {
         let edges = chosen.iter().flat_map(|(_, edges)| edges);
         Audit {
             documents: 0,
+            copies: Vec::new(),
             references: edges.map(|edge| AuditedReference::of(edge)).collect(),
         }
     }
@@ -724,15 +891,23 @@ fn one(n: u64, one: &'static str, several: &'static str) -> &'static str {
 /// The findings in words, a line each.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.references.iter().flat_map(AuditedReference::lines).collect();
-        match lines.is_empty() {
-            false => f.write_str(&lines.join("\n")),
-            true => write!(
-                f,
-                "nothing is wrong with {} in {}",
-                plural(self.checked(), "reference"),
-                plural(self.documents, "document")
-            ),
+        let references = self.references.iter().flat_map(AuditedReference::lines);
+        let lines: Vec<String> = references
+            .chain(self.copies.iter().filter_map(AuditedCopies::line))
+            .collect();
+        if !lines.is_empty() {
+            return f.write_str(&lines.join("\n"));
+        }
+        write!(
+            f,
+            "nothing is wrong with {} in {}",
+            plural(self.checked(), "reference"),
+            plural(self.documents, "document")
+        )?;
+        match self.copies.iter().map(|copies| copies.checked).sum::<u64>() {
+            0 => Ok(()),
+            1 => f.write_str(", and with 1 copy"),
+            copies => write!(f, ", and with {copies} copies"),
         }
     }
 }

@@ -158,6 +158,7 @@ fn a_push_onto_a_two_way_array_adds_to_a_set() {
         more: 2,
         max: 20,
         unless_there,
+        id: None,
         numbered: false,
     };
     let mut update = built(doc! { "$push": { "authors": { "$each": [1, 2] } } });

@@ -447,6 +447,11 @@ impl Graph {
         }
     }
 
+    /// The registered documents.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &'static DocumentMeta> + '_ {
+        self.models.iter().copied()
+    }
+
     /// All references.
     pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
@@ -472,6 +477,14 @@ impl Graph {
         }
         let mut walk = Walk::new(meta);
         walk.document();
+        if let Some(field) = walk.derived.first() {
+            return Err(Error::Models {
+                problems: vec![format!(
+                    "`{}.{}` is derived from other documents, and `{}` is not among the models: add it to `models![…]`",
+                    meta.name, field.rust, meta.name
+                )],
+            });
+        }
         match walk.found.first() {
             None => Ok(()),
             Some(found) => Err(Error::Models {
@@ -860,7 +873,7 @@ impl Derived {
         names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
         match self.what {
             What::Subset(subset) => {
-                names.extend(subset.fields.iter().map(|field| field.source.to_owned()));
+                names.extend((subset.fields)().iter().map(|field| field.source.to_owned()));
                 names.extend(subset.order.iter().map(|key| (key.path)().to_owned()));
             }
             What::Computed { of: "", .. } => {}
@@ -926,11 +939,6 @@ impl Edge {
     /// Whether it stands in an item of an array with copies of its target: an extended reference.
     pub(crate) fn is_entry(&self) -> bool {
         !self.copies.is_empty() && !self.list && self.array() == Some(self.segments.len().saturating_sub(1))
-    }
-
-    /// Whether its copies have to be right before the target can go.
-    pub(crate) fn outlives(&self) -> bool {
-        self.reference.on_delete == OnDelete::Keep
     }
 
     /// The stored name of the target's field whose value is the reference.

@@ -7,7 +7,7 @@ pub(crate) mod audit;
 mod batch;
 mod changes;
 mod checks;
-mod derived;
+pub(crate) mod derived;
 mod effects;
 pub(crate) mod graph;
 mod inspect;

@@ -6,6 +6,7 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{all, document_id, value};
+use super::derived::Kept;
 use super::graph::{Edge, Graph};
 use super::inspect::{Fault, Kind, confirm, look_at};
 use super::scope::{Scope, Statement};
@@ -31,7 +32,8 @@ const ROUNDS: usize = 4;
 const PASSES: usize = 3;
 
 impl Odm {
-    /// Mends what [`audit`](Odm::audit) finds, where there is one right answer, and lists the rest:
+    /// Mends what an [`audit`](Odm::audit) found, where there is one right answer, and lists the rest. The references and
+    /// copies of which it found something are gone through again, since others may have written meanwhile:
     ///
     /// | finding | what is done |
     /// | --- | --- |
@@ -39,6 +41,7 @@ impl Odm {
     /// | a two-way reference on one side only | the side that is believed is followed: of one-to-many the single reference, else the side whose collection and field come first by name (of a field that is its own other side, the document with the lesser id). The other side gets the reference, or loses it |
     /// | … where the other side is full, or is linked to another document that names it too, or can't do without a reference | left |
     /// | a document that a two-way array names twice | named once, at its first place |
+    /// | copies, subsets and computed fields that are not what their source says | taken again |
     /// | an array over its bound, a parent with several children of which it may have one | left |
     ///
     /// Every write looks for the value that was seen, so others may write meanwhile, and a repair may run twice at once.
@@ -56,14 +59,29 @@ impl Odm {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// let repaired = odm.repair().await?;
+    /// let audit = odm.audit().await?;
+    /// let repaired = odm.repair(&audit).await?;
     /// println!("{repaired}");
     /// if !repaired.left.is_clean() {
     ///     println!("somebody has to decide about the rest");
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn repair(&self) -> Repairing {
+    pub fn repair(&self, audit: &Audit) -> Repairing {
+        Repairing {
+            chosen: Chosen::found(self, audit),
+        }
+    }
+
+    /// The same for everything, without an audit before it.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let repaired = odm.repair_all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn repair_all(&self) -> Repairing {
         Repairing {
             chosen: Chosen::new(self),
         }
@@ -75,7 +93,7 @@ impl Odm {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
-/// let repaired = odm.repair().collection::<Account>().await?;
+/// let repaired = odm.repair_all().collection::<Account>().await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "a repair does nothing until it is awaited"]
@@ -90,7 +108,7 @@ impl Repairing {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// let repaired = odm.repair().collection::<Account>().await?;
+    /// let repaired = odm.repair_all().collection::<Account>().await?;
     /// # Ok(()) }
     /// ```
     pub fn collection<T: Document>(mut self) -> Repairing {
@@ -103,7 +121,7 @@ impl Repairing {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// let repaired = odm.repair().edge::<Account, _>(|a| a.owner).await?;
+    /// let repaired = odm.repair_all().edge::<Account, _>(|a| a.owner).await?;
     /// # Ok(()) }
     /// ```
     pub fn edge<T: Document, F: FieldOf<T>>(mut self, field: impl FnOnce(T::Paths) -> F) -> Repairing {
@@ -139,6 +157,8 @@ impl Repairing {
 pub struct Repaired {
     /// What was mended, by reference.
     pub mended: Vec<Mended>,
+    /// How many that was, all together.
+    pub repaired: u64,
     /// What was left: the findings that have no one right answer.
     pub left: Audit,
 }
@@ -181,6 +201,8 @@ pub enum Mend {
     Unlinked,
     /// What an array named several times is named once.
     Deduplicated,
+    /// Copies were taken again, or fields derived again, in so many documents.
+    Copied,
 }
 
 impl IntoFuture for Repairing {
@@ -209,6 +231,10 @@ impl IntoFuture for Repairing {
                         break;
                     }
                 }
+                for kept in chosen.kept() {
+                    repaired.copies(&scope, kept, &chosen.read).await?;
+                }
+                repaired.repaired = repaired.mended.iter().map(|mended| mended.count).sum();
                 trace.done(trips.into_inner(), repaired.left.documents);
                 Ok(repaired)
             });
@@ -219,6 +245,28 @@ impl IntoFuture for Repairing {
 }
 
 impl Repaired {
+    /// Takes copies again that are not what their source says.
+    async fn copies(&mut self, scope: &Scope<'_>, kept: Kept<'_>, read: &AtomicU64) -> Result<()> {
+        let mut source = Source::with(scope, kept.holder(), kept.projection(), None).await?;
+        let mut mended = 0;
+        while let Some(documents) = source.next(scope).await? {
+            let (_, stale) = kept.compare(scope, &documents).await?;
+            read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+            if !stale.is_empty() {
+                mended += kept.mend(scope, &stale).await?;
+            }
+        }
+        if mended > 0 {
+            self.mended.push(Mended {
+                collection: kept.holder().collection,
+                field: kept.fields().join(", "),
+                what: Mend::Copied,
+                count: mended,
+            });
+        }
+        Ok(())
+    }
+
     /// Goes through all documents once.
     async fn pass<'g>(
         &mut self,
@@ -614,6 +662,10 @@ impl Mend {
             Mend::Unlinked => (
                 "reference taken out that the other side does not have",
                 "references taken out that the other side does not have",
+            ),
+            Mend::Copied => (
+                "document with copies taken again",
+                "documents with copies taken again",
             ),
             Mend::Deduplicated => (
                 "array freed of what it named twice",

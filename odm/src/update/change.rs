@@ -294,6 +294,15 @@ pub trait Change<R: Rooted>: Sized {
                 values.push(value);
             }
         }
+        if let Some(id) = P::FIELD.and_then(crate::copy::entry) {
+            // By the reference alone: the copies beside it follow the document.
+            let ids: Vec<Bson> = values
+                .into_iter()
+                .filter_map(|value| crate::copy::id_of(value, id))
+                .collect();
+            changes.put("$pull", P::PATH, doc! { id: { "$in": ids } }.into(), either);
+            return self;
+        }
         changes.put("$pullAll", P::PATH, values.into(), |before, value| {
             match (before, value) {
                 (Bson::Array(before), Bson::Array(more)) => {
@@ -325,10 +334,7 @@ pub trait Change<R: Rooted>: Sized {
             .into_document()
             .map(Bson::Document);
         if let Some(condition) = changes.value(condition) {
-            changes.put("$pull", P::PATH, condition, |before, value| {
-                *before = doc! { "$or": [before.clone(), value] }.into();
-                Ok(())
-            });
+            changes.put("$pull", P::PATH, condition, either);
         }
         self
     }
@@ -467,7 +473,11 @@ pub trait Change<R: Rooted>: Sized {
         let new = changes.value(encode::<A::Item, Plain>(P::PATH, new));
         if let (Some(old), Some(new)) = (old, new) {
             changes.check(P::PATH, P::FIELD, &new, Part::Item);
-            changes.array_filters.push(doc! { &name: { "$eq": old } });
+            let same = match P::FIELD.and_then(crate::copy::entry) {
+                Some(id) => doc! { format!("{name}.{id}"): { "$eq": crate::copy::id_of(old, id) } },
+                None => doc! { &name: { "$eq": old } },
+            };
+            changes.array_filters.push(same);
             changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
             changes.guards.push(Guard::There {
                 name: P::PATH.to_owned(),
@@ -563,6 +573,12 @@ pub trait Change<R: Rooted>: Sized {
         }
         self
     }
+}
+
+/// Items that fit one condition or the other.
+fn either(before: &mut Bson, value: Bson) -> Result<(), ()> {
+    *before = doc! { "$or": [before.clone(), value] }.into();
+    Ok(())
 }
 
 impl<R: Rooted> Change<R> for Changes<R> {

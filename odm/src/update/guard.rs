@@ -15,6 +15,8 @@ pub(crate) enum Guard {
         max: u64,
         /// For a set: values that are no new items if they are there already.
         unless_there: Option<Vec<Bson>>,
+        /// The reference by which two items are the same, where copies of its document stand beside it.
+        id: Option<&'static str>,
         /// Whether an item may have a number as the name of a field, which MongoDB's `name.4` means too.
         numbered: bool,
     },
@@ -46,6 +48,7 @@ impl Guard {
                 more,
                 max,
                 unless_there,
+                id,
                 numbered,
             } => {
                 let room = match numbered {
@@ -53,9 +56,16 @@ impl Guard {
                     false => doc! { format!("{name}.{}", max.saturating_sub(*more)): { "$exists": false } },
                     true => at_most(name, "maxItems", max.saturating_sub(*more)),
                 };
-                match unless_there {
-                    Some(values) => doc! { "$or": [room, { name: { "$all": values.clone() } }] },
-                    None => room,
+                match (unless_there, id) {
+                    (Some(values), None) => doc! { "$or": [room, { name: { "$all": values.clone() } }] },
+                    (Some(values), Some(id)) => {
+                        let ids: Vec<Bson> = values
+                            .iter()
+                            .filter_map(|value| identity(value, Some(id)))
+                            .collect();
+                        doc! { "$or": [room, { format!("{name}.{id}"): { "$all": ids } }] }
+                    }
+                    (None, _) => room,
                 }
             }
             // Not by `$expr`: the server refuses it in the filter of an upsert.
@@ -160,13 +170,18 @@ impl Guard {
                     more,
                     max,
                     unless_there,
+                    id: same,
                     ..
                 },
                 Some(Bson::Array(items)),
             ) => {
+                let is_there = |value: &Bson| {
+                    let value = identity(value, *same);
+                    items.iter().any(|item| identity(item, *same) == value)
+                };
                 let there = unless_there
                     .as_ref()
-                    .is_some_and(|values| values.iter().all(|v| items.contains(v)));
+                    .is_some_and(|values| values.iter().all(is_there));
                 (items.len() as u64 + more > *max && !there).then(|| Error::ArrayFull {
                     collection,
                     id: Box::new(id.clone()),
@@ -204,6 +219,14 @@ impl Guard {
             }
             _ => None,
         }
+    }
+}
+
+/// What tells an item from others: the reference in it, where there is one with copies beside it.
+fn identity(item: &Bson, id: Option<&str>) -> Option<Bson> {
+    match id {
+        Some(id) => item.as_document()?.get(id).cloned(),
+        None => Some(item.clone()),
     }
 }
 

@@ -291,6 +291,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
+                    id: field.and_then(crate::copy::entry),
                     numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
@@ -388,6 +389,9 @@ impl<T: crate::Document> Changes<T> {
     /// The update as MongoDB takes it, with the library's own changes; or what breaks a bound.
     pub(crate) fn build(mut self, upsert: bool, now: DateTime) -> Result<Built> {
         let collection = T::META.collection;
+        if !self.is_empty() {
+            never_changed(T::META)?;
+        }
         match self.error.take().map(|error| *error) {
             Some(Error::Query { message, .. }) => return Err(Error::Query { collection, message }),
             Some(Error::Invalid {
@@ -452,6 +456,20 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
         })
     }
+}
+
+/// `#[document(append_only)]`, where no path says so: a raw change, or a whole document.
+pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> {
+    if !meta.append_only {
+        return Ok(());
+    }
+    Err(Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "a `{}` is inserted and deleted, and never changed: `#[document(append_only)]`",
+            meta.name
+        ),
+    })
 }
 
 /// The value as the only one of a document. A document is not cloned for it, which takes longer than writing it.

@@ -90,7 +90,7 @@ fn references_without_a_target_are_found_wherever_they_stand() {
             "{audit}"
         );
 
-        let repaired = odm.repair().await.unwrap();
+        let repaired = odm.repair_all().await.unwrap();
         for (n, (place, _)) in PLACES.iter().enumerate() {
             assert_eq!(
                 read(&t, "freed", n as i64).await,
@@ -131,7 +131,7 @@ fn references_without_a_target_are_found_wherever_they_stand() {
         assert_eq!(of(&repaired.left, "bound", "top").dangling.count, 1);
         assert_eq!(of(&repaired.left, "following", "list").dangling.count, 2);
 
-        let again = odm.repair().await.unwrap();
+        let again = odm.repair_all().await.unwrap();
         assert!(again.mended.is_empty());
         assert!(
             again.to_string().starts_with("left: `bound`.`top`: 1 of"),
@@ -173,7 +173,7 @@ fn a_part_or_a_sample_is_looked_at_if_that_is_asked_for() {
             matches!(&error, Error::Query { collection: "bound", message } if message.contains("`inner.note` is no reference")),
             "{error}"
         );
-        let error = odm.repair().collection::<Host>().await.unwrap_err();
+        let error = odm.repair_all().collection::<Host>().await.unwrap_err();
         assert!(matches!(
             error,
             Error::Query {
@@ -182,7 +182,7 @@ fn a_part_or_a_sample_is_looked_at_if_that_is_asked_for() {
             }
         ));
         assert!(
-            odm.repair()
+            odm.repair_all()
                 .edge::<Freed, _>(|f| f.top)
                 .await
                 .unwrap()
@@ -340,7 +340,7 @@ fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
             assert_eq!(found(&authors.dangling), (1, vec![(4_i64.into(), 4_i64.into())]));
             assert_eq!(authors.one_sided.count, 3);
 
-            let repaired = odm.repair().await.unwrap();
+            let repaired = odm.repair_all().await.unwrap();
             // The owner of a task says whose it is.
             assert_eq!(field(&t, "people", 1, "tasks").await, list([10]));
             assert_eq!(field(&t, "people", 2, "tasks").await, list([20, 21]));
@@ -395,8 +395,8 @@ fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
             assert_eq!(mended("people", "tasks", Mend::Unlinked), 1);
             assert_eq!(mended("people", "tasks", Mend::Linked), 2);
 
-            let again = odm.repair().await.unwrap();
-            let third = odm.repair().await.unwrap();
+            let again = odm.repair_all().await.unwrap();
+            let third = odm.repair_all().await.unwrap();
             assert!(third.mended.is_empty(), "{again}\n--\n{third}");
             let audit = odm.audit().await.unwrap();
             assert_eq!(audit, third.left);
@@ -433,7 +433,7 @@ fn parents_with_several_children_are_found_where_no_index_rules_them_out() {
                 vec![(0_i64.into(), 2_i64.into()), (1_i64.into(), 2_i64.into())]
             )
         );
-        let repaired = odm.repair().await.unwrap();
+        let repaired = odm.repair_all().await.unwrap();
         assert!(repaired.mended.is_empty());
         assert_eq!(repaired.left, audit, "which of them is right is not known");
 
@@ -491,14 +491,14 @@ fn repairs_may_run_at_once_and_while_others_write() {
             let odm = odm.clone();
             tasks.push(tokio::spawn(async move {
                 for _ in 0..2 {
-                    odm.repair().await.unwrap();
+                    odm.repair_all().await.unwrap();
                 }
             }));
         }
         for task in tasks {
             task.await.unwrap();
         }
-        odm.repair().await.unwrap();
+        odm.repair_all().await.unwrap();
         let audit = odm.audit().await.unwrap();
         assert!(audit.is_clean(), "{audit}");
         assert_eq!(audit.checked(), 200 + 200 + 2 * (39 + 33));
@@ -689,7 +689,7 @@ fn references_of_a_union_are_looked_for_by_their_type() {
         assert_eq!(of(&audit, "shows", "items").dangling.count, 2);
         assert_eq!(of(&audit, "shows", "scenes.front").dangling.count, 2);
         assert_eq!(of(&audit, "remarks", "on").dangling.count, 1);
-        let repaired = odm.repair().await.unwrap();
+        let repaired = odm.repair_all().await.unwrap();
         let left = |field: &str| of(&repaired.left, "shows", field).dangling.count;
         assert_eq!(
             (left("cover"), left("items"), left("scenes.front")),
@@ -699,7 +699,7 @@ fn references_of_a_union_are_looked_for_by_their_type() {
         assert_eq!(of(&repaired.left, "remarks", "on").dangling.count, 1);
         let show = read(&t, "shows", 1).await.unwrap();
         assert_eq!(show.get_array("items").unwrap().len(), 2);
-        assert!(odm.repair().await.unwrap().mended.is_empty());
+        assert!(odm.repair_all().await.unwrap().mended.is_empty());
     });
 }
 

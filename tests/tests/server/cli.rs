@@ -5,7 +5,29 @@ use odm::cli::{Streams, run_with};
 use odm::prelude::*;
 use odm_examples::two_way::{NewPerson, NewTask, Person, Task};
 use odm_tests::{TestDb, with_db};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: i32,
+    address: String,
+    #[computed(count = Message)]
+    messages: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "messages")]
+struct Message {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    host: Ref<Host>,
+    #[denormalize(from = host.address)]
+    address: String,
+}
 
 struct Ran {
     code: u8,
@@ -24,6 +46,10 @@ fn odm(t: &TestDb) -> Odm {
 }
 
 async fn run(t: &TestDb, args: &[&str], answers: Option<&str>) -> Ran {
+    run_on(odm(t), args, answers).await
+}
+
+async fn run_on(odm: Odm, args: &[&str], answers: Option<&str>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut lines = answers.unwrap_or_default().as_bytes();
     let mut streams = Streams::new(&mut out, &mut err);
@@ -31,7 +57,7 @@ async fn run(t: &TestDb, args: &[&str], answers: Option<&str>) -> Ran {
         streams = streams.answers(&mut lines);
     }
     let args: Vec<&str> = ["manage"].iter().chain(args).copied().collect();
-    let code = run_with(odm(t), args, &mut streams).await;
+    let code = run_with(odm, args, &mut streams).await;
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ran {
         code,
@@ -126,7 +152,7 @@ fn documents_in_the_way_of_a_plan_are_told() {
             (&found["kind"], &found["violations"]["count"]),
             (&"set_validator".into(), &1.into())
         );
-        assert_eq!(found["violations"]["sample"], serde_json::json!([7]));
+        assert_eq!(found["violations"]["sample"], json!([7]));
         let sync = run(&t, &["sync", "--json"], None).await;
         assert_eq!(sync.code, 1, "{}", sync.out);
         assert!(
@@ -179,9 +205,9 @@ fn an_audit_tells_what_is_wrong() {
         assert_eq!(of("owner")["dangling"]["count"], 1);
         assert_eq!(
             of("owner")["one_sided"],
-            serde_json::json!({ "count": 1, "sample": [[{ "$oid": plan.id.to_hex() }, { "$oid": kate.id.to_hex() }]] })
+            json!({ "count": 1, "sample": [[{ "$oid": plan.id.to_hex() }, { "$oid": kate.id.to_hex() }]] })
         );
-        assert_eq!(of("tasks")["targets"], serde_json::json!(["tasks"]));
+        assert_eq!(of("tasks")["targets"], json!(["tasks"]));
 
         for only in ["people", "people.tasks"] {
             let one = run(&t, &["audit", "--json", "--only", only], None).await;
@@ -234,7 +260,7 @@ fn a_repair_asks_before_it_changes_anything() {
         let json = again.json();
         assert_eq!(
             (again.code, &json["mended"], &json["left"]["wrong"]),
-            (1, &serde_json::json!([]), &1.into())
+            (1, &json!([]), &1.into())
         );
         t.db.collection::<Doc>("tasks")
             .delete_one(doc! { "description": "Lost" })
@@ -251,8 +277,7 @@ fn a_repair_says_what_it_mended() {
     with_db(async |t| {
         damage(&t).await;
         let ran = run(&t, &["--json", "repair", "-y", "--only", "tasks.owner"], None).await;
-        let mended =
-            serde_json::json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
+        let mended = json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
         assert_eq!((ran.code, &ran.json()["mended"]), (1, &mended), "{}", ran.out);
     });
 }
@@ -263,11 +288,11 @@ fn the_models_are_drawn_without_the_server() {
         let json = run(&t, &["edges", "--json"], None).await.json();
         assert_eq!(
             json["documents"][0],
-            serde_json::json!({ "name": "Person", "collection": "people", "append_only": false })
+            json!({ "name": "Person", "collection": "people", "append_only": false })
         );
         assert_eq!(
             json["references"][1],
-            serde_json::json!({
+            json!({
                 "holder": "tasks", "field": "owner", "kind": "one", "targets": ["people"], "by": "_id", "max": null,
                 "optional": false, "only": false, "inverse": "tasks", "on_delete": "restrict",
             })
@@ -277,5 +302,106 @@ fn the_models_are_drawn_without_the_server() {
         let mermaid = run(&t, &["edges", "--format", "mermaid"], None).await;
         assert!(mermaid.out.starts_with("flowchart LR\n"), "{}", mermaid.out);
         assert!(t.commands.take().is_empty());
+    });
+}
+
+#[test]
+fn stale_copies_are_found_and_taken_again() {
+    with_db(async |t| {
+        let odm = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();
+        odm().sync().await.unwrap();
+        let host = NewHost {
+            id: 1,
+            address: "10.0.0.1".into(),
+        };
+        let host = odm().collection::<Host>().insert(host).await.unwrap();
+        for id in 0..3 {
+            let message = NewMessage {
+                id,
+                host: host.to_ref(),
+            };
+            odm().collection::<Message>().insert(message).await.unwrap();
+        }
+        let clean = run_on(odm(), &["audit"], None).await;
+        assert_eq!(clean.code, 0, "{}", clean.out);
+        let recovered = run_on(odm(), &["recover"], None).await;
+        assert_eq!(
+            (recovered.code, recovered.out.as_str()),
+            (0, "nothing was owed\n"),
+            "{}",
+            recovered.err
+        );
+        let recovered = run_on(odm(), &["recover", "--json"], None).await.json();
+        assert_eq!(
+            (&recovered["documents"], &recovered["copies"]),
+            (&0.into(), &0.into())
+        );
+
+        // Somebody writes past the library.
+        let wrong = doc! { "$set": { "address": "wrong" } };
+        t.db.collection::<Doc>("messages")
+            .update_one(doc! { "_id": 2 }, wrong)
+            .await
+            .unwrap();
+        let wrong = doc! { "$set": { "messages": 7_i64 } };
+        t.db.collection::<Doc>("hosts")
+            .update_one(doc! {}, wrong)
+            .await
+            .unwrap();
+        let audit = run_on(odm(), &["audit", "--json"], None).await;
+        let found = audit.json();
+        assert_eq!(
+            (
+                audit.code,
+                &found["wrong"],
+                found["copies"].as_array().unwrap().len()
+            ),
+            (1, &2.into(), 2),
+            "{found}"
+        );
+        let copies = |field: &str| {
+            let all = found["copies"].as_array().unwrap();
+            all.iter()
+                .find(|copies| copies["fields"] == json!([field]))
+                .cloned()
+                .unwrap()
+        };
+        assert_eq!(copies("address")["stale"], json!({ "count": 1, "sample": [2] }));
+        assert_eq!(
+            (&copies("address")["checked"], &copies("address")["collection"]),
+            (&3.into(), &"messages".into())
+        );
+        assert_eq!(copies("messages")["share"], 0.0);
+        let only = run_on(odm(), &["audit", "--json", "--only", "hosts.messages"], None)
+            .await
+            .json();
+        assert_eq!((&only["wrong"], &only["references"]), (&1.into(), &json!([])));
+
+        let repaired = run_on(odm(), &["repair", "--yes", "--json", "--only", "messages"], None).await;
+        let mended = json!([{ "collection": "messages", "field": "address", "what": "copied", "count": 1 }]);
+        assert_eq!(
+            (repaired.code, &repaired.json()["mended"]),
+            (0, &mended),
+            "{}",
+            repaired.out
+        );
+        let repaired = run_on(odm(), &["repair"], Some("yes\n")).await;
+        assert_eq!(repaired.code, 0, "{}", repaired.err);
+        assert!(
+            repaired.err.contains("`hosts`.`messages`: 1 of 1 is not"),
+            "{}",
+            repaired.err
+        );
+        assert_eq!(
+            odm().collection::<Host>().get(1).await.unwrap().unwrap().messages,
+            3
+        );
+        assert_eq!(run_on(odm(), &["audit"], None).await.code, 0);
+        let edges = run_on(odm(), &["edges", "--json"], None).await.json();
+        let copy = json!({
+            "holder": "messages", "field": "address", "source": "hosts", "kind": "field", "source_field": "address",
+            "through": "host", "sync": "auto",
+        });
+        assert!(edges["copies"].as_array().unwrap().contains(&copy), "{edges}");
     });
 }

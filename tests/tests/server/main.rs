@@ -6,6 +6,7 @@ mod bounds;
 mod bulk;
 mod cli;
 mod commands;
+mod copies_declared;
 mod deletion;
 mod derive;
 mod edges;

@@ -19,9 +19,9 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         managed: meta::Managed::No,
         size: None,
         reference: None,
-        unique: false,
         copied: None,
         volatile: false,
+        unique: false,
     }
 }
 
@@ -66,19 +66,19 @@ macro_rules! model {
                     }
                 }),
                 indexes: &[$($index),*],
+                append_only: false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?
                     validation
                 },
-                append_only: false,
             };
             fn paths() {}
             fn id(&self) -> &ObjectId {
                 &self.id
             }
-            fn from_new(id: ObjectId, _now: meta::DateTime) -> $name {
-                $name { id }
+            fn fresh(id: ObjectId, _now: meta::DateTime) -> odm::Fresh<$name> {
+                odm::Fresh::Whole($name { id })
             }
         }
     };

@@ -123,7 +123,10 @@ fn one(
     let name = derived.field.name;
     match derived.what {
         What::Subset(subset) => {
-            let element = image.after.as_ref().map(|child| element(subset.fields, child));
+            let element = image
+                .after
+                .as_ref()
+                .map(|child| element((subset.fields)(), child));
             match (&before, &after, element, push_order(subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
                     let change = change(parents, edge, derived, key.clone());
@@ -272,7 +275,7 @@ pub(super) fn element(fields: &[CopiedField], child: &RawDocument) -> Document {
 /// The order of a subset's elements, if all of it can be told from them.
 fn push_order(subset: &Subset) -> Option<Document> {
     let name = |source: &str| {
-        let field = subset.fields.iter().find(|field| field.source == source)?;
+        let field = (subset.fields)().iter().find(|field| field.source == source)?;
         Some(field.name)
     };
     let mut sort = Document::new();
@@ -524,7 +527,7 @@ async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: D
         .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))
         .collect();
     let mut fields = doc! { "_id": 1 };
-    for field in subset.fields {
+    for field in (subset.fields)() {
         fields.insert(field.source, 1);
     }
     let found = scope
@@ -532,7 +535,7 @@ async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: D
         .await?;
     let mut elements: Vec<Bson> = found
         .iter()
-        .map(|child| element(subset.fields, child).into())
+        .map(|child| element((subset.fields)(), child).into())
         .collect();
     if subset.last {
         elements.reverse();

@@ -18,11 +18,14 @@ mod children;
 mod deliver;
 mod fill;
 mod images;
+mod inspect;
 mod pay;
+pub(crate) mod recover;
 
 pub(super) use fill::needed;
 pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update};
 pub(super) use images::{Before, concern, relinks};
+pub(super) use inspect::Kept;
 pub(crate) use pay::{Left, pay_left, settle};
 pub(super) use pay::{delete_with_debts, pay_for_deleted, pay_within, refresh_parents};
 

@@ -153,7 +153,7 @@ impl Damage {
     }
 
     async fn mended(&self, show: &mut Show, odm: &Odm) -> Result<()> {
-        let repaired = show.step("Repair", odm.repair()).await?;
+        let repaired = show.step("Repair", odm.repair_all()).await?;
         show.block(&repaired.to_string());
         let mended = |what| {
             let of_it = repaired.mended.iter().filter(|mended| mended.what == what);

@@ -1,0 +1,577 @@
+//! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
+
+use super::index::Key;
+use super::{At, number, once, unknown, word};
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, Ident, LitStr, Path, Token, parenthesized, token};
+
+/// What a field is derived from.
+#[derive(Clone)]
+pub enum Copy {
+    /// `#[denormalize(from = host.ipaddr)]`, or a field of a struct with `#[denormalize(from = T)]`.
+    Field(FieldCopy),
+    /// `#[reference(…)] #[denormalize(from = Part, …)]`.
+    Entry(Entry),
+    Subset(Subset),
+    Computed(Computed),
+}
+
+/// A copy of a field of the document that the reference beside it names.
+#[derive(Clone)]
+pub struct FieldCopy {
+    pub span: Span,
+    pub from: Source,
+    /// The field of the other document.
+    pub field: Ident,
+    pub sync: Option<At<Sync>>,
+}
+
+/// Where a copied field is.
+#[derive(Clone)]
+pub enum Source {
+    /// In the document that this field of the same struct refers to.
+    Through(Ident),
+    /// In the document that the whole struct copies, with the reference to it if there is one.
+    Whole { of: Path, id: Option<Ident> },
+}
+
+/// A reference with copies beside it.
+#[derive(Clone)]
+pub struct Entry {
+    pub span: Span,
+    pub of: Path,
+    pub fields: Option<Fields>,
+    pub sync: Option<At<Sync>>,
+    /// What stands in `#[reference(…)]`.
+    pub reference: super::reference::Reference,
+}
+
+#[derive(Clone)]
+pub struct Subset {
+    pub span: Span,
+    pub of: Path,
+    pub limit: At<u64>,
+    pub order: At<Vec<Key>>,
+    pub fields: Option<Fields>,
+    pub filter: Option<Expr>,
+    pub by: Option<Ident>,
+    pub keep_last: Option<bool>,
+    pub sync: Option<At<Sync>>,
+}
+
+#[derive(Clone)]
+pub struct Computed {
+    pub span: Span,
+    pub operation: Operation,
+    pub of: Path,
+    /// Of a count none.
+    pub field: Option<Ident>,
+    pub filter: Option<Expr>,
+    pub by: Option<Ident>,
+    pub sync: Option<At<Sync>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sync {
+    Atomic,
+    Eventual,
+    Snapshot,
+}
+
+/// `fields(name: String, …)`.
+#[derive(Clone)]
+pub struct Fields {
+    pub span: Span,
+    pub list: Vec<syn::Field>,
+}
+
+/// `#[denormalize(from = Part)]` above a struct.
+#[derive(Clone)]
+pub struct Container {
+    pub span: Span,
+    pub of: Path,
+    pub sync: Option<At<Sync>>,
+}
+
+/// `#[denormalize(…)]` as it was written.
+struct Denormalize {
+    span: Span,
+    from: From,
+    fields: Option<Fields>,
+    sync: Option<At<Sync>>,
+}
+
+enum From {
+    Field(Ident, Ident),
+    Document(Path),
+}
+
+/// Where it can be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    Field,
+    Struct,
+}
+
+const FROM: &str = "`from` says what is copied: a field through a reference of the same struct, `from = host.ipaddr`; or, on a \
+                    field with `#[reference]`, the document, `from = Part`";
+
+impl Denormalize {
+    fn parse(attr: &Attribute, on: On) -> syn::Result<Denormalize> {
+        let span = attr.path().span();
+        let (mut from, mut fields, mut sync) = (None, None, None);
+        if !matches!(attr.meta, syn::Meta::Path(_)) {
+            attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+                "from" => once(&mut from, From::parse(&meta)?, &meta),
+                "fields" if on == On::Field => once(&mut fields, Fields::parse(&meta)?, &meta),
+                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                "fields" => Err(meta.error(
+                    "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
+                )),
+                _ => Err(unknown(
+                    &meta,
+                    "denormalize",
+                    "`from = reference.field`, `from = Document`, `fields(name: Type, …)` and `sync = atomic | eventual | snapshot`",
+                )),
+            })?;
+        }
+        let Some(from) = from else {
+            return Err(syn::Error::new(span, FROM));
+        };
+        Ok(Denormalize {
+            span,
+            from,
+            fields,
+            sync,
+        })
+    }
+}
+
+impl From {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<From> {
+        let value = meta.value().map_err(|_| meta.error(FROM))?;
+        let span = value.span();
+        if value.peek(LitStr) {
+            return Err(syn::Error::new(
+                span,
+                "`from` names fields and documents as in Rust, without quotes: `from = host.ipaddr`, `from = Part`",
+            ));
+        }
+        let path = value
+            .call(Path::parse_mod_style)
+            .map_err(|_| syn::Error::new(span, FROM))?;
+        if !value.peek(Token![.]) {
+            return Ok(From::Document(path));
+        }
+        value.parse::<Token![.]>()?;
+        let field = value
+            .call(Ident::parse_any)
+            .map_err(|_| syn::Error::new(span, FROM))?;
+        if value.peek(Token![.]) {
+            return Err(syn::Error::new(
+                value.span(),
+                format!(
+                    "A copy is of a field of the document itself, not of one of what is embedded in it. Copy `{field}` as a whole"
+                ),
+            ));
+        }
+        match path.get_ident() {
+            Some(reference) => Ok(From::Field(reference.clone(), field)),
+            None => Err(syn::Error::new(
+                path.span(),
+                "A field is copied through a reference of the same struct, which is named as in Rust: `from = host.ipaddr`",
+            )),
+        }
+    }
+}
+
+impl Sync {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<At<Sync>> {
+        const ADVICE: &str = "`sync` is one of `atomic`, `eventual` and `snapshot`, without quotes; without it a copy is written in \
+                              one transaction with its source where that is possible and cheap";
+        let value = meta.value().map_err(|_| meta.error(ADVICE))?;
+        let span = value.span();
+        let given: Ident = value.parse().map_err(|_| syn::Error::new(span, ADVICE))?;
+        let sync = match given.to_string().as_str() {
+            "atomic" => Sync::Atomic,
+            "eventual" => Sync::Eventual,
+            "snapshot" => Sync::Snapshot,
+            _ => return Err(syn::Error::new(given.span(), ADVICE)),
+        };
+        Ok(At::new(sync, given.span()))
+    }
+}
+
+struct OneField(syn::Field);
+
+impl Parse for OneField {
+    fn parse(input: ParseStream) -> syn::Result<OneField> {
+        const ADVICE: &str = "`fields` lists fields of the document with their types, as a struct does: `fields(name: String, price: \
+                              f64)`";
+        let span = input.span();
+        syn::Field::parse_named(input)
+            .map(OneField)
+            .map_err(|_| syn::Error::new(span, ADVICE))
+    }
+}
+
+impl Fields {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Fields> {
+        let span = meta.path.span();
+        let empty = || {
+            syn::Error::new(
+                span,
+                "`fields` lists what is copied, with the types as they are in the document: `fields(name: String)`",
+            )
+        };
+        if !meta.input.peek(token::Paren) {
+            return Err(empty());
+        }
+        let content;
+        parenthesized!(content in meta.input);
+        let list = Punctuated::<OneField, Token![,]>::parse_terminated(&content)?;
+        if list.is_empty() {
+            return Err(empty());
+        }
+        Ok(Fields {
+            span,
+            list: list.into_iter().map(|OneField(field)| field).collect(),
+        })
+    }
+}
+
+fn filter(meta: &ParseNestedMeta) -> syn::Result<Expr> {
+    let advice =
+        "`filter` takes a closure that makes a condition of the child's paths: `filter = |r| r.stars.gte(3)`";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let expr: Expr = value.parse()?;
+    match expr {
+        Expr::Closure(_) => Ok(expr),
+        other => Err(syn::Error::new_spanned(other, advice)),
+    }
+}
+
+fn by(meta: &ParseNestedMeta) -> syn::Result<Ident> {
+    let advice = "`by` names the field of the child that refers to this document, as in Rust: `by = product`";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let span = value.span();
+    value.parse().map_err(|_| syn::Error::new(span, advice))
+}
+
+const ORDER: &str = "`order` names the fields of the child by which it is one of those that are kept: `order(-published_date)` keeps \
+                     the greatest first, `order(time)` keeps the greatest too, and has them at the end";
+
+fn order(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Key>>> {
+    let span = meta.path.span();
+    if !meta.input.peek(token::Paren) {
+        return Err(syn::Error::new(span, ORDER));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
+    if keys.is_empty() {
+        return Err(syn::Error::new(span, ORDER));
+    }
+    for key in &keys {
+        if !key.kind.is_sorted() {
+            let name = key.path.first().map_or(span, Ident::span);
+            return Err(syn::Error::new(name, ORDER));
+        }
+    }
+    Ok(At::new(keys.into_iter().collect(), span))
+}
+
+impl Subset {
+    fn parse(attr: &Attribute) -> syn::Result<Subset> {
+        let span = attr.path().span();
+        let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
+        let (mut condition, mut parent, mut keep, mut sync) = (None, None, None, None);
+        if !matches!(attr.meta, syn::Meta::Path(_)) {
+            attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+                "of" => {
+                    let value = meta.value()?;
+                    once(&mut of, value.call(Path::parse_mod_style)?, &meta)
+                }
+                "limit" => once(&mut limit, number(&meta)?, &meta),
+                "order" => once(&mut keys, order(&meta)?, &meta),
+                "fields" => once(&mut fields, Fields::parse(&meta)?, &meta),
+                "filter" => once(&mut condition, filter(&meta)?, &meta),
+                "by" => once(&mut parent, by(&meta)?, &meta),
+                "keep" => {
+                    let advice = "`keep` is `first` or `last`, without quotes: which end of the order is kept";
+                    let value = meta.value().map_err(|_| meta.error(advice))?;
+                    let given: Ident = value.parse().map_err(|_| meta.error(advice))?;
+                    let last = match given.to_string().as_str() {
+                        "first" => false,
+                        "last" => true,
+                        _ => return Err(syn::Error::new(given.span(), advice)),
+                    };
+                    once(&mut keep, last, &meta)
+                }
+                "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                _ => Err(unknown(
+                    &meta,
+                    "subset",
+                    "`of = Child`, `limit = N`, `order(-field)`, `fields(name: Type, …)`, `filter = |c| …`, `by = field`, \
+                     `keep = first | last` and `sync = atomic | eventual`",
+                )),
+            })?;
+        }
+        let missing = |what: &str| {
+            syn::Error::new(
+                span,
+                format!(
+                    "A subset says of which children, how many and by which order: `#[subset(of = Review, limit = 10, \
+                     order(-published_date))]`; here {what} is missing"
+                ),
+            )
+        };
+        Ok(Subset {
+            span,
+            of: of.ok_or_else(|| missing("`of`"))?,
+            limit: limit.ok_or_else(|| missing("`limit`"))?,
+            order: keys.ok_or_else(|| missing("`order`"))?,
+            fields,
+            filter: condition,
+            by: parent,
+            keep_last: keep,
+            sync,
+        })
+    }
+
+    /// Whether those at the end of the order are kept: the greatest, where nothing else is said.
+    pub fn last(&self) -> bool {
+        self.keep_last.unwrap_or_else(|| {
+            let first = self.order.value.first();
+            first.is_some_and(|key| key.kind == super::index::Kind::Ascending)
+        })
+    }
+}
+
+impl Operation {
+    const NAMES: [(&'static str, Operation); 5] = [
+        ("count", Operation::Count),
+        ("sum", Operation::Sum),
+        ("avg", Operation::Avg),
+        ("min", Operation::Min),
+        ("max", Operation::Max),
+    ];
+}
+
+impl Computed {
+    fn parse(attr: &Attribute) -> syn::Result<Computed> {
+        const ADVICE: &str = "A computed field is one of `count = Review`, `sum = Review.stars`, `avg = Review.stars`, `min = \
+                              Review.stars` and `max = Review.stars`";
+        let span = attr.path().span();
+        let (mut what, mut condition, mut parent, mut sync) = (None, None, None, None);
+        if !matches!(attr.meta, syn::Meta::Path(_)) {
+            attr.parse_nested_meta(|meta| {
+                let name = word(&meta.path);
+                if let Some((name, operation)) = Operation::NAMES.iter().find(|(known, _)| *known == name) {
+                    if what.is_some() {
+                        return Err(meta.error("A field is computed in one way. Give the other a field of its own"));
+                    }
+                    let value = meta.value().map_err(|_| meta.error(ADVICE))?;
+                    let start = value.span();
+                    let of = value
+                        .call(Path::parse_mod_style)
+                        .map_err(|_| syn::Error::new(start, ADVICE))?;
+                    let field = match value.parse::<Option<Token![.]>>()? {
+                        Some(_) => Some(value.call(Ident::parse_any)?),
+                        None => None,
+                    };
+                    if value.peek(Token![.]) {
+                        return Err(syn::Error::new(
+                            value.span(),
+                            format!("`{name}` is computed of a field of the child itself, not of one of what is embedded in it"),
+                        ));
+                    }
+                    match (operation, &field) {
+                        (Operation::Count, Some(field)) => {
+                            return Err(syn::Error::new(
+                                field.span(),
+                                format!(
+                                    "`count` counts documents, whatever is in them: `count = {0}`. Those with a certain value are \
+                                     counted by `filter`: `#[computed(count = {0}, filter = |c| c.{field}.eq(…))]`",
+                                    crate::ty::text(&of)
+                                ),
+                            ));
+                        }
+                        (Operation::Count, None) | (_, Some(_)) => {}
+                        (_, None) => {
+                            return Err(syn::Error::new(
+                                of.span(),
+                                format!(
+                                    "`{name}` is computed of a field of the child: `{name} = {}.stars`",
+                                    crate::ty::text(&of)
+                                ),
+                            ));
+                        }
+                    }
+                    what = Some((*operation, of, field));
+                    return Ok(());
+                }
+                match name.as_str() {
+                    "filter" => once(&mut condition, filter(&meta)?, &meta),
+                    "by" => once(&mut parent, by(&meta)?, &meta),
+                    "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
+                    _ => Err(unknown(
+                        &meta,
+                        "computed",
+                        "`count = Child`, `sum`, `avg`, `min` and `max = Child.field`, `filter = |c| …`, `by = field` and `sync = \
+                         atomic | eventual`",
+                    )),
+                }
+            })?;
+        }
+        let Some((operation, of, field)) = what else {
+            return Err(syn::Error::new(span, ADVICE));
+        };
+        Ok(Computed {
+            span,
+            operation,
+            of,
+            field,
+            filter: condition,
+            by: parent,
+            sync,
+        })
+    }
+}
+
+impl Copy {
+    /// What a field's attributes declare. A reference with copies takes over what stands in `#[reference]`.
+    pub fn parse(
+        cx: &Ctxt,
+        attrs: &[Attribute],
+        reference: &mut Option<super::reference::Reference>,
+    ) -> Option<Copy> {
+        let mut declared = attrs.iter().filter(|attr| {
+            ["denormalize", "subset", "computed"]
+                .iter()
+                .any(|name| attr.path().is_ident(name))
+        });
+        let attr = declared.next()?;
+        if let Some(second) = declared.next() {
+            cx.error(
+                second,
+                "A field is derived in one way: write one of `#[denormalize(…)]`, `#[subset(…)]` and `#[computed(…)]`, with all \
+                 options in it",
+            );
+        }
+        if attr.path().is_ident("subset") {
+            return cx.keep(Subset::parse(attr)).map(Copy::Subset);
+        }
+        if attr.path().is_ident("computed") {
+            return cx.keep(Computed::parse(attr)).map(Copy::Computed);
+        }
+        let Denormalize {
+            span,
+            from,
+            fields,
+            sync,
+        } = cx.keep(Denormalize::parse(attr, On::Field))?;
+        match (from, reference.take()) {
+            (From::Document(of), Some(reference)) => Some(Copy::Entry(Entry {
+                span,
+                of,
+                fields,
+                sync,
+                reference,
+            })),
+            (From::Document(of), None) => {
+                let name = crate::ty::text(&of);
+                let reference = name.starts_with(char::is_lowercase);
+                cx.push(syn::Error::new(
+                    of.span(),
+                    if reference {
+                        format!("`{name}` alone does not say what is copied. Write the field of its document too: `from = {name}.name`")
+                    } else {
+                        format!(
+                            "Copies of a whole `{name}` stand beside a reference to it. Write `#[reference]` above this, or \
+                             `#[reference(many, max = 2000)]` for an array; a single field is copied through a reference of the \
+                             same struct: `from = reference.field`"
+                        )
+                    },
+                ));
+                None
+            }
+            (From::Field(through, field), kept) => {
+                *reference = kept;
+                if let Some(fields) = fields {
+                    cx.push(syn::Error::new(
+                        fields.span,
+                        "`fields` makes a struct of several copies, and this is one field. Leave it out, or write `from = Document` \
+                         beside a `#[reference]`",
+                    ));
+                }
+                Some(Copy::Field(FieldCopy {
+                    span,
+                    from: Source::Through(through),
+                    field,
+                    sync,
+                }))
+            }
+        }
+    }
+
+    pub fn span(&self) -> Span {
+        match self {
+            Copy::Field(copy) => copy.span,
+            Copy::Entry(entry) => entry.span,
+            Copy::Subset(subset) => subset.span,
+            Copy::Computed(computed) => computed.span,
+        }
+    }
+}
+
+impl Container {
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Option<Container> {
+        let attr = super::find(attrs, "denormalize")?;
+        let declared = cx.keep(Denormalize::parse(attr, On::Struct))?;
+        match declared.from {
+            From::Document(of) => Some(Container {
+                span: declared.span,
+                of,
+                sync: declared.sync,
+            }),
+            From::Field(reference, field) => {
+                cx.push(syn::Error::new(
+                    reference.span(),
+                    format!(
+                        "A struct copies fields of a document, which is named here: `#[denormalize(from = Part)]`; one field is \
+                         copied by the attribute above it: `#[denormalize(from = {reference}.{field})]`"
+                    ),
+                ));
+                None
+            }
+        }
+    }
+}
+
+/// `#[volatile]`.
+pub fn volatile(cx: &Ctxt, attrs: &[Attribute]) -> Option<Span> {
+    let attr = super::find(attrs, "volatile")?;
+    if !matches!(attr.meta, syn::Meta::Path(_)) {
+        cx.error(
+            attr,
+            "`#[volatile]` takes nothing: it says that the field changes often",
+        );
+    }
+    Some(attr.path().span())
+}

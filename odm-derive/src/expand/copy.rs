@@ -1,0 +1,431 @@
+//! What a field is derived from, as constants; the structs of copies; and what is asserted of the sources.
+
+use super::{Target, index};
+use crate::ast::{Container, Field};
+use crate::attr::At;
+use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
+use crate::attr::reference::{OnDelete, Reference};
+use crate::ty;
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Ident, Path, Type, Visibility};
+
+fn sync(odm: &TokenStream, sync: Option<&At<Sync>>) -> TokenStream {
+    let mode = match sync.map(|at| at.value) {
+        None => quote!(Auto),
+        Some(Sync::Atomic) => quote!(Atomic),
+        Some(Sync::Eventual) => quote!(Eventual),
+        Some(Sync::Snapshot) => quote!(Snapshot),
+    };
+    quote!(#odm::SyncMode::#mode)
+}
+
+/// The paths of a document that an attribute names.
+fn paths(target: &Target, of: &TokenStream, span: proc_macro2::Span) -> TokenStream {
+    let krate = &target.krate;
+    quote_spanned!(span=> <#of as #krate::Document>::paths())
+}
+
+fn path(of: &Path) -> TokenStream {
+    quote_spanned!(of.span()=> #of)
+}
+
+/// Through which reference a field is copied, and the document that it names.
+struct Through<'a> {
+    /// The stored name of the reference, if there is one.
+    name: Option<&'a str>,
+    /// Its type; a reference that is always there where there is none.
+    ty: TokenStream,
+    document: TokenStream,
+}
+
+fn through<'a>(target: &'a Target, copy: &FieldCopy) -> Option<Through<'a>> {
+    let odm = &target.odm;
+    let find = |ident: &Ident| {
+        let rust = ident.unraw().to_string();
+        target.fields.iter().copied().find(|field| field.rust == rust)
+    };
+    match &copy.from {
+        Source::Through(reference) => {
+            let field = find(reference)?;
+            let ty = field.ty;
+            Some(Through {
+                name: Some(&field.name),
+                ty: quote!(#ty),
+                document: quote_spanned!(reference.span()=> <#ty as #odm::ReferenceTo>::Target),
+            })
+        }
+        Source::Whole { of, id } => {
+            let document = path(of);
+            Some(Through {
+                name: id.as_ref().and_then(find).map(|field| field.name.as_str()),
+                ty: quote_spanned!(of.span()=> #odm::Ref<#document>),
+                document,
+            })
+        }
+    }
+}
+
+/// The `Copied` of a field, as a reference to a constant.
+pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
+    let odm = &target.odm;
+    let copied = match field.copy.as_ref()? {
+        Copy::Entry(_) => return None,
+        Copy::Field(copy) => {
+            let Through { name, document, .. } = through(target, copy)?;
+            let name = name?;
+            let (source, sync) = (&copy.field, sync(odm, copy.sync.as_ref()));
+            let paths = paths(target, &document, source.span());
+            let source = quote_spanned!(source.span()=> #paths.#source.name());
+            quote!(#odm::Copied::Field(#odm::FieldCopy { through: #name, source: || #source, sync: #sync }))
+        }
+        Copy::Subset(subset) => of_subset(target, field, subset),
+        Copy::Computed(computed) => of_computed(target, computed),
+    };
+    Some(quote!(const { &#copied }))
+}
+
+fn parent(target: &Target, of: &TokenStream, by: Option<&Ident>) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    match by {
+        None => quote!(|| <#of as #odm::ChildOf<#this>>::parent()),
+        Some(by) => {
+            let name = by.unraw().to_string();
+            quote!(|| const { #odm::check::parent_at::<#of>(#name) })
+        }
+    }
+}
+
+fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> TokenStream {
+    let odm = &target.odm;
+    match filter {
+        None => quote!(::core::option::Option::None),
+        Some(closure) => {
+            quote!(::core::option::Option::Some(|| #odm::partial_filter::<#of, _>(#closure)))
+        }
+    }
+}
+
+fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
+    let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
+    let of = path(&subset.of);
+    let limit = u32::try_from(subset.limit.value).unwrap_or(u32::MAX);
+    let keys = subset
+        .order
+        .value
+        .iter()
+        .map(|key| index::key_of(odm, &child_key(target, &of, key), key));
+    let (last, sync) = (subset.last(), sync(odm, subset.sync.as_ref()));
+    let parent = parent(target, &of, subset.by.as_ref());
+    let filter = filter(target, &of, subset.filter.as_ref());
+    let fields = quote_spanned!(ty.span()=> || #odm::check::elements::<#ty, #of>());
+    quote! {
+        #odm::Copied::Subset(#odm::Subset {
+            child: || <#of as #krate::Document>::META,
+            parent: #parent,
+            limit: #limit,
+            order: &[#(#keys),*],
+            last: #last,
+            fields: #fields,
+            filter: #filter,
+            sync: #sync,
+        })
+    }
+}
+
+fn child_key(target: &Target, of: &TokenStream, key: &crate::attr::index::Key) -> TokenStream {
+    let span = key
+        .path
+        .first()
+        .map_or_else(proc_macro2::Span::call_site, Ident::span);
+    let mut at = paths(target, of, span);
+    for field in &key.path {
+        at = quote_spanned!(field.span()=> #at.#field);
+    }
+    at
+}
+
+fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
+    let (krate, odm) = (&target.krate, &target.odm);
+    let of = path(&computed.of);
+    let operation = match computed.operation {
+        Operation::Count => quote!(Count),
+        Operation::Sum => quote!(Sum),
+        Operation::Avg => quote!(Avg),
+        Operation::Min => quote!(Min),
+        Operation::Max => quote!(Max),
+    };
+    let source = match &computed.field {
+        None => quote!(::core::option::Option::None),
+        Some(field) => {
+            let paths = paths(target, &of, field.span());
+            let name = quote_spanned!(field.span()=> #paths.#field.name());
+            quote!(::core::option::Option::Some(|| #name))
+        }
+    };
+    let sync = sync(odm, computed.sync.as_ref());
+    let parent = parent(target, &of, computed.by.as_ref());
+    let filter = filter(target, &of, computed.filter.as_ref());
+    quote! {
+        #odm::Copied::Computed(#odm::Computed {
+            child: || <#of as #krate::Document>::META,
+            parent: #parent,
+            operation: #odm::Operation::#operation,
+            of: #source,
+            filter: #filter,
+            sync: #sync,
+        })
+    }
+}
+
+/// What is asserted of the sources: items of their own, since no constant of this type may need one of the other document,
+/// which may have copies of this one.
+pub fn checks(target: &Target) -> TokenStream {
+    target
+        .fields
+        .iter()
+        .filter_map(|field| Some(check(target, field, field.copy.as_ref()?)))
+        .collect()
+}
+
+fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
+    let (odm, this, ty) = (&target.odm, &target.this, field.ty);
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let constant = |span: proc_macro2::Span, call: TokenStream| {
+        quote_spanned! {span=>
+            const _: () = {
+                if let ::core::option::Option::Some(message) = #call {
+                    ::core::panic!("{}", message.as_str());
+                }
+            };
+        }
+    };
+    // Never called: that it compiles is what is asked.
+    let typed = |statements: TokenStream| quote!(const _: fn() = || { #statements };);
+    let by = |of: &TokenStream, by: Option<&Ident>| match by {
+        None => TokenStream::new(),
+        Some(by) => {
+            let paths = paths(target, of, by.span());
+            quote_spanned!(by.span()=> #odm::check::parent_path::<#this, _, _, _, _>(#paths.#by);)
+        }
+    };
+    match copy {
+        Copy::Field(copy) => {
+            let Some(Through {
+                ty: reference,
+                document,
+                ..
+            }) = through(target, copy)
+            else {
+                return TokenStream::new();
+            };
+            let (source, name) = (&copy.field, copy.field.unraw().to_string());
+            let paths = paths(target, &document, source.span());
+            let source = quote_spanned!(source.span()=> #paths.#source);
+            let call = match field.serde.with {
+                None => quote_spanned!(ty.span()=> copied),
+                Some(_) => quote_spanned!(ty.span()=> copied_with_codec),
+            };
+            let typed = typed(
+                quote_spanned!(ty.span()=> #odm::check::#call::<#ty, #reference, _, _, _, _>(#source);),
+            );
+            let worth = constant(
+                copy.field.span(),
+                quote_spanned!(copy.field.span()=> #odm::check::copyable::<#document>(#name, #owner, #rust, #text)),
+            );
+            quote!(#typed #worth)
+        }
+        Copy::Entry(entry) => {
+            let (item, of) = (item(field), path(&entry.of));
+            typed(quote_spanned!(item.span()=>
+                fn is<T: #odm::Entry + #odm::CopyOf<#of>>() {}
+                is::<#item>();
+            ))
+        }
+        Copy::Subset(subset) => {
+            let of = path(&subset.of);
+            let by = by(&of, subset.by.as_ref());
+            let typed = typed(quote_spanned!(ty.span()=> #odm::check::subset::<#ty, #of>(); #by));
+            let ids = constant(
+                ty.span(),
+                quote_spanned!(ty.span()=> #odm::check::with_id::<#ty, #of>(#owner, #rust, #text)),
+            );
+            quote!(#typed #ids)
+        }
+        Copy::Computed(computed) => {
+            let of = path(&computed.of);
+            let by = by(&of, computed.by.as_ref());
+            let Some(source) = &computed.field else {
+                return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
+            };
+            let paths = paths(target, &of, source.span());
+            let source = quote_spanned!(source.span()=> #paths.#source);
+            let call = match computed.operation {
+                Operation::Avg => quote_spanned!(ty.span()=> average),
+                Operation::Sum => quote_spanned!(ty.span()=> sum),
+                _ => quote_spanned!(ty.span()=> extreme),
+            };
+            typed(quote_spanned!(ty.span()=> #odm::check::#call::<#ty, _, _, _, _>(#source); #by))
+        }
+    }
+}
+
+/// The struct of copies that the field holds.
+pub fn item<'a>(field: &Field<'a>) -> &'a Type {
+    ty::single(field.ty)
+}
+
+/// The structs that `fields(…)` makes.
+pub fn define(container: &Container, vis: &Visibility, krate: &Path) -> TokenStream {
+    let mut names: Vec<String> = Vec::new();
+    container
+        .all_fields()
+        .into_iter()
+        .filter_map(|field| {
+            let (of, fields, sync, reference) = match field.copy.as_ref()? {
+                Copy::Entry(Entry {
+                    of,
+                    fields,
+                    sync,
+                    reference,
+                    ..
+                }) => (of, fields.as_ref()?, sync.as_ref(), Some(reference)),
+                Copy::Subset(subset) => (&subset.of, subset.fields.as_ref()?, None, None),
+                _ => return None,
+            };
+            let Type::Path(path) = ty::plain(item(field)) else {
+                return None;
+            };
+            let ident = path.path.get_ident()?;
+            // Two fields of one struct are one struct; that they list the same is left to the compiler, which names it.
+            if names.contains(&ident.to_string()) {
+                return None;
+            }
+            names.push(ident.to_string());
+            Some(define_one(ident, of, fields, sync, reference, vis, krate))
+        })
+        .collect()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn define_one(
+    ident: &Ident,
+    of: &Path,
+    fields: &Fields,
+    sync: Option<&At<Sync>>,
+    reference: Option<&Reference>,
+    vis: &Visibility,
+    krate: &Path,
+) -> TokenStream {
+    let odm = quote!(#krate::__private);
+    let serde = ty::text(quote!(#odm::serde));
+    let name = ty::text(of);
+    let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
+    let sync = sync.map(|at| {
+        let mode = match at.value {
+            Sync::Atomic => quote!(atomic),
+            Sync::Eventual => quote!(eventual),
+            Sync::Snapshot => quote!(snapshot),
+        };
+        quote!(, sync = #mode)
+    });
+    let options = reference.map(|reference| {
+        let on_delete = reference.on_delete.as_ref().map(|at| {
+            let rule = match at.value {
+                OnDelete::Restrict => quote!(restrict),
+                OnDelete::Cascade => quote!(cascade),
+                OnDelete::Nullify => quote!(nullify),
+                OnDelete::Pull => quote!(pull),
+                OnDelete::Keep => quote!(keep),
+            };
+            quote!(on_delete = #rule,)
+        });
+        let check = reference.check.as_ref().map(|at| {
+            let value = at.value;
+            quote!(check = #value,)
+        });
+        let index = reference.index.as_ref().map(|at| {
+            let value = at.value;
+            quote!(index = #value,)
+        });
+        quote!(#on_delete #check #index)
+    });
+    let fields = fields.list.iter().map(|field| {
+        let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
+        quote!(#[allow(missing_docs)] #(#attrs)* pub #name: #ty,)
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(
+            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize, ::core::clone::Clone, ::core::fmt::Debug,
+            ::core::cmp::PartialEq,
+        )]
+        #[serde(crate = #serde)]
+        #[embed(crate = #krate)]
+        #[denormalize(from = #of #sync)]
+        #vis struct #ident {
+            #[doc = "The document that they are of."]
+            #[reference(#options)]
+            pub id: #odm::Ref<#of>,
+            #(#fields)*
+        }
+    }
+}
+
+/// What a struct with `#[denormalize(from = T)]` says about itself.
+pub fn implement(target: &Target) -> TokenStream {
+    let Some(copies) = &target.container.copies else {
+        return TokenStream::new();
+    };
+    let (odm, this) = (&target.odm, &target.this);
+    let of = path(&copies.of);
+    let id = target.fields.iter().find(|field| field.reference.is_some());
+    let copied = target.fields.iter().map(|field| {
+        let (name, rust) = (&field.name, &field.rust);
+        let source = match field.reference {
+            Some(_) => quote!("_id"),
+            None => quote!(#odm::check::stored::<#of>(#rust)),
+        };
+        quote!(#odm::CopiedField { name: #name, source: #source })
+    });
+    let copy_of = quote! {
+        #[automatically_derived]
+        impl #odm::CopyOf<#of> for #this {
+            const COPIED: &'static [#odm::CopiedField] = &[#(#copied),*];
+        }
+    };
+    let entry = id.map(|id| entry(target, &of, &id.name));
+    quote!(#copy_of #entry)
+}
+
+fn entry(target: &Target, of: &TokenStream, name: &str) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    quote! {
+        #[automatically_derived]
+        impl #odm::Entry for #this {
+            type Of = #of;
+            const ID: &'static str = #name;
+        }
+        #odm::reference_of_one!([] #this);
+    }
+}
+
+/// The same of a struct with errors, so that nothing else is reported of it.
+pub fn implement_anyway(container: &Container, krate: &Path) -> TokenStream {
+    let Some(copies) = &container.copies else {
+        return TokenStream::new();
+    };
+    let target = Target::new(container, Some(krate.clone()));
+    let (odm, this) = (&target.odm, &target.this);
+    let of = path(&copies.of);
+    let id = target.fields.iter().find(|field| field.reference.is_some());
+    let entry = id.map(|id| entry(&target, &of, &id.name));
+    quote! {
+        impl #odm::CopyOf<#of> for #this {
+            const COPIED: &'static [#odm::CopiedField] = &[];
+        }
+        #entry
+    }
+}

@@ -1,0 +1,248 @@
+//! What is asserted of fields that are derived from other documents: that the source is there, has the type, and is worth
+//! being copied.
+
+use super::{PlainlyStored, about, same};
+use crate::average::Average;
+use crate::copy::{CopiedField, CopyOf};
+use crate::document::Document;
+use crate::path::{Fielded, Path, Step};
+use crate::reference::{ParentField, PointsTo, Reference};
+use crate::shape::{FieldMeta, Managed};
+use crate::size::Message;
+use crate::value::{Array, Numeric, Value};
+
+/// A copy of the field at `path` of the document that a `V` refers to.
+pub fn copied<T, V, R, S, P, C>(_: Path<R, S, P, C>)
+where
+    V: Reference,
+    S: Send,
+    P: Step,
+    T: CopyFits<V::Joined<S>>,
+    C: PlainlyStored,
+{
+}
+
+/// The same where the copy has a `#[serde(with)]` of its own.
+pub fn copied_with_codec<T, V, R, S, P, C>(_: Path<R, S, P, C>)
+where
+    V: Reference,
+    S: Send,
+    P: Step,
+    T: CopyFits<V::Joined<S>>,
+{
+}
+
+/// The type of a copy.
+#[diagnostic::on_unimplemented(
+    message = "the copy is a `{Self}`, and what it is copied from is a `{S}`",
+    label = "not a `{S}`",
+    note = "write `{S}`, or an `Option` of it",
+    note = "a copy through an `Option` of a reference is an `Option`: there is none where nothing is referred to"
+)]
+pub trait CopyFits<S> {}
+impl<S> CopyFits<S> for S {}
+impl<S> CopyFits<S> for Option<S> {}
+impl<S> CopyFits<Option<Option<S>>> for Option<S> {}
+
+const fn find(fields: &'static [FieldMeta], rust: &str) -> Option<&'static FieldMeta> {
+    let mut i = 0;
+    while i < fields.len() {
+        if same(fields[i].rust, rust) {
+            // Of a document with errors of its own, nothing is known.
+            return if fields[i].ty.is_empty() {
+                None
+            } else {
+                Some(&fields[i])
+            };
+        }
+        i += 1;
+    }
+    None
+}
+
+/// Rule five: what changes often is not copied; and what needs no copy is none.
+pub const fn copyable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let Some(found) = find(<T as Fielded>::FIELDS, source) else {
+        return None;
+    };
+    let target = T::META.name;
+    if found.volatile || matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
+        let message = about(owner, field, ty)
+            .text(" copies `")
+            .text(target)
+            .text(".")
+            .text(source)
+            .text(if found.volatile {
+                "`, which is `#[volatile]`: every change of it would be written to every copy. Rule five: what changes often is \
+                 not copied. Leave the copy out, and read it by a join, `.include(|x| x.reference)`"
+            } else {
+                "`, which every write of the document changes, and would be written to every copy. Rule five: what changes often \
+                 is not copied. Leave the copy out, and read it by a join, `.include(|x| x.reference)`"
+            });
+        return Some(if found.volatile {
+            message.text("; or, if it changes seldom after all, leave out `#[volatile]` there")
+        } else {
+            message
+        });
+    }
+    if matches!(found.managed, Managed::Id) {
+        return Some(
+            about(owner, field, ty)
+                .text(" copies the id of the `")
+                .text(target)
+                .text("`, which the reference holds already: it is its `.key()`. Leave the copy out"),
+        );
+    }
+    None
+}
+
+/// The stored name of a field.
+pub const fn stored<T: Fielded>(rust: &str) -> &'static str {
+    match find(T::FIELDS, rust) {
+        Some(field) => field.name,
+        None => "", // the typed path says that there is none
+    }
+}
+
+/// `by = field` of a subset or of what is computed: the reference to the parent.
+pub const fn parent_at<T: Fielded>(rust: &str) -> ParentField {
+    match find(T::FIELDS, rust) {
+        Some(field) => ParentField::of(field),
+        None => panic!("no such field"),
+    }
+}
+
+/// The field that `by` names.
+pub fn parent_path<D, R, V, P, C>(_: Path<R, V, P, C>)
+where
+    D: Document,
+    V: Reference,
+    V::Pointer: PointsTo<D>,
+    P: Step,
+{
+}
+
+/// The array of a subset.
+pub const fn subset<T: SubsetOf<C>, C>() {}
+
+/// An array of copies of children.
+#[diagnostic::on_unimplemented(
+    message = "a subset of `{C}` is a `Vec` of copies of it, and this is a `{Self}`",
+    label = "not a `Vec` of copies of `{C}`",
+    note = "write `Vec<RecentItem>` with a struct of your own, `#[derive(Embed, …)] #[denormalize(from = {C})] struct RecentItem {{ id: Ref<{C}>, … }}`, or `fields(name: Type, …)`, which makes it"
+)]
+pub trait SubsetOf<C> {}
+impl<C, E: CopyOf<C> + Value> SubsetOf<C> for Vec<E> {}
+
+/// What an element of a subset holds.
+pub const fn elements<T: Array, C>() -> &'static [CopiedField]
+where
+    T::Item: CopyOf<C>,
+{
+    <T::Item as CopyOf<C>>::COPIED
+}
+
+/// Without the id, the element of a child that changes is not found.
+pub const fn with_id<T: Array, C: Document>(owner: &str, field: &str, ty: &str) -> Option<Message>
+where
+    T::Item: CopyOf<C>,
+{
+    let copied = <T::Item as CopyOf<C>>::COPIED;
+    let mut i = 0;
+    while i < copied.len() {
+        if same(copied[i].source, "_id") {
+            return None;
+        }
+        i += 1;
+    }
+    if C::META.append_only || C::META.name.is_empty() {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" keeps a `")
+            .text(C::META.name)
+            .text("` without its id, so the element of one that changes could not be found. Give the struct of the elements a field \
+                   `id: Ref<")
+            .text(C::META.name)
+            .text(">`; or, if a `")
+            .text(C::META.name)
+            .text("` never changes once it is inserted, say so: `#[document(append_only)]`"),
+    )
+}
+
+/// `#[computed(count = …)]`.
+pub const fn count<T: Counts>() {}
+
+/// A type for a number of documents.
+#[diagnostic::on_unimplemented(
+    message = "a number of documents can't be stored in a `{Self}`",
+    label = "not a whole number",
+    note = "write `i64`; `i32`, `u32` and `u64` count too"
+)]
+pub trait Counts {}
+impl Counts for i32 {}
+impl Counts for i64 {}
+impl Counts for u32 {}
+impl Counts for u64 {}
+
+/// `#[computed(avg = …)]`.
+pub fn average<T: Averages, R, S: Numeric, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
+
+/// The type of an average.
+#[diagnostic::on_unimplemented(
+    message = "an average is kept as sum and count, and a `{Self}` holds one number",
+    label = "not an `odm::Average`",
+    note = "write `odm::Average`; its `.value()` is an `Option<f64>`"
+)]
+pub trait Averages {}
+impl Averages for Average {}
+
+/// `#[computed(sum = …)]`.
+pub fn sum<T: SumOf<S>, R, S: Numeric, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
+
+/// The type of a sum.
+#[diagnostic::on_unimplemented(
+    message = "the sum of fields of the type `{S}` can't be stored in a `{Self}`",
+    label = "not a number for a sum of `{S}`",
+    note = "write `i64` for whole numbers, `f64` for others, or the type of the field itself, which the sum must fit into"
+)]
+pub trait SumOf<S> {}
+
+macro_rules! sums {
+    ($($of:ty => $($sum:ty),*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl SumOf<$of> for $sum {}
+        #[diagnostic::do_not_recommend]
+        impl SumOf<Option<$of>> for $sum {}
+    )*)*};
+}
+
+sums! {
+    i8 => i8, i64;
+    u8 => u8, i64;
+    i16 => i16, i64;
+    u16 => u16, i64;
+    i32 => i32, i64;
+    u32 => u32, i64;
+    i64 => i64;
+    u64 => u64, i64;
+    isize => isize, i64;
+    usize => usize, i64;
+    f32 => f32, f64;
+    f64 => f64;
+    mongodb::bson::Decimal128 => mongodb::bson::Decimal128;
+}
+
+/// `#[computed(min = …)]` and `max`.
+pub fn extreme<T: ExtremeOf<S>, R, S, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
+
+/// The type of a least or greatest value.
+#[diagnostic::on_unimplemented(
+    message = "the least or greatest `{S}` of the children can't be stored in a `{Self}`",
+    label = "not an `Option<{S}>`",
+    note = "there is none where there are no children: write `Option<{S}>`"
+)]
+pub trait ExtremeOf<S> {}
+impl<S> ExtremeOf<S> for Option<S> {}
+impl<S> ExtremeOf<Option<S>> for Option<S> {}

@@ -1,0 +1,312 @@
+//! Compares copies with what they are taken from, and takes them again.
+
+use super::super::batch;
+use super::super::effects::id;
+use super::super::graph::{Derived, Edge, What};
+use super::super::scope::Scope;
+use super::children::{Values, derive, refresh};
+use super::deliver::{To, is_passed_on, pull, sources, structs};
+use super::pay::settle;
+use super::{COPIED, OWN, Token, at};
+use crate::copy::SyncMode;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::{Error, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// At most so many parents are derived at once.
+const AT_ONCE: usize = 8;
+
+/// What is kept true in the documents of one collection: the copies beside one reference, or one derived field.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Kept<'g> {
+    Beside(&'g Edge),
+    Derived(&'g Derived),
+}
+
+impl<'g> Kept<'g> {
+    /// The documents that hold it.
+    pub(in super::super) fn holder(&self) -> &'static DocumentMeta {
+        match self {
+            Kept::Beside(edge) => edge.holder,
+            Kept::Derived(derived) => derived.parent,
+        }
+    }
+
+    /// The names of the fields.
+    pub(in super::super) fn fields(&self) -> Vec<String> {
+        match self {
+            Kept::Beside(edge) => {
+                let followed = edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot);
+                followed.map(|copy| edge.copy_path(copy)).collect()
+            }
+            Kept::Derived(derived) => vec![derived.field.name.to_owned()],
+        }
+    }
+
+    /// What it is taken from, in words.
+    pub(in super::super) fn source(&self) -> String {
+        match self {
+            Kept::Beside(edge) => {
+                let target = edge.targets.first().map_or("", |target| target.collection);
+                let followed = edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot);
+                let names: Vec<String> = followed.map(|copy| format!("{target}.{}", copy.source)).collect();
+                names.join(", ")
+            }
+            Kept::Derived(derived) => match derived.what {
+                What::Subset(_) => derived.child.collection.to_owned(),
+                What::Computed { operation, of: "" } => {
+                    format!("{operation} of {}", derived.child.collection)
+                }
+                What::Computed { operation, of } => {
+                    format!("{operation} of {}.{of}", derived.child.collection)
+                }
+            },
+        }
+    }
+
+    /// What has to be read of a holder.
+    pub(in super::super) fn projection(&self) -> Document {
+        let mut fields = doc! { "_id": 1, OWN: 1 };
+        match self {
+            Kept::Beside(edge) => {
+                fields.insert(edge.root(), 1);
+                if edge.segments.len() == 1 {
+                    fields.insert(COPIED, 1);
+                    fields.extend(
+                        edge.copies
+                            .iter()
+                            .map(|copy| (copy.name.to_owned(), Bson::Int32(1))),
+                    );
+                }
+            }
+            Kept::Derived(derived) => {
+                fields.insert(derived.field.name, 1);
+            }
+        }
+        fields
+    }
+
+    /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen
+    /// one half. Gives how many were compared, and those that differ.
+    pub(in super::super) async fn compare(
+        &self,
+        scope: &Scope<'_>,
+        documents: &[RawDocumentBuf],
+    ) -> Result<(u64, Vec<Bson>)> {
+        let (checked, stale) = self.look(scope, documents).await?;
+        if stale.is_empty() {
+            return Ok((checked, stale));
+        }
+        let filter = doc! { "_id": { "$in": &stale } };
+        let look = async |scope: Scope<'_>| {
+            let again = scope
+                .every(self.holder(), filter.clone(), self.projection())
+                .await?;
+            Ok::<_, Error>(self.look(&scope, &again).await?.1)
+        };
+        let stale = match scope.odm.has_transactions().await? {
+            false => look(*scope).await?,
+            true => {
+                scope.trip(); // the commit
+                let odm = scope.odm;
+                odm.transaction(async |tx| look(scope.within(tx.shared())).await)
+                    .await?
+            }
+        };
+        Ok((checked, stale))
+    }
+
+    async fn look(&self, scope: &Scope<'_>, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {
+        match self {
+            Kept::Beside(edge) => beside(scope, edge, documents).await,
+            Kept::Derived(derived) => derived_in(scope, derived, documents).await,
+        }
+    }
+
+    /// Takes the copies of these holders again. Gives in how many it changed something.
+    pub(in super::super) async fn mend(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<u64> {
+        let token = Token::new();
+        let graph = scope.odm.graph();
+        let mended = match self {
+            Kept::Beside(edge) => {
+                let filter = doc! { "_id": { "$in": ids } };
+                let documents = scope.every(edge.holder, filter, self.projection()).await?;
+                let mended = pull(scope, edge, &documents, To::NoNewer, token).await?;
+                if mended > 0 && is_passed_on(scope, edge) {
+                    settle(*scope, edge.holder, token).await?;
+                }
+                // One document may hold several sources, of which each is a statement of its own.
+                mended.min(documents.len() as u64)
+            }
+            Kept::Derived(derived) => {
+                let Some(edge) = graph.parent_edge(derived) else {
+                    return Ok(0);
+                };
+                let filter = doc! { "_id": { "$in": ids } };
+                let fields = doc! { "_id": 1, edge.by(): 1 };
+                let parents = scope.every(derived.parent, filter, fields).await?;
+                let keys: HashSet<Key> = parents
+                    .iter()
+                    .filter_map(|parent| at(parent, edge.by()))
+                    .map(Key::of)
+                    .collect();
+                let mended = refresh(scope, edge, &[derived], keys, token).await?;
+                if graph.is_read(derived.parent, derived.field.name) {
+                    settle(*scope, derived.parent, token).await?;
+                }
+                mended
+            }
+        };
+        Ok(mended)
+    }
+}
+
+async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {
+    let mut keys: HashSet<Key> = HashSet::new();
+    let key_of = |within: &RawDocument| {
+        let key = within.get(edge.name()).ok().flatten()?;
+        (key != RawBsonRef::Null).then(|| Key::of(key))
+    };
+    for document in documents {
+        keys.extend(structs(edge, document).into_iter().filter_map(key_of));
+    }
+    if keys.is_empty() {
+        return Ok((0, Vec::new()));
+    }
+    let sources = sources(scope, edge, &keys).await?;
+    let (mut checked, mut stale) = (0, Vec::new());
+    for document in documents {
+        let mut differs = false;
+        for within in structs(edge, document) {
+            let Some(key) = key_of(within) else { continue };
+            // A reference to a document that is gone is found as such; its copies stay as they were.
+            let Some(source) = sources.get(&key) else { continue };
+            checked += 1;
+            for (copy, value) in edge.copies.iter().zip(&source.values) {
+                if copy.sync == SyncMode::Snapshot {
+                    continue;
+                }
+                let there = within
+                    .get(copy.name)
+                    .ok()
+                    .flatten()
+                    .and_then(|value| Bson::try_from(value).ok());
+                differs |= !is_same(there.as_ref(), value.as_ref());
+            }
+        }
+        if differs {
+            stale.push(batch::document_id(document));
+        }
+    }
+    Ok((checked, stale))
+}
+
+async fn derived_in(
+    scope: &Scope<'_>,
+    derived: &Derived,
+    documents: &[RawDocumentBuf],
+) -> Result<(u64, Vec<Bson>)> {
+    let Some(edge) = scope.odm.graph().parent_edge(derived) else {
+        return Ok((0, Vec::new()));
+    };
+    let by = edge.by();
+    let mut keys: HashMap<Key, Key> = HashMap::new();
+    if by == "_id" {
+        keys.extend(documents.iter().map(|document| (id(document), id(document))));
+    } else {
+        let filter = doc! { "_id": { "$in": batch::ids(documents) } };
+        for parent in scope
+            .every(derived.parent, filter, doc! { "_id": 1, by: 1 })
+            .await?
+        {
+            if let Some(key) = at(&parent, by) {
+                keys.insert(id(&parent), Key::of(key));
+            }
+        }
+    }
+    // Each parent's children are a query of their own, of which the server gives no more than is kept.
+    let list = [derived];
+    let looks: Vec<_> = documents
+        .iter()
+        .filter_map(|document| Some((document, keys.get(&id(document))?)))
+        .map(|(document, key)| async move {
+            let values = derive(scope, edge, &list, key).await?;
+            Ok::<(&RawDocumentBuf, Values), Error>((document, values))
+        })
+        .collect();
+    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+    let looks: Vec<(&RawDocumentBuf, Values)> = stream::iter(looks).buffered(at_once).try_collect().await?;
+    let mut stale = Vec::new();
+    for (document, values) in &looks {
+        let there = document
+            .get(derived.field.name)
+            .ok()
+            .flatten()
+            .and_then(|value| Bson::try_from(value).ok());
+        let right = values.first().and_then(|(_, value)| value.as_ref());
+        if !is_same(there.as_ref(), right) {
+            stale.push(batch::document_id(document));
+        }
+    }
+    Ok((looks.len() as u64, stale))
+}
+
+/// Whether a copy is what it should be. A missing field and `null` are one; sums of fractions depend on the order in which
+/// they are added, by a billionth.
+fn is_same(a: Option<&Bson>, b: Option<&Bson>) -> bool {
+    let (a, b) = (a.unwrap_or(&Bson::Null), b.unwrap_or(&Bson::Null));
+    match (a, b) {
+        (Bson::Array(a), Bson::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(Some(a), Some(b)))
+        }
+        (Bson::Document(a), Bson::Document(b)) => {
+            let all = |a: &Document, b: &Document| {
+                let own = a.iter().filter(|(name, _)| *name != COPIED);
+                own.into_iter()
+                    .all(|(name, value)| is_same(Some(value), b.get(name)))
+            };
+            all(a, b) && all(b, a)
+        }
+        (Bson::Double(_), _) | (_, Bson::Double(_)) => match (float(a), float(b)) {
+            (Some(a), Some(b)) => {
+                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+            }
+            _ => false,
+        },
+        (a, b) => a == b || Key::of_bson(a) == Key::of_bson(b),
+    }
+}
+
+fn float(value: &Bson) -> Option<f64> {
+    match value {
+        Bson::Int32(n) => Some((*n).into()),
+        Bson::Int64(n) => Some(*n as f64),
+        Bson::Double(n) => Some(*n),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_as_the_server_does() {
+        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b));
+        assert!(same(1.into(), 1_i64.into()));
+        assert!(same(1.into(), 1.0.into()));
+        assert!(same((0.1 + 0.2).into(), 0.3.into()));
+        assert!(!same(0.1.into(), 0.2.into()));
+        assert!(same(
+            doc! { "a": 1, "b": Bson::Null }.into(),
+            doc! { "a": 1 }.into()
+        ));
+        assert!(!same(doc! { "a": 1 }.into(), doc! { "a": 1, "b": 2 }.into()));
+        assert!(!same(Bson::Array(vec![1.into()]), Bson::Array(vec![])));
+        assert!(is_same(None, Some(&Bson::Null)));
+        assert!(!is_same(None, Some(&0.into())));
+    }
+}

@@ -1,0 +1,183 @@
+//! Pays the debts that dead processes left.
+
+use super::super::batch::{self, all, behind};
+use super::super::graph::Graph;
+use super::super::scope::Scope;
+use super::fill::needed;
+use super::pay::{owing, pay};
+use crate::document::DocumentMeta;
+use crate::trace::Trace;
+use crate::{Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::Bson;
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// So many documents with debts are paid for at a time.
+const BATCH: usize = 200;
+
+impl Graph {
+    /// The documents that may owe something.
+    pub(crate) fn debtors(&self) -> impl Iterator<Item = &'static DocumentMeta> {
+        self.models().filter(|meta| self.takes_part(meta))
+    }
+}
+
+impl Odm {
+    /// Finishes what writes have begun whose process has died: copies that were not delivered any more, subsets and numbers
+    /// that were not derived again, documents that were to be deleted.
+    ///
+    /// A write leaves what it owes in the documents that it writes, by the same atomic write, so nothing can be forgotten.
+    /// It is safe to run this anywhere, at any time and by several processes at once, also while the writer is alive after
+    /// all: every step can be done twice and in any order.
+    ///
+    /// # Errors
+    /// What the server says; then the rest is still owed.
+    ///
+    /// # Cost
+    /// One round trip for each collection that holds copies or is copied from, on a partial index of the documents that owe
+    /// something; for these what their writers would have needed.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let recovered = odm.recover().await?;
+    /// println!("{} documents owed something", recovered.documents);
+    /// # Ok(()) }
+    /// ```
+    pub fn recover(&self) -> Recovering {
+        Recovering { odm: self.clone() }
+    }
+
+    /// Runs [`recover`](Odm::recover) again and again in the background, in the tokio runtime that this is called in.
+    ///
+    /// What fails is tried again the next time, and told to `tracing`. It ends with [`Worker::stop`], or when the worker is
+    /// dropped.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let worker = odm.worker(std::time::Duration::from_secs(30));
+    /// // … serve …
+    /// worker.stop().await;
+    /// # Ok(()) }
+    /// ```
+    pub fn worker(&self, every: Duration) -> Worker {
+        let (odm, stop) = (self.clone(), Arc::new(Notify::new()));
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move {
+            loop {
+                if let Err(error) = odm.recover().await {
+                    tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
+                }
+                tokio::select! {
+                    () = stopped.notified() => return,
+                    () = tokio::time::sleep(every) => {}
+                }
+            }
+        });
+        Worker {
+            stop,
+            task: Some(task),
+        }
+    }
+}
+
+/// A recovery, until `.await` carries it out: [`Odm::recover`].
+#[must_use = "a recovery does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Recovering {
+    odm: Odm,
+}
+
+/// What a recovery found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// How many documents owed something.
+    pub documents: u64,
+    /// In how many documents copies were written for it.
+    pub copies: u64,
+}
+
+impl IntoFuture for Recovering {
+    type Output = Result<Recovered>;
+    type IntoFuture = BoxFuture<'static, Result<Recovered>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let odm = self.odm;
+            let trace = Trace::new("(all)", "recover");
+            let recovered = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope {
+                    odm: &odm,
+                    session: None,
+                    trips: &trips,
+                };
+                let mut recovered = Recovered::default();
+                for meta in odm.graph().debtors() {
+                    let fields = needed(odm.graph(), meta);
+                    let mut last: Option<Bson> = None;
+                    loop {
+                        let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                        let batch = scope
+                            .batch(meta, all([owing(), after]), Some(fields.clone()), BATCH)
+                            .await?;
+                        last = batch.documents.last().map(batch::document_id);
+                        recovered.documents += batch.documents.len() as u64;
+                        if !batch.documents.is_empty() {
+                            recovered.copies += pay(&scope, meta, &batch.documents).await?;
+                        }
+                        if !batch.more {
+                            break;
+                        }
+                    }
+                }
+                trace.done(trips.into_inner(), recovered.copies);
+                Ok(recovered)
+            });
+            recovered.await
+        }
+        .boxed()
+    }
+}
+
+/// A task that pays what dead processes owe: [`Odm::worker`].
+#[must_use = "a worker ends when it is dropped"]
+#[derive(Debug)]
+pub struct Worker {
+    stop: Arc<Notify>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Ends it, after what it is at.
+    ///
+    /// ```no_run
+    /// # async fn example(worker: odm::Worker) {
+    /// worker.stop().await;
+    /// # }
+    /// ```
+    pub async fn stop(mut self) {
+        self.stop.notify_one();
+        if let Some(task) = self.task.take()
+            && let Err(error) = task.await
+        {
+            tracing::warn!(target: "odm", %error, "the worker ended before it was stopped");
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
