@@ -6,5 +6,7 @@ pub mod many_to_many;
 pub mod one_to_few;
 pub mod one_to_many;
 pub mod one_to_one_split;
+pub mod one_to_squillions;
 pub mod reference_in_child;
+pub mod subset;
 pub mod two_way;

@@ -1,4 +1,4 @@
-//! One-to-many: an array of references, joined by the application.
+//! One-to-many: an array of references that carries a copy of the part's name.
 use mongodb::{Database, bson::oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ pub struct Part {
     #[index(unique)]
     pub partno: String,
     pub name: String,
+    #[volatile] // changes often: a copy of it does not compile
     pub qty: i32,
     pub price: f64,
 }
@@ -26,7 +27,9 @@ pub struct Product {
     #[index(unique)]
     pub catalog_number: i32,
     #[reference(many, max = 2000)]
-    pub parts: Vec<Ref<Part>>,
+    #[denormalize(from = Part, fields(name: String))]
+    // generates PartEntry { id: Ref<Part>, name: String }
+    pub parts: Vec<PartEntry>,
 }
 
 pub async fn run(db: Database) -> odm::Result<()> {
@@ -48,7 +51,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
         )
         .await?;
 
-    // The library checks that the parts exist.
+    // The application names the parts; the library reads their names and writes the copies.
     products
         .insert(NewProduct {
             name: "left-handed smoke shifter".into(),
@@ -58,7 +61,9 @@ pub async fn run(db: Database) -> odm::Result<()> {
         })
         .await?;
 
+    // The names of all the parts: no join.
     let product = products.find(|p| p.catalog_number.eq(1234)).one().await?.unwrap();
+    assert_eq!(product.parts[0].name, "#4 grommet");
 
     // Everything about them: one more query, in the array's order.
     let joined: Vec<Part> = product.parts.load(&odm).await?;
@@ -72,13 +77,14 @@ pub async fn run(db: Database) -> odm::Result<()> {
         .await?;
     assert_eq!(all[0].1.len(), 3);
 
-    parts
-        .update(&made[0])
-        .set(|p| p.name, "#5 grommet")
-        .inc(|p| p.qty, -1)
-        .await?;
-    let joined = product.parts.load(&odm).await?;
-    assert_eq!(joined[0].name, "#5 grommet");
+    // An update of the source is a dual write: the part, and every product that carries its name.
+    let done = parts.update(&made[0]).set(|p| p.name, "#5 grommet").await?;
+    assert_eq!((done.modified, done.copies_updated), (1, 1));
+    let product = products.get(product.id).await?.unwrap();
+    assert_eq!(product.parts[0].name, "#5 grommet");
+
+    // qty is not copied anywhere, so this is one plain write.
+    parts.update(&made[0]).inc(|p| p.qty, -1).await?;
 
     // A part that a product still uses is not deleted from under it (the default: restrict).
     assert!(matches!(

@@ -6,7 +6,7 @@
 use crate::copy::{Computed, Copied, FieldCopy, Operation, Subset, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use crate::reference::{OnDelete, ReferenceMeta, TargetMeta};
+use crate::reference::{ReferenceMeta, TargetMeta};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};

@@ -31,3 +31,13 @@ fn many_to_many() {
 fn reference_in_child() {
     with_db(async |t| odm_examples::reference_in_child::run(t.db).await.unwrap());
 }
+
+#[test]
+fn one_to_squillions() {
+    with_db(async |t| odm_examples::one_to_squillions::run(t.db).await.unwrap());
+}
+
+#[test]
+fn subset() {
+    with_db(async |t| odm_examples::subset::run(t.db).await.unwrap());
+}

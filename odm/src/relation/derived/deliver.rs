@@ -118,11 +118,13 @@ pub(super) fn statement(
     token: Token,
 ) -> Statement {
     let behind = is_behind(source.version, to);
-    let (filter, prefix, array_filters) = match edge.array() {
+    let (prefix, version_prefix);
+    let (filter, array_filters) = match edge.array() {
         None => {
-            let prefix = edge.path.strip_suffix(edge.name()).unwrap_or_default().to_owned();
+            prefix = edge.path.strip_suffix(edge.name()).unwrap_or_default().to_owned();
+            version_prefix = prefix.clone();
             let filter = doc! { &edge.path: { "$eq": &source.key }, edge.version_path(): behind };
-            (filter, prefix, Vec::new())
+            (filter, Vec::new())
         }
         Some(array) => {
             let (array, rest) = edge.segments.split_at(array.min(edge.segments.len()));
@@ -130,12 +132,19 @@ pub(super) fn statement(
             let below = rest.strip_suffix(edge.name()).unwrap_or_default();
             let version = format!("{below}{COPIED}.{}", edge.name());
             let item = doc! { &rest: { "$eq": &source.key }, &version: behind.clone() };
-            let in_item =
-                doc! { format!("e.{rest}"): { "$eq": &source.key }, format!("e.{version}"): behind };
+            let named = |e: &str| {
+                doc! {
+                    format!("{e}.{rest}"): { "$eq": &source.key },
+                    format!("{e}.{version}"): behind.clone(),
+                }
+            };
+            // The version has a name of its own for the items, and stands behind: whether a server looks for the items once
+            // or for each field, it finds them by the version that they had.
+            prefix = format!("{array}.$[c].{below}");
+            version_prefix = format!("{array}.$[v].{below}");
             (
                 doc! { &array: { "$elemMatch": item } },
-                format!("{array}.$[e].{below}"),
-                vec![in_item],
+                vec![named("c"), named("v")],
             )
         }
     };
@@ -158,7 +167,7 @@ pub(super) fn statement(
     put(
         &mut update,
         "$set",
-        &format!("{prefix}{COPIED}.{}", edge.name()),
+        &format!("{version_prefix}{COPIED}.{}", edge.name()),
         source.version.into(),
     );
     Statement {
