@@ -6,8 +6,9 @@
 use mongodb::Client;
 use odm::prelude::*;
 use odm_examples::many_to_many::{Author, Book, Category};
-use odm_examples::one_to_many::{Part, Product};
 use odm_examples::one_to_one_split::{Movie, MovieDetails};
+use odm_examples::one_to_squillions::{Host, LogMsg};
+use odm_examples::subset::{Product, Review};
 use odm_examples::two_way::{Person, Task};
 use std::process::ExitCode;
 
@@ -21,8 +22,10 @@ async fn open() -> anyhow::Result<Odm> {
     let models = models![
         Person,
         Task,
-        Part,
         Product,
+        Review,
+        Host,
+        LogMsg,
         Author,
         Book,
         Category,
