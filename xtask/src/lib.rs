@@ -1,9 +1,9 @@
 //! The project's own commands, run as `cargo xtask <command>`.
 //!
 //! `demo`, `test` and `bench` need a MongoDB server: one is taken from the environment or started for the
-//! length of the command (see [`server`]). `book` needs none.
+//! length of the command (see `server`). `book` needs none.
 //!
-//! Everything a command starts belongs to a guard that stops it when dropped (see [`process`]). An
+//! Everything a command starts belongs to a guard that stops it when dropped (see `process`). An
 //! interruption drops the command where it stands, so a signal, a failure and a panic all clean up the same
 //! way.
 //!

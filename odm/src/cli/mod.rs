@@ -38,8 +38,9 @@
 //!
 //! # JSON
 //!
-//! With `--json`, a command writes one JSON document to standard output, whatever comes of it. It always has `command`,
-//! `database` and `exit` (the exit code), and, if the command failed, `error` (a text) and nothing else. Values of
+//! With `--json`, a command writes one JSON document to standard output, whatever comes of it; only a mistake on the
+//! command line is told in words alone. It always has `command`, `database` and `exit` (the exit code), and, if the
+//! command failed, `error` (a text) and nothing else. Values of
 //! documents, such as ids, are written as MongoDB's extended JSON: `{ "$oid": "…" }`.
 //!
 //! | command | more fields |
@@ -57,6 +58,10 @@
 //! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
 //! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, share, stale }`,
 //! where `share` is that of the right ones, from 0 to 1, and `stale` is `{ count, sample }` with ids.
+//!
+//! The `kind` of a reference is `one`, `many` or `parent`; of a copy it is `field`, with `source_field` and `through`;
+//! `subset`, with `parent`, `limit`, `last`, `order`, `fields` and `filtered`; or `count`, `sum`, `avg`, `min` or `max`, with
+//! `of`, `parent` and `filtered`. What they mean is described at [`edges`](crate::edges).
 //!
 //! # Progress
 //!

@@ -92,3 +92,17 @@ fn ids_are_extended_json() {
     assert_eq!(sample[1], 7);
     assert!(!sample[2].is_number(), "{sample}");
 }
+
+#[test]
+fn a_recovery_is_told_in_words() {
+    let words = |documents, copies| super::in_words(&crate::Recovered { documents, copies });
+    assert_eq!(words(0, 0), "nothing was owed");
+    assert_eq!(
+        words(1, 12),
+        "1 document owed something; for that, copies were written in 12 documents"
+    );
+    assert_eq!(
+        words(3, 1),
+        "3 documents owed something; for that, copies were written in 1 document"
+    );
+}
