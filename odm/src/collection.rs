@@ -8,6 +8,7 @@ use crate::{
     Result, Target, Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::options::{CollectionOptions, WriteConcern};
 use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
@@ -90,9 +91,20 @@ impl Odm {
 
 impl<T: Document> Collection<T> {
     pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Collection<T> {
+        // What copies depend on may not be lost when another server becomes the primary.
+        let raw = match odm.graph().takes_part(T::META) {
+            false => odm.database().collection(T::META.collection),
+            true => {
+                let options = CollectionOptions::builder()
+                    .write_concern(WriteConcern::majority())
+                    .build();
+                odm.database()
+                    .collection_with_options(T::META.collection, options)
+            }
+        };
         Collection {
             odm: odm.clone(),
-            raw: odm.database().collection(T::META.collection),
+            raw,
             session,
             of: PhantomData,
         }

@@ -240,6 +240,19 @@ pub enum Error {
         is: String,
     },
 
+    /// The database knows of copies that these models lack: a write of their sources would leave them stale. A program with
+    /// all models forgets them by [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that
+    /// lacks models on purpose says so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
+    #[error(
+        "the database holds copies that these models don't declare ({}): a write here would leave them stale; register \
+         their documents, or say `allow_unknown_copies()`",
+        .edges.join(", ")
+    )]
+    UnknownCopies {
+        /// Their names: the references or fields that they stand beside or in.
+        edges: Vec<String>,
+    },
+
     /// Existing documents violate what the schema is about to demand: nothing was changed for them.
     #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}", Samples(.sample))]
     ExistingDocuments {

@@ -330,6 +330,7 @@ pub use path::{Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
 pub use relation::derived::recover::{Recovered, Recovering, Worker};
+pub use relation::derived::stored::{Backfilled, Backfilling};
 pub use relation::repair::{Mend, Mended, Repaired, Repairing};
 pub use schema::{Applied, Plan, Violations};
 pub use server::{Server, Topology};

@@ -25,6 +25,7 @@ pub struct Odm {
     /// Behaves as on a deployment without transactions, where two-way references are concerned.
     alone: bool,
     fan_out: FanOut,
+    unknown: bool,
 }
 
 struct Inner {
@@ -32,6 +33,8 @@ struct Inner {
     models: Vec<Model>,
     graph: Graph,
     server: OnceCell<Server>,
+    /// Collections of which the database knows copies that the models lack.
+    unknown: std::sync::RwLock<Vec<&'static str>>,
 }
 
 /// A document type, as `models![]` hands it to [`Odm::new`].
@@ -125,9 +128,11 @@ impl Odm {
                 models,
                 graph,
                 server: OnceCell::new(),
+                unknown: std::sync::RwLock::default(),
             }),
             alone: false,
             fan_out: FanOut::new(),
+            unknown: false,
         })
     }
 
@@ -168,6 +173,49 @@ impl Odm {
     pub fn with_fan_out(mut self, fan_out: FanOut) -> Odm {
         self.fan_out = fan_out;
         self
+    }
+
+    /// Writes also documents of which the database knows copies that these models lack. They become stale, until an
+    /// [`audit`](Odm::audit) of a program that has their models, or its reconciler, mends them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(odm: Odm) -> Odm {
+    /// odm.allow_unknown_copies()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn allow_unknown_copies(mut self) -> Odm {
+        self.unknown = true;
+        self
+    }
+
+    pub(crate) fn allows_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    pub(crate) fn set_unknown(&self, collections: Vec<&'static str>) {
+        let mut unknown = self
+            .inner
+            .unknown
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *unknown = collections;
+    }
+
+    /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
+    pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
+        let unknown = self
+            .inner
+            .unknown
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        match self.unknown || !unknown.contains(&meta.collection) {
+            true => Ok(()),
+            false => Err(Error::UnknownCopies {
+                edges: vec![format!("of `{}`", meta.collection)],
+            }),
+        }
     }
 
     pub(crate) fn fan_out_options(&self) -> &FanOut {

@@ -363,6 +363,16 @@ impl Source {
         Source::with(scope, meta, fields(edges.iter().copied()), sample).await
     }
 
+    /// All documents behind this id.
+    pub(super) fn from(meta: &'static DocumentMeta, fields: Fields, last: Option<Bson>) -> Source {
+        Source::All {
+            meta,
+            fields,
+            last,
+            more: true,
+        }
+    }
+
     /// The same with these fields of the documents.
     pub(super) async fn with(
         scope: &Scope<'_>,

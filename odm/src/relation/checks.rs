@@ -227,7 +227,7 @@ fn refuse(graph: &Graph, brought: &[Brought], is_there: impl Fn(Column, &Key) ->
 }
 
 impl Brought {
-    fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
+    pub(super) fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
         let edge = graph.edge(self.edge)?;
         Some((edge, edge.targets.get(self.target).copied()?))
     }

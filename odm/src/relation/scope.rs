@@ -7,7 +7,7 @@ use crate::session::Shared;
 use crate::{Error, Odm, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
-use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria};
+use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the commands of one operation go.
@@ -99,10 +99,14 @@ impl Scope<'_> {
             return Ok(0);
         }
         let most = self.odm.server().await?.max_write_batch();
-        let concern = match self.session {
-            None => bson::serialize_to_raw_document_buf(&doc! { "w": "majority" }).ok(),
-            Some(_) => None,
+        // What copies depend on may not be lost when another server becomes the primary.
+        let majority = WriteConcern::majority();
+        let concern = match (self.session, self.odm.database().write_concern()) {
+            (Some(_), _) => None,
+            (None, _) if self.odm.graph().takes_part(meta) => Some(&majority),
+            (None, own) => own,
         };
+        let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
         let mut matched = 0;
         let mut rest = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
         while !rest.is_empty() {

@@ -118,6 +118,7 @@ impl<'a> Duties<'a> {
             if known != Some(write.meta.collection) {
                 known = Some(write.meta.collection);
                 graph.is_registered(write.meta)?;
+                odm.may_write(write.meta)?;
                 related |= graph.outgoing(write.meta).next().is_some() || graph.takes_part(write.meta);
             }
         }
@@ -281,7 +282,27 @@ impl<'a> Duties<'a> {
     }
 
     async fn check(&self, scope: &Scope<'_>) -> Result<()> {
-        checks::before(scope, self.graph(), &self.brought, self.writes.iter()).await
+        let graph = self.graph();
+        let brought = self.unheld(self.brought.clone(), scope.session.is_some(), |edge| {
+            !edge.copies.is_empty()
+        });
+        checks::before(scope, graph, &brought, self.writes.iter()).await
+    }
+
+    /// Those of the references that are to be looked for: what is copied was read already, and in a transaction the source or
+    /// the parent is locked, which finds it missing.
+    fn unheld(
+        &self,
+        mut brought: Vec<Brought>,
+        transaction: bool,
+        known: impl Fn(&Edge) -> bool,
+    ) -> Vec<Brought> {
+        let graph = self.graph();
+        brought.retain(|one| {
+            let edge = one.edge(graph).map(|(edge, _)| edge);
+            !edge.is_some_and(|edge| known(edge) || transaction && derived::is_held(graph, edge))
+        });
+        brought
     }
 
     /// What is to be asked after the write, with what is needed to take it back.
@@ -338,6 +359,7 @@ impl<'a> Duties<'a> {
             inserted,
             changed: before.changed,
         };
+        let brought = self.unheld(brought, scope.session.is_some(), |_| false);
         Ok(Recheck::of(graph, brought, written))
     }
 

@@ -106,6 +106,7 @@ impl Odm {
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
         self.carry_out(plan, &mut applied).await?;
+        self.remember_edges().await?;
         Ok(applied)
     }
 
@@ -134,6 +135,7 @@ impl Odm {
             }
             let plan = self.plan().await?;
             if plan.is_empty() {
+                self.remember_edges().await?;
                 return Ok(applied);
             }
             match self.carry_out(&plan, &mut applied).await {

@@ -82,6 +82,12 @@ impl Index {
             true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
             false => vec![edge.path.clone()],
         };
+        if reference.order.is_empty()
+            && !reference.one
+            && let Some(index) = Index::of_copies(edge)
+        {
+            return Some(index);
+        }
         let order = reference
             .order
             .iter()
@@ -102,6 +108,26 @@ impl Index {
             });
         }
         Some(index)
+    }
+
+    /// The index on which copies are delivered to the holders of a reference, in batches in the order of their ids.
+    pub fn of_copies(edge: &Edge) -> Option<Index> {
+        edge.sync()?;
+        let keys = [edge.path.as_str(), "_id"];
+        let mut index = Index::on(
+            keys.into_iter()
+                .map(|name| (name.to_owned(), IndexKind::Ascending)),
+        );
+        index.implied = true;
+        Some(index)
+    }
+
+    /// The index by which documents are found that owe something to copies.
+    pub fn of_debts() -> Index {
+        let mut index = Index::on([(crate::relation::OWED.to_owned(), IndexKind::Ascending)].into_iter());
+        index.implied = true;
+        index.sparse = true;
+        index
     }
 
     /// Whether a lookup by this field's value alone can use it.

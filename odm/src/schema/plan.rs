@@ -497,6 +497,13 @@ impl Look {
                 }
             }
         }
+        let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
+        let debts = graph.takes_part(meta).then(Index::of_debts);
+        for index in copies.filter_map(Index::of_copies).chain(debts) {
+            if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {
+                declared.push(index);
+            }
+        }
         Ok(declared)
     }
 }

@@ -34,6 +34,8 @@ struct Change {
     /// What has to be derived anew: positions in the graph.
     anew: HashSet<usize>,
     touched: HashSet<usize>,
+    /// Whether a child names it now, so that it has to be there.
+    named: bool,
 }
 
 /// Parents are known by the reference that names them.
@@ -82,7 +84,11 @@ pub(super) async fn follow(
                 }
                 continue;
             }
+            let named = after.clone();
             one(&mut parents, edge, derived, image, before, after);
+            if let Some(parent) = named.and_then(|key| parents.get_mut(&(edge.at, key))) {
+                parent.named = true;
+            }
         }
     }
     carry_out(scope, parents, token).await
@@ -316,7 +322,7 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
 /// whose fields are derived anew then.
 async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<u64> {
     let graph = scope.odm.graph();
-    let mut collections: Vec<(&'static DocumentMeta, Vec<Statement>)> = Vec::new();
+    let mut collections: Vec<(&'static DocumentMeta, Vec<Statement>, Vec<(&Edge, Key)>)> = Vec::new();
     let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
     for ((at, key), mut change) in parents {
         let Some(edge) = graph.edge(at) else { continue };
@@ -364,10 +370,19 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<
         };
         match collections
             .iter_mut()
-            .find(|(other, _)| other.collection == meta.collection)
+            .find(|(other, ..)| other.collection == meta.collection)
         {
-            Some((_, list)) => list.push(statement),
-            None => collections.push((meta, vec![statement])),
+            Some((_, list, _)) => list.push(statement),
+            None => collections.push((meta, vec![statement], Vec::new())),
+        }
+        if let (true, true, Some((.., named))) = (
+            change.named,
+            edge.reference.check,
+            collections
+                .iter_mut()
+                .find(|(other, ..)| other.collection == meta.collection),
+        ) {
+            named.push((edge, key.clone()));
         }
         let again: Vec<&Derived> = change.anew.iter().filter_map(touched).collect();
         if !again.is_empty() {
@@ -375,8 +390,12 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<
         }
     }
     let mut written = 0;
-    for (meta, statements) in collections {
-        written += scope.update(meta, &statements).await?;
+    for (meta, statements, named) in collections {
+        let matched = scope.update(meta, &statements).await?;
+        written += matched;
+        if matched < statements.len() as u64 {
+            are_there(scope, meta, named).await?;
+        }
     }
     for (edge, key, list) in anew {
         let Some(meta) = list.first().map(|derived| derived.parent) else {
@@ -391,6 +410,43 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<
         scope.update(meta, std::slice::from_ref(&statement)).await?;
     }
     Ok(written)
+}
+
+/// Fails if one of the parents that children name now is not there.
+async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(&Edge, Key)>) -> Result<()> {
+    let mut edges: Vec<&Edge> = Vec::new();
+    for (edge, _) in &named {
+        if !edges.iter().any(|known| known.at == edge.at) {
+            edges.push(edge);
+        }
+    }
+    for edge in edges {
+        let keys = || {
+            named
+                .iter()
+                .filter(|(other, _)| other.at == edge.at)
+                .map(|(_, key)| key)
+        };
+        let mut there: HashSet<Key> = HashSet::new();
+        for ids in crate::key::chunks(keys()) {
+            let filter = doc! { edge.by(): { "$in": ids } };
+            let found = scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await?;
+            there.extend(
+                found
+                    .iter()
+                    .filter_map(|parent| at(parent, edge.by()))
+                    .map(Key::of),
+            );
+        }
+        let missing: Vec<Bson> = keys()
+            .filter(|key| !there.contains(*key))
+            .map(Key::to_bson)
+            .collect();
+        if !missing.is_empty() {
+            return Err(super::missing(edge, meta, missing));
+        }
+    }
+    Ok(())
 }
 
 /// The values of derived fields, `None` where the field is to be missing.

@@ -143,7 +143,7 @@ async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
 
 impl Graph {
     /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
-    fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
+    pub(super) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
         let edge = |edge: &Edge| {
             let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
             Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))

@@ -21,6 +21,7 @@ mod images;
 mod inspect;
 mod pay;
 pub(crate) mod recover;
+pub(crate) mod stored;
 
 pub(super) use fill::needed;
 pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update};
@@ -47,7 +48,7 @@ pub(super) const STAMP: &str = "_odm.n";
 /// Modified to lock a document within a transaction.
 pub(super) const LOCK: &str = "_odm.l";
 /// The debt: the token of the operation that left it.
-pub(super) const OWED: &str = "_odm.owed";
+pub(crate) const OWED: &str = "_odm.owed";
 /// The former parents, as long as they are owed something.
 pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
@@ -124,6 +125,26 @@ impl Graph {
     pub(super) fn parent_edge(&self, derived: &Derived) -> Option<&Edge> {
         self.edge(derived.edge)
     }
+}
+
+/// The error for references to documents of `target` that don't exist.
+fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> crate::Error {
+    crate::Error::MissingReference {
+        collection: edge.holder.collection,
+        field: edge.path.clone(),
+        target: target.collection,
+        ids,
+    }
+}
+
+/// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
+pub(super) fn is_held(graph: &Graph, edge: &Edge) -> bool {
+    let kept = |sync: SyncMode| is_atomic(sync, true);
+    edge.sync().is_some_and(kept)
+        || graph
+            .derived()
+            .iter()
+            .any(|derived| derived.edge == edge.at && kept(derived.sync))
 }
 
 /// Whether one dotted name is the other, or leads into it.

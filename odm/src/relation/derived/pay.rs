@@ -184,6 +184,15 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
         let all = lock(doc! { edge.by(): { "$in": keys } });
         scope.update(meta, std::slice::from_ref(&all)).await?;
     }
+    let there = super::deliver::sources(scope, edge, taken.keys()).await?;
+    let missing: Vec<Bson> = taken
+        .keys()
+        .filter(|key| !there.contains_key(*key))
+        .map(Key::to_bson)
+        .collect();
+    if !missing.is_empty() {
+        return Err(super::missing(edge, meta, missing));
+    }
     pull(scope, edge, &holders, To::Older, token).await?;
     Ok(())
 }

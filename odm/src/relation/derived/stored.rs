@@ -1,0 +1,323 @@
+//! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
+//! declaration is backfilled.
+
+use super::super::audit::Source;
+use super::super::batch::document_id;
+use super::super::graph::{Graph, What};
+use super::super::scope::Scope;
+use super::inspect::Kept;
+use crate::trace::Trace;
+use crate::{Error, Odm, Result};
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
+use std::future::IntoFuture;
+use std::sync::atomic::AtomicU64;
+
+/// The collection that the edges are stored in.
+const EDGES: &str = "_odm_edges";
+
+impl Kept<'_> {
+    /// What it is known by in the database.
+    fn id(&self) -> String {
+        match self {
+            Kept::Beside(edge) => format!("{}.{}", edge.holder.collection, edge.path),
+            Kept::Derived(derived) => derived.name(),
+        }
+    }
+
+    /// The collection that it is taken from.
+    fn from(&self) -> &'static str {
+        match self {
+            Kept::Beside(edge) => edge.targets.first().map_or("", |target| target.collection),
+            Kept::Derived(derived) => derived.child.collection,
+        }
+    }
+
+    /// Everything of the declaration that decides what the copies are.
+    fn declaration(&self, graph: &Graph) -> Document {
+        match self {
+            Kept::Beside(edge) => {
+                let copies = edge.copies.iter().map(|copy| {
+                    Bson::from(doc! { "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string() })
+                });
+                doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() }
+            }
+            Kept::Derived(derived) => {
+                let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
+                let mut declaration = doc! {
+                    "parent": parent,
+                    "filter": derived.filter.clone().unwrap_or_default(),
+                    "sync": derived.sync.to_string(),
+                };
+                match derived.what {
+                    What::Subset(subset) => {
+                        let order = subset.order.iter().map(|key| {
+                            Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) })
+                        });
+                        let fields = (subset.fields)().iter();
+                        let fields =
+                            fields.map(|field| Bson::from(doc! { "field": field.name, "of": field.source }));
+                        declaration.extend(doc! {
+                            "limit": i64::from(subset.limit),
+                            "last": subset.last,
+                            "order": order.collect::<Vec<_>>(),
+                            "fields": fields.collect::<Vec<_>>(),
+                        });
+                    }
+                    What::Computed { operation, of } => {
+                        declaration.extend(doc! { "operation": operation.to_string(), "of": of });
+                    }
+                }
+                declaration
+            }
+        }
+    }
+}
+
+impl Odm {
+    fn stored_edges(&self) -> mongodb::Collection<Document> {
+        let options = CollectionOptions::builder()
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .write_concern(WriteConcern::majority())
+            .build();
+        self.database().collection_with_options(EDGES, options)
+    }
+
+    fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
+        let graph = self.graph();
+        let beside = graph
+            .edges()
+            .iter()
+            .filter(|edge| edge.sync().is_some())
+            .map(Kept::Beside);
+        beside.chain(graph.derived().iter().map(Kept::Derived))
+    }
+
+    /// Stores the declared edges, and looks for those that the database knows and these models lack.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCopies`], and [`Error::Unsupported`] for `sync = atomic` without transactions.
+    pub(crate) async fn remember_edges(&self) -> Result<()> {
+        let graph = self.graph();
+        if !self.has_transactions().await?
+            && let Some(name) = graph.models().find_map(|meta| graph.needs_transactions(meta))
+        {
+            return Err(super::super::unsupported(self, name).await?);
+        }
+        let own: Vec<&str> = graph.models().map(|meta| meta.collection).collect();
+        let edges = self.stored_edges();
+        let stored: Vec<Document> = edges
+            .find(doc! { "from": { "$in": &own } })
+            .await?
+            .try_collect()
+            .await?;
+        let mut unknown: Vec<(String, &'static str)> = Vec::new();
+        for edge in &stored {
+            let (id, from) = (
+                edge.get_str("_id").unwrap_or_default(),
+                edge.get_str("from").unwrap_or_default(),
+            );
+            if !self.kept().any(|kept| kept.id() == id)
+                && let Some(meta) = graph.models().find(|meta| meta.collection == from)
+            {
+                unknown.push((id.to_owned(), meta.collection));
+            }
+        }
+        for kept in self.kept() {
+            let (id, declaration) = (kept.id(), kept.declaration(graph));
+            let known = stored
+                .iter()
+                .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
+            if known.is_some_and(|known| known.get_document("declaration").ok() == Some(&declaration)) {
+                continue;
+            }
+            // Where there are no documents yet, there is nothing to be filled.
+            let holders = self.database().collection::<Document>(kept.holder().collection);
+            let empty = holders
+                .find_one(doc! {})
+                .projection(doc! { "_id": 1 })
+                .await?
+                .is_none();
+            let edge = doc! { "$set": {
+                "from": kept.from(),
+                "holder": kept.holder().collection,
+                "declaration": declaration,
+                "filled": empty,
+                "declared": DateTime::now(),
+            }, "$unset": { "at": "" } };
+            match edges.update_one(doc! { "_id": &id }, edge).upsert(true).await {
+                Ok(_) => {}
+                // Another process was faster with the same.
+                Err(error) if is_duplicate(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if !empty {
+                tracing::info!(
+                    target: "odm",
+                    edge = id,
+                    "copies are new or declared in another way: `backfill()` takes them for the documents that are there"
+                );
+            }
+        }
+        self.set_unknown(unknown.iter().map(|(_, from)| *from).collect());
+        match unknown.is_empty() || self.allows_unknown() {
+            true => Ok(()),
+            false => Err(Error::UnknownCopies {
+                edges: unknown.into_iter().map(|(id, _)| id).collect(),
+            }),
+        }
+    }
+
+    /// Forgets the edges that the database knows and these models lack: they were declared once, and are not any more.
+    /// Gives how many that were.
+    ///
+    /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let forgotten = odm.forget_copies().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn forget_copies(&self) -> Result<u64> {
+        let own: Vec<String> = self.kept().map(|kept| kept.id()).collect();
+        let gone = self
+            .stored_edges()
+            .delete_many(doc! { "_id": { "$nin": own } })
+            .await?;
+        self.set_unknown(Vec::new());
+        Ok(gone.deleted_count)
+    }
+
+    /// Takes copies for documents that were there before their declaration, or before it was changed.
+    ///
+    /// It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
+    /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
+    ///
+    /// # Errors
+    /// What the server says; then it goes on where it stopped when it is called again.
+    ///
+    /// # Cost
+    /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
+    /// their sources, and one to write; for subsets and numbers of children one query for each document.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.sync().await?;
+    /// let filled = odm.backfill().await?;
+    /// println!("{} documents, for {:?}", filled.documents, filled.edges);
+    /// # Ok(()) }
+    /// ```
+    pub fn backfill(&self) -> Backfilling {
+        Backfilling {
+            odm: self.clone(),
+            all: false,
+        }
+    }
+}
+
+fn is_duplicate(error: &mongodb::error::Error) -> bool {
+    matches!(
+        &*error.kind,
+        mongodb::error::ErrorKind::Write(mongodb::error::WriteFailure::WriteError(error)) if error.code == 11_000
+    )
+}
+
+/// A backfill, until `.await` carries it out: [`Odm::backfill`].
+#[must_use = "a backfill does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Backfilling {
+    odm: Odm,
+    all: bool,
+}
+
+impl Backfilling {
+    /// Takes all copies of all declarations, also of those that were filled before.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.backfill().all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn all(mut self) -> Backfilling {
+        self.all = true;
+        self
+    }
+}
+
+/// What a backfill did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backfilled {
+    /// The declarations that were filled, by the names of the references and fields: `products.parts.id`.
+    pub edges: Vec<String>,
+    /// In how many documents copies were taken.
+    pub documents: u64,
+}
+
+impl IntoFuture for Backfilling {
+    type Output = Result<Backfilled>;
+    type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Backfilling { odm, all } = self;
+            let trace = Trace::new("(all)", "backfill");
+            let filled = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope {
+                    odm: &odm,
+                    session: None,
+                    trips: &trips,
+                };
+                let filled = fill(&scope, all).await?;
+                trace.done(trips.into_inner(), filled.documents);
+                Ok(filled)
+            });
+            filled.await
+        }
+        .boxed()
+    }
+}
+
+async fn fill(scope: &Scope<'_>, all: bool) -> Result<Backfilled> {
+    let odm = scope.odm;
+    let edges = odm.stored_edges();
+    let mut filled = Backfilled::default();
+    scope.trip();
+    let stored: Vec<Document> = edges.find(doc! {}).await?.try_collect().await?;
+    for kept in odm.kept() {
+        let id = kept.id();
+        let known = stored
+            .iter()
+            .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
+        let done = known.is_some_and(|known| matches!(known.get_bool("filled"), Ok(true)));
+        if done && !all {
+            continue;
+        }
+        let at = known.and_then(|known| known.get("at").cloned()).filter(|_| !all);
+        let mut source = Source::from(kept.holder(), kept.projection(), at);
+        while let Some(documents) = source.next(scope).await? {
+            let (_, stale) = kept.compare(scope, &documents).await?;
+            if !stale.is_empty() {
+                filled.documents += kept.mend(scope, &stale).await?;
+            }
+            if let Some(last) = documents.last().map(document_id) {
+                scope.trip();
+                edges
+                    .update_one(doc! { "_id": &id }, doc! { "$set": { "at": last } })
+                    .await?;
+            }
+        }
+        scope.trip();
+        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
+        edges.update_one(doc! { "_id": &id }, update).await?;
+        filled.edges.push(id);
+    }
+    Ok(filled)
+}
