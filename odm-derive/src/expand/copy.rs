@@ -368,7 +368,7 @@ fn define_one(
         #vis struct #ident {
             #[doc = "The document that they are of."]
             #[reference(#options)]
-            pub id: #odm::Ref<#of>,
+            pub id: #krate::Ref<#of>,
             #(#fields)*
         }
     }
