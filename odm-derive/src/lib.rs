@@ -37,6 +37,7 @@ mod tests;
 /// | `timestamps(created = born, updated = changed)` | the same with other fields, or one of them |
 /// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
 /// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
+/// | `append_only` | its documents are inserted and deleted, and never changed: an update does not compile, and a replacement is refused |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
@@ -60,6 +61,11 @@ mod tests;
 /// | `#[parent_ref(one)]` | the same where one at most belongs to each: a unique index. It may stand on the field that is stored as `_id` |
 /// | `#[parent_ref(order(-time, name))]` | the same with an order of the documents of one parent, by an index; a minus sorts from the greatest to the least |
 /// | `#[index]`, `#[index(…)]` | an index on the field. May be repeated |
+/// | `#[denormalize(from = host.name)]` | a copy of the field `name` of the document that the reference `host` of the same struct names; see below |
+/// | `#[denormalize(from = Part, fields(…))]` | beside `#[reference]`: a reference with copies of fields of its document |
+/// | `#[subset(of = Review, …)]` | the newest, the greatest or the least of the children |
+/// | `#[computed(count = Review)]`, … | a number of the children |
+/// | `#[volatile]` | the field changes often: a copy of it does not compile |
 ///
 /// # References
 ///
@@ -85,6 +91,44 @@ mod tests;
 /// Photo(Photo), Video(Video) }`. The name of the type ends in `Ref`; the field may be an `Option` or (with `many`) an array
 /// of it. The documents are `Clone`; both enums are what their parts are of `Debug`, `PartialEq`, `Eq` and `Hash` (the
 /// references always the first two). A second field of the type takes the list over: `any` alone.
+///
+/// # Copies
+///
+/// What is derived from other documents the library writes, and nobody else: an update of it does not compile, `New…` has no
+/// field for it, and its path is otherwise as any other. Every type is that of the source, or does not compile; a source that
+/// is `#[volatile]`, a version or the time of the last update is refused.
+///
+/// `#[denormalize(from = host.name)]` copies a field through a `#[reference]` or `#[parent_ref]` of the same struct, which is a
+/// single one to one type of document. The copy has the field's type, or is an `Option` of it, as it must be where the reference
+/// is one.
+///
+/// `#[reference(many, max = N)] #[denormalize(from = Part, fields(name: String, price: f64))] parts: Vec<PartEntry>` makes the
+/// struct `PartEntry { id: Ref<Part>, name: String, price: f64 }` by the name that stands in the field's type; `#[reference]`
+/// with a `PartEntry` or an `Option<PartEntry>` is the same for one. The options of the reference are `on_delete`, `check`,
+/// `index` and `expected`. `NewProduct` takes a `Vec<Ref<Part>>`, and a `Ref<Part>` is what is pushed, pulled, set and looked
+/// for: two entries are the same if they refer to the same document. Instead of `fields(…)` the type may be a struct of the
+/// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed).
+///
+/// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most so many (5,000 at most) of
+/// the documents that name this one as their parent.
+///
+/// | option of `subset` | meaning |
+/// | --- | --- |
+/// | `of = Review` | the children; required |
+/// | `limit = N` | how many; required |
+/// | `order(-time, name)` | in which order they stand; required. Of a descending order the first are kept, of an ascending one the last, so always the greatest; equal ones stand by their ids |
+/// | `keep = first`, `keep = last` | which end of the order is kept instead |
+/// | `fields(time: DateTime, …)` | makes the struct of the elements, as above; without it, it is one of the application's own |
+/// | `filter = \|r\| r.stars.gte(3)` | which children count |
+/// | `by = field` | the child's reference to this document, where there are several |
+///
+/// `#[computed(count = Review)]` is a number (`i32`, `i64`, `u32`, `u64`), `sum = Review.stars` one of the field's type, an `i64` for
+/// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::Average`, `min = Review.stars` and `max = Review.stars` an
+/// `Option` of the field's type. `filter` and `by` are those of a subset.
+///
+/// All of them take `sync`, which says when they follow their source: `atomic`, always in one transaction with it; `eventual`,
+/// after it; `snapshot`, never (not of a subset or a computed field). Where nothing is said they follow in one transaction if
+/// the deployment has them and the write touches few documents, else after it.
 ///
 /// # Indexes
 ///
@@ -135,6 +179,12 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `id` | the type may stand in `_id`: a struct around one value, or an enum whose variants carry nothing |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
+/// `#[denormalize(from = Part)]` makes the struct one of copies: each field has the name and the type of a field of `Part`, and one
+/// may be a `Ref<Part>`, the reference to what they are of (with `#[reference(…)]` for its options). `sync` is an option. The
+/// names in Rust count; with `#[serde(rename)]` a copy is stored by another name. It stands in a field with
+/// `#[reference] #[denormalize(from = Part)]` or in a `#[subset(of = Part, …)]`. Without the reference it can be in a subset of
+/// `append_only` documents alone.
+///
 /// # Attributes of a field
 ///
 /// | attribute | meaning |
@@ -148,6 +198,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[denormalize(…)]`, `#[volatile]` | a copy, and what is not copied, as in a [document](macro@Document#copies); without `#[subset]` and `#[computed]`, which need the document itself |
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///
 /// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.

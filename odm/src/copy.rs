@@ -190,20 +190,27 @@ impl<E: Entry> OneTarget for E {
     type Key = <E::Of as Document>::Id;
 }
 
-/// An entry without its copies, as it is written by who does not know them: `{ id: … }`.
+/// A reference to a `T` in the place of a struct of copies, as it is written by who does not know them: `{ id: … }`.
 #[doc(hidden)]
-pub struct Bare<E: Entry>(Ref<E::Of>);
+pub struct Bare<T: Document> {
+    id: &'static str,
+    reference: Ref<T>,
+}
 
-impl<E: Entry> Bare<E> {
-    pub fn new(reference: Ref<E::Of>) -> Bare<E> {
-        Bare(reference)
+impl<T: Document> Bare<T> {
+    /// In the field of a document.
+    pub fn new(field: &FieldMeta, reference: Ref<T>) -> Bare<T> {
+        Bare {
+            id: entry(field).unwrap_or("_id"), // that it is one is asserted of the field
+            reference,
+        }
     }
 }
 
-impl<E: Entry> Serialize for Bare<E> {
+impl<T: Document> Serialize for Bare<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(E::ID, &self.0)?;
+        map.serialize_entry(self.id, &self.reference)?;
         map.end()
     }
 }
@@ -247,6 +254,7 @@ impl<E: Entry> Wrapped for E {}
 #[diagnostic::do_not_recommend]
 impl<T: Document, E: Entry<Of = T>> Wraps<T> for E {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson> {
-        mongodb::bson::serialize_to_bson(&Bare::<E>(reference))
+        let id = E::ID;
+        mongodb::bson::serialize_to_bson(&Bare { id, reference })
     }
 }

@@ -8,7 +8,10 @@ fn messages() {
     let cases = trybuild::TestCases::new();
     cases.pass("ui/pass/*.rs");
     for topic in [
+        "append_only",
         "bounds",
+        "computed",
+        "copies",
         "documents",
         "enums",
         "fields",
@@ -22,6 +25,7 @@ fn messages() {
         "recursion",
         "references",
         "serde",
+        "subsets",
         "unions",
     ] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));

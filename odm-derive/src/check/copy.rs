@@ -25,6 +25,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place, made: 
         );
     }
     let Some(copy) = &field.copy else { return };
+    if container.copies.is_some() && !matches!(place, Place::Embed { .. }) {
+        return; // said of the whole document
+    }
     let what = match copy {
         Copy::Field(_) => "a copy",
         Copy::Entry(_) => "a reference with copies",

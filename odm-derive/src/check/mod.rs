@@ -336,7 +336,14 @@ fn type_span(field: &Field) -> Span {
 
 /// Whether the array that a field visibly is has a bound, or the field is not looked into.
 fn is_declared(field: &Field) -> bool {
-    field.is_array()
+    // What is wrong with a declaration has been said.
+    let derived = ["denormalize", "subset", "computed"];
+    let wrong = field.copy.is_none()
+        && derived
+            .iter()
+            .any(|name| crate::attr::find(&field.original.attrs, name).is_some());
+    wrong
+        || field.is_array()
         || field.reference.is_some()
         || field.entry().is_some()
         || field.field.opaque

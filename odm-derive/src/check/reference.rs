@@ -61,7 +61,10 @@ impl Rules<'_> {
 
     /// The document on the other side, as the type names it.
     fn target(&self) -> String {
-        ty::referred(self.field.ty).map_or_else(|| "T".to_owned(), ty::text)
+        match self.field.entry() {
+            Some(entry) => ty::text(&entry.of),
+            None => ty::referred(self.field.ty).map_or_else(|| "T".to_owned(), ty::text),
+        }
     }
 
     /// A reference is stored as the id of the other document, and in no other form: no `#[embed]`, no bound, no codec.

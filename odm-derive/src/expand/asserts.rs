@@ -50,10 +50,12 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             if declared.by.is_none() && !any && other_key {
                 by_id = quote_spanned!(span=> #odm::check::by_id::<#stored>(););
             }
-            if declared
-                .on_delete
-                .as_ref()
-                .is_some_and(|at| at.value == OnDelete::Nullify)
+            // Copies beside it are emptied with it, as a whole.
+            if target.container.copies.is_none()
+                && declared
+                    .on_delete
+                    .as_ref()
+                    .is_some_and(|at| at.value == OnDelete::Nullify)
             {
                 message(quote_spanned!(span=> #odm::check::nullified::<#stored>(#owner, #rust, #text)));
             }

@@ -229,7 +229,7 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 Some(_) => quote_spanned!(ty.span()=> copied_with_codec),
             };
             let typed = typed(
-                quote_spanned!(ty.span()=> #odm::check::#call::<#ty, #reference, _, _, _, _>(#source);),
+                quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
             let worth = constant(
                 copy.field.span(),
@@ -239,15 +239,16 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
         }
         Copy::Entry(entry) => {
             let (item, of) = (item(field), path(&entry.of));
-            typed(quote_spanned!(item.span()=>
-                fn is<T: #odm::Entry + #odm::CopyOf<#of>>() {}
-                is::<#item>();
-            ))
+            let name = ty::text(item);
+            constant(
+                item.span(),
+                quote_spanned!(item.span()=> #odm::check::has_reference::<#item, #of>(#owner, #rust, #text, #name)),
+            )
         }
         Copy::Subset(subset) => {
             let of = path(&subset.of);
             let by = by(&of, subset.by.as_ref());
-            let typed = typed(quote_spanned!(ty.span()=> #odm::check::subset::<#ty, #of>(); #by));
+            let typed = (!by.is_empty()).then(|| typed(by));
             let ids = constant(
                 ty.span(),
                 quote_spanned!(ty.span()=> #odm::check::with_id::<#ty, #of>(#owner, #rust, #text)),
@@ -267,7 +268,7 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 Operation::Sum => quote_spanned!(ty.span()=> sum),
                 _ => quote_spanned!(ty.span()=> extreme),
             };
-            typed(quote_spanned!(ty.span()=> #odm::check::#call::<#ty, _, _, _, _>(#source); #by))
+            typed(quote_spanned!(ty.span()=> #odm::check::of_child(#source).#call::<#ty>(); #by))
         }
     }
 }
@@ -352,7 +353,13 @@ fn define_one(
         });
         quote!(#on_delete #check #index)
     });
-    let fields = fields.list.iter().map(|field| {
+    // What is listed twice is an error of its own.
+    let listed = fields.list.iter().enumerate().filter(|(i, field)| {
+        let before = fields.list.iter().take(*i);
+        field.ident.as_ref().is_some_and(|name| name != "id")
+            && !before.into_iter().any(|other| other.ident == field.ident)
+    });
+    let fields = listed.map(|(_, field)| {
         let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
         quote!(#[allow(missing_docs)] #(#attrs)* pub #name: #ty,)
     });
@@ -368,7 +375,7 @@ fn define_one(
         #vis struct #ident {
             #[doc = "The document that they are of."]
             #[reference(#options)]
-            pub id: #odm::Ref<#of>,
+            pub id: #krate::Ref<#of>,
             #(#fields)*
         }
     }

@@ -1,7 +1,7 @@
 //! `NewX`: the fields that the application supplies, and how a whole document is made of them.
 
 use super::Target;
-use super::{copy, document::Roles};
+use super::document::Roles;
 use crate::ast::Field;
 use crate::attr::document::Document;
 use crate::attr::serde::Default_;
@@ -173,21 +173,24 @@ pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
         let ty = match field.entry() {
             None => quote!(#ty),
             Some(entry) => {
-                let item = copy::item(field);
-                around(entry, ty, quote_spanned!(ty.span()=> #odm::Bare<#item>))
+                let of = &entry.of;
+                around(entry, ty, quote_spanned!(ty.span()=> #odm::Bare<#of>))
             }
         };
         quote!(#(#attrs)* #name: #ty,)
     });
     let values = stored.iter().map(|field| {
         let name = field.ident();
+        let i = target.fields.iter().position(|other| other.rust == field.rust);
+        let bare = |one: TokenStream| quote!(#odm::Bare::new(&<Self as #odm::Fielded>::FIELDS[#i], #one));
+        let each = bare(quote!(one));
         let value = match field.entry() {
             None => supply(target, roles, field),
             Some(entry) if entry.reference.many.is_some() => {
-                quote!(new.#name.into_iter().map(#odm::Bare::new).collect())
+                quote!(new.#name.into_iter().map(|one| #each).collect())
             }
-            Some(_) if crate::ty::is_option(field.ty) => quote!(new.#name.map(#odm::Bare::new)),
-            Some(_) => quote!(#odm::Bare::new(new.#name)),
+            Some(_) if crate::ty::is_option(field.ty) => quote!(new.#name.map(|one| #each)),
+            Some(_) => bare(quote!(new.#name)),
         };
         quote!(#name: #value,)
     });

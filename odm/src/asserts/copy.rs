@@ -1,36 +1,74 @@
 //! What is asserted of fields that are derived from other documents: that the source is there, has the type, and is worth
 //! being copied.
 
-use super::{PlainlyStored, about, same};
+use super::{about, same};
 use crate::average::Average;
 use crate::copy::{CopiedField, CopyOf};
 use crate::document::Document;
-use crate::path::{Fielded, Path, Step};
+use crate::path::{Fielded, Path, Plain, ReadOnly, Step};
 use crate::reference::{ParentField, PointsTo, Reference};
 use crate::shape::{FieldMeta, Managed};
 use crate::size::Message;
-use crate::value::{Array, Numeric, Value};
+use crate::value::Numeric;
+use std::marker::PhantomData;
 
-/// A copy of the field at `path` of the document that a `V` refers to.
-pub fn copied<T, V, R, S, P, C>(_: Path<R, S, P, C>)
-where
-    V: Reference,
-    S: Send,
-    P: Step,
-    T: CopyFits<V::Joined<S>>,
-    C: PlainlyStored,
-{
+/// The field of another document that a copy is of, or what is computed of: `S`, stored as `C` says. A type of its own, so that
+/// the compiler does not take the type of the copy for that of the field.
+pub struct SourceField<S, C>(PhantomData<fn() -> (S, C)>);
+
+/// What a copy of the field at `path` holds, through a reference of the type `V`.
+pub fn source<V: Reference, R, S: Send, P: Step, C>(_: Path<R, S, P, C>) -> SourceField<V::Joined<S>, C> {
+    SourceField(PhantomData)
 }
 
-/// The same where the copy has a `#[serde(with)]` of its own.
-pub fn copied_with_codec<T, V, R, S, P, C>(_: Path<R, S, P, C>)
-where
-    V: Reference,
-    S: Send,
-    P: Step,
-    T: CopyFits<V::Joined<S>>,
-{
+/// The field of a child.
+pub fn of_child<R, S, P: Step, C>(_: Path<R, S, P, C>) -> SourceField<S, C> {
+    SourceField(PhantomData)
 }
+
+impl<S, C> SourceField<S, C> {
+    /// A copy of it.
+    pub fn copied<T: CopyFits<S>>(self)
+    where
+        C: CopiedPlainly,
+    {
+    }
+
+    /// The same where the copy has a `#[serde(with)]` of its own.
+    pub fn copied_with_codec<T: CopyFits<S>>(self) {}
+
+    /// `#[computed(avg = …)]`.
+    pub fn average<T: Averages>(self)
+    where
+        S: Averaged,
+        C: CopiedPlainly,
+    {
+    }
+
+    /// `#[computed(sum = …)]`.
+    pub fn sum<T: SumOf<S>>(self)
+    where
+        C: CopiedPlainly,
+    {
+    }
+
+    /// `#[computed(min = …)]` and `max`.
+    pub fn extreme<T: ExtremeOf<S>>(self)
+    where
+        C: CopiedPlainly,
+    {
+    }
+}
+
+/// A field that is stored as its type's own `Serialize` says.
+#[diagnostic::on_unimplemented(
+    message = "the field of the other document has `#[serde(with)]` or `serialize_with`, and a copy is stored as it is there",
+    label = "read in another form",
+    note = "repeat the attribute on the copy; of such a field nothing is computed"
+)]
+pub trait CopiedPlainly {}
+impl CopiedPlainly for Plain {}
+impl CopiedPlainly for ReadOnly {}
 
 /// The type of a copy.
 #[diagnostic::on_unimplemented(
@@ -122,32 +160,28 @@ where
 {
 }
 
-/// The array of a subset.
-pub const fn subset<T: SubsetOf<C>, C>() {}
-
 /// An array of copies of children.
 #[diagnostic::on_unimplemented(
     message = "a subset of `{C}` is a `Vec` of copies of it, and this is a `{Self}`",
     label = "not a `Vec` of copies of `{C}`",
     note = "write `Vec<RecentItem>` with a struct of your own, `#[derive(Embed, …)] #[denormalize(from = {C})] struct RecentItem {{ id: Ref<{C}>, … }}`, or `fields(name: Type, …)`, which makes it"
 )]
-pub trait SubsetOf<C> {}
-impl<C, E: CopyOf<C> + Value> SubsetOf<C> for Vec<E> {}
+pub trait SubsetOf<C> {
+    /// What an element holds.
+    const COPIED: &'static [CopiedField];
+}
+impl<C, E: CopyOf<C>> SubsetOf<C> for Vec<E> {
+    const COPIED: &'static [CopiedField] = E::COPIED;
+}
 
 /// What an element of a subset holds.
-pub const fn elements<T: Array, C>() -> &'static [CopiedField]
-where
-    T::Item: CopyOf<C>,
-{
-    <T::Item as CopyOf<C>>::COPIED
+pub const fn elements<T: SubsetOf<C>, C>() -> &'static [CopiedField] {
+    T::COPIED
 }
 
 /// Without the id, the element of a child that changes is not found.
-pub const fn with_id<T: Array, C: Document>(owner: &str, field: &str, ty: &str) -> Option<Message>
-where
-    T::Item: CopyOf<C>,
-{
-    let copied = <T::Item as CopyOf<C>>::COPIED;
+pub const fn with_id<T: SubsetOf<C>, C: Document>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let copied = T::COPIED;
     let mut i = 0;
     while i < copied.len() {
         if same(copied[i].source, "_id") {
@@ -155,7 +189,8 @@ where
         }
         i += 1;
     }
-    if C::META.append_only || C::META.name.is_empty() {
+    // Of what has errors of its own, nothing is known.
+    if C::META.append_only || C::META.name.is_empty() || copied.is_empty() {
         return None;
     }
     Some(
@@ -170,6 +205,43 @@ where
             .text("` never changes once it is inserted, say so: `#[document(append_only)]`"),
     )
 }
+
+/// The copies stand beside a reference.
+pub const fn has_reference<T: CopyOf<D>, D: Document>(
+    owner: &str,
+    field: &str,
+    ty: &str,
+    item: &str,
+) -> Option<Message> {
+    let mut i = 0;
+    while i < T::COPIED.len() {
+        if same(T::COPIED[i].source, "_id") {
+            return None;
+        }
+        i += 1;
+    }
+    if T::COPIED.is_empty() {
+        return None; // it has errors of its own
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" is a reference with copies, and `")
+            .text(item)
+            .text("` holds the copies alone. Give it the reference to what they are of: `id: Ref<")
+            .text(D::META.name)
+            .text(">`"),
+    )
+}
+
+/// What has an average.
+#[diagnostic::on_unimplemented(
+    message = "an average is one of numbers, and the field of the children is a `{Self}`",
+    label = "the average of a `{Self}`",
+    note = "`min` and `max` are computed of any type, and `count` of none"
+)]
+pub trait Averaged {}
+#[diagnostic::do_not_recommend]
+impl<T: Numeric> Averaged for T {}
 
 /// `#[computed(count = …)]`.
 pub const fn count<T: Counts>() {}
@@ -186,9 +258,6 @@ impl Counts for i64 {}
 impl Counts for u32 {}
 impl Counts for u64 {}
 
-/// `#[computed(avg = …)]`.
-pub fn average<T: Averages, R, S: Numeric, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
-
 /// The type of an average.
 #[diagnostic::on_unimplemented(
     message = "an average is kept as sum and count, and a `{Self}` holds one number",
@@ -197,9 +266,6 @@ pub fn average<T: Averages, R, S: Numeric, P: Step, C: PlainlyStored>(_: Path<R,
 )]
 pub trait Averages {}
 impl Averages for Average {}
-
-/// `#[computed(sum = …)]`.
-pub fn sum<T: SumOf<S>, R, S: Numeric, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
 
 /// The type of a sum.
 #[diagnostic::on_unimplemented(
@@ -233,9 +299,6 @@ sums! {
     f64 => f64;
     mongodb::bson::Decimal128 => mongodb::bson::Decimal128;
 }
-
-/// `#[computed(min = …)]` and `max`.
-pub fn extreme<T: ExtremeOf<S>, R, S, P: Step, C: PlainlyStored>(_: Path<R, S, P, C>) {}
 
 /// The type of a least or greatest value.
 #[diagnostic::on_unimplemented(

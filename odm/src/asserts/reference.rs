@@ -89,6 +89,12 @@ pub const fn relationship<R: Reference>(
 ) -> Option<Message> {
     let message = about(owner, field, ty);
     let union = <R::Pointer as Pointer>::UNION;
+    if <R::Pointer as Pointer>::WITHIN.is_some() {
+        return Some(message.text(
+            " is a reference with copies beside it, and does not say so. Write `#[denormalize(from = …)]` with the document that \
+             they are of, beside `#[reference]`",
+        ));
+    }
     if any && !union {
         return Some(message.text(
             " refers to documents of one type. Leave out `any`, or list the documents, for which the field's type is then made: \
@@ -147,6 +153,8 @@ pub const fn nullified<R: Reference>(owner: &str, field: &str, ty: &str) -> Opti
 pub trait ById {}
 #[diagnostic::do_not_recommend]
 impl<T: Document, K: Same<T::Id>> ById for Ref<T, K> {}
+#[diagnostic::do_not_recommend]
+impl<E: crate::copy::Entry> ById for E {}
 
 /// A type itself, as a bound that can fail with a message.
 pub trait Same<T> {}

@@ -188,15 +188,16 @@ impl Stages {
             Some(id) => format!("{name}.{id}"),
             None => name.to_owned(),
         };
+        let as_array = P::MULTI || V::MANY && V::Pointer::WITHIN.is_some();
         let mut stage = doc! { "$lookup": {
             "from": (target.document)().collection,
-            "localField": if P::MULTI { local.clone() } else { below(path) },
+            "localField": if as_array { local.clone() } else { below(path) },
             "foreignField": by,
             "as": name,
         } };
         let mut inner = self.inner();
         beyond(&mut inner)?;
-        if P::MULTI {
+        if as_array {
             // The references of all items as one array.
             let mut references = P::expression("$", &mut |at| Bson::String(below(&at)));
             for _ in 1..P::ARRAYS + u32::from(V::MANY) {

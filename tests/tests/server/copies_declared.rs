@@ -162,9 +162,490 @@ mod subset {
     }
 }
 
+/// What else can be declared.
+mod forms {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    /// Its own child, with copies of its own kind: no constant may need itself.
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "categories")]
+    #[serde(rename_all = "camelCase")]
+    pub struct Category {
+        #[serde(rename = "_id")]
+        pub id: ObjectId,
+        pub display_name: String,
+        #[parent_ref]
+        pub above: Option<Ref<Category>>,
+        #[denormalize(from = above.display_name, sync = eventual)]
+        pub above_name: Option<String>,
+        #[subset(of = Category, limit = 5, order(display_name), keep = first, fields(display_name: String))]
+        pub below: Vec<BelowEntry>,
+        #[reference(many, max = 10, on_delete = pull)]
+        #[denormalize(from = Category, fields(display_name: String), sync = atomic)]
+        pub related: Vec<RelatedEntry>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Address {
+        pub street: String,
+        pub city: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "users", timestamps, version)]
+    pub struct User {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        pub nick: Option<String>,
+        pub address: Address,
+        #[embed(max = 5)]
+        pub tags: Vec<String>,
+        pub joined: DateTime,
+        #[computed(count = Comment, by = author, filter = |c| c.stars.gte(4))]
+        pub praised: u32,
+        #[computed(sum = Comment.stars, by = author)]
+        pub stars: i64,
+        #[computed(max = Comment.at, by = author)]
+        pub last: Option<DateTime>,
+        #[computed(min = Comment.stars, by = author, sync = eventual)]
+        pub worst: Option<i32>,
+        #[subset(of = Comment, by = author, limit = 3, order(-stars, -at), filter = |c| c.stars.gt(0))]
+        pub best: Vec<Praise>,
+        pub updated_at: DateTime,
+        pub version: i64,
+    }
+
+    /// Without an id: a comment never changes.
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[denormalize(from = Comment)]
+    pub struct Praise {
+        pub stars: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "comments", append_only)]
+    pub struct Comment {
+        #[serde(rename = "_id")]
+        pub id: ObjectId,
+        #[parent_ref]
+        pub author: Ref<User>,
+        #[parent_ref]
+        pub about: Ref<User>,
+        #[denormalize(from = author.name, sync = snapshot)]
+        pub author_name: String,
+        #[denormalize(from = author.nick)]
+        pub author_nick: Option<String>,
+        #[denormalize(from = author.address)]
+        pub author_address: Address,
+        pub stars: i32,
+        pub at: DateTime,
+    }
+
+    fn as_text<S: serde::Serializer>(n: &i64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&n.to_string())
+    }
+
+    fn of_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "orders")]
+    #[serde(rename_all = "camelCase")]
+    pub struct Order {
+        #[serde(rename = "_id")]
+        pub id: ObjectId,
+        #[reference(on_delete = nullify, index = false)]
+        #[denormalize(from = User, fields(name: String, nick: Option<String>))]
+        pub placed_by: Option<UserEntry>,
+        #[reference]
+        #[denormalize(from = User)]
+        pub sent_to: Receiver,
+        #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
+        #[field(stored = String)]
+        pub order_number: i64,
+        #[serde(flatten)]
+        pub address: Address,
+        #[serde(skip)]
+        pub cache: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub note: Option<String>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[denormalize(from = User, sync = snapshot)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Receiver {
+        #[reference(check = false)]
+        pub user: Ref<User>,
+        #[serde(rename = "who")]
+        pub name: String,
+        pub address: Option<Address>,
+        #[embed(max = 5)]
+        pub tags: Vec<String>,
+    }
+}
+
+use forms::{Category, Comment, NewOrder, Order, Praise, Receiver, User, UserEntry};
+use mongodb::bson::{Document as Bson, doc};
+use odm::prelude::*;
+use odm::{__private as meta, Changes, CopyOf, Fresh, Insertable, SyncMode};
+use odm_tests::with_db;
+use one_to_many::{NewProduct, Part, PartEntry, Product};
+
+fn fields<T: meta::Fielded>(name: &str) -> &'static meta::FieldMeta {
+    T::FIELDS.iter().find(|field| field.rust == name).unwrap()
+}
+
+fn part(n: u8) -> Ref<Part> {
+    Ref::new(ObjectId::from_bytes([n; 12]))
+}
+
 #[test]
-fn they_compile() {
-    let _ = one_to_many::compiles;
-    let _ = one_to_squillions::new;
-    assert_eq!(subset::new().id, 1);
+fn a_copied_field_names_its_reference_and_its_source() {
+    let _ = (one_to_many::compiles, one_to_squillions::new, subset::new());
+    let Some(meta::Copied::Field(copy)) = fields::<one_to_squillions::LogMsg>("ipaddr").copied else {
+        panic!("no copy");
+    };
+    assert_eq!(
+        (copy.through, (copy.source)(), copy.sync),
+        ("host", "ipaddr", SyncMode::Auto)
+    );
+    let Some(meta::Copied::Field(copy)) = fields::<Category>("above_name").copied else {
+        panic!("no copy");
+    };
+    assert_eq!(
+        (copy.through, (copy.source)(), copy.sync),
+        ("above", "displayName", SyncMode::Eventual)
+    );
+    assert!(fields::<Part>("qty").volatile && !fields::<Part>("name").volatile);
+    assert!(Comment::META.append_only && !User::META.append_only);
+}
+
+#[test]
+fn an_entry_is_a_struct_with_a_reference_and_copies() {
+    let parts = fields::<Product>("parts");
+    assert!(parts.copied.is_none() && parts.reference.is_none());
+    assert_eq!(parts.bounds.max_items, Some(2000));
+    assert!(fields::<PartEntry>("id").reference.is_some());
+    let Some(meta::Copied::Field(copy)) = fields::<PartEntry>("name").copied else {
+        panic!("no copy");
+    };
+    assert_eq!((copy.through, (copy.source)()), ("id", "name"));
+
+    let related = fields::<forms::RelatedEntry>("id").reference.unwrap();
+    assert_eq!(related.on_delete, odm::OnDelete::Pull);
+    let placed_by = fields::<UserEntry>("id").reference.unwrap();
+    assert_eq!(
+        (placed_by.on_delete, placed_by.index),
+        (odm::OnDelete::Nullify, false)
+    );
+    let user = fields::<Receiver>("user");
+    assert!(!user.reference.unwrap().check);
+    let Some(meta::Copied::Field(copy)) = fields::<Receiver>("name").copied else {
+        panic!("no copy");
+    };
+    assert_eq!(
+        (copy.through, (copy.source)(), copy.sync),
+        ("user", "name", SyncMode::Snapshot)
+    );
+    let named: Vec<_> = <Receiver as CopyOf<User>>::COPIED
+        .iter()
+        .map(|field| (field.name, field.source))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("user", "_id"),
+            ("who", "name"),
+            ("address", "address"),
+            ("tags", "tags")
+        ]
+    );
+}
+
+#[test]
+fn a_subset_names_its_children_their_order_and_fields() {
+    let Some(meta::Copied::Subset(logs)) = fields::<one_to_squillions::Host>("logmsgs").copied else {
+        panic!("no subset");
+    };
+    assert_eq!(
+        ((logs.child)().collection, (logs.parent)().name),
+        ("logmsg", "host")
+    );
+    assert_eq!((logs.limit, logs.last), (1000, true));
+    assert_eq!(
+        fields::<one_to_squillions::Host>("logmsgs").bounds.max_items,
+        Some(1000)
+    );
+    let named: Vec<_> = (logs.fields)()
+        .iter()
+        .map(|field| (field.name, field.source))
+        .collect();
+    assert_eq!(named, [("id", "_id"), ("time", "time"), ("message", "message")]);
+
+    let Some(meta::Copied::Subset(reviews)) = fields::<subset::Product>("reviews").copied else {
+        panic!("no subset");
+    };
+    assert_eq!(
+        (reviews.limit, reviews.last, (reviews.parent)().name),
+        (10, false, "product_id")
+    );
+    assert_eq!(
+        (reviews.fields)()[0],
+        meta::CopiedField {
+            name: "review_id",
+            source: "_id"
+        }
+    );
+
+    let Some(meta::Copied::Subset(below)) = fields::<Category>("below").copied else {
+        panic!("no subset");
+    };
+    assert_eq!((below.last, (below.order[0].path)()), (false, "displayName"));
+
+    let Some(meta::Copied::Subset(best)) = fields::<User>("best").copied else {
+        panic!("no subset");
+    };
+    assert_eq!((best.parent)().name, "author");
+    let keys: Vec<_> = best.order.iter().map(|key| ((key.path)(), key.kind)).collect();
+    assert_eq!(
+        keys,
+        [
+            ("stars", meta::IndexKind::Descending),
+            ("at", meta::IndexKind::Descending)
+        ]
+    );
+    let filter = Bson::try_from(&best.filter.unwrap()().unwrap()).unwrap();
+    assert_eq!(filter, doc! { "stars": { "$gt": 0 } });
+    assert_eq!(<Praise as CopyOf<Comment>>::COPIED.len(), 1);
+    let _ = |praise: Praise| praise.clone() == praise;
+}
+
+#[test]
+fn a_computed_field_names_what_it_is_computed_of() {
+    let computed = |name: &str| match fields::<User>(name).copied {
+        Some(meta::Copied::Computed(computed)) => computed,
+        _ => panic!("not computed"),
+    };
+    let of = |name: &str| (computed(name).operation, computed(name).of.map(|of| of()));
+    assert_eq!(of("praised"), (meta::Operation::Count, None));
+    assert!(computed("praised").filter.is_some());
+    assert_eq!(of("stars"), (meta::Operation::Sum, Some("stars")));
+    assert_eq!(of("last"), (meta::Operation::Max, Some("at")));
+    assert_eq!(of("worst"), (meta::Operation::Min, Some("stars")));
+    assert_eq!(computed("worst").sync, SyncMode::Eventual);
+    assert_eq!((computed("stars").parent)().name, "author");
+}
+
+#[test]
+fn a_new_document_is_stored_as_serde_says_without_what_is_derived() {
+    let fresh = NewProduct {
+        name: "shifter".into(),
+        manufacturer: "Acme".into(),
+        catalog_number: 7,
+        parts: vec![part(1), part(2)],
+    }
+    .fresh(DateTime::from_millis(0));
+    let Fresh::Partial(Ok(raw)) = fresh else {
+        panic!("{fresh:?}")
+    };
+    let mut stored = Bson::try_from(&raw).unwrap();
+    assert!(stored.remove("_id").is_some());
+    assert_eq!(
+        stored,
+        doc! {
+            "name": "shifter", "manufacturer": "Acme", "catalog_number": 7,
+            "parts": [{ "id": part(1).into_key() }, { "id": part(2).into_key() }],
+        }
+    );
+
+    let new = |placed_by| NewOrder {
+        placed_by,
+        sent_to: Ref::new(8),
+        order_number: 1234,
+        address: forms::Address {
+            street: "Am Hof".into(),
+            city: "Bonn".into(),
+        },
+        note: None,
+    };
+    let bson = |fresh: Fresh<Order>| match fresh {
+        Fresh::Partial(raw) => {
+            let mut stored = Bson::try_from(&raw.unwrap()).unwrap();
+            stored.remove("_id");
+            stored
+        }
+        Fresh::Whole(order) => panic!("{order:?}"),
+    };
+    assert_eq!(
+        bson(new(Some(Ref::new(7))).fresh(DateTime::from_millis(0))),
+        doc! {
+            "placedBy": { "id": 7 }, "sentTo": { "user": 8 }, "orderNumber": "1234", "street": "Am Hof", "city": "Bonn",
+        }
+    );
+    assert_eq!(
+        bson(new(None).fresh(DateTime::from_millis(0))).get("placedBy"),
+        Some(&mongodb::bson::Bson::Null)
+    );
+}
+
+#[test]
+fn an_entry_is_compared_by_its_reference() {
+    let p = Product::paths();
+    let entry = PartEntry {
+        id: part(1),
+        name: "old name".into(),
+    };
+    let id = part(1).into_key();
+    assert_eq!(
+        p.parts.contains(part(1)).into_document().unwrap(),
+        doc! { "parts.id": { "$eq": id } }
+    );
+    assert_eq!(
+        p.parts.contains(&entry).into_document().unwrap(),
+        doc! { "parts.id": { "$eq": id } }
+    );
+    assert_eq!(
+        p.parts.contains_any([part(1), part(2)]).into_document().unwrap(),
+        doc! { "parts.id": { "$in": [id, part(2).into_key()] } }
+    );
+    assert_eq!(
+        p.parts.all([&entry]).into_document().unwrap(),
+        doc! { "parts.id": { "$all": [id] } }
+    );
+    let whole = p.parts.eq(vec![entry]).into_document();
+    assert!(matches!(whole, Err(odm::Error::Query { .. })), "{whole:?}");
+    let o = Order::paths();
+    assert_eq!(
+        o.placed_by.eq(Ref::new(7)).into_document().unwrap(),
+        doc! { "placedBy.id": { "$eq": 7 } }
+    );
+    assert_eq!(
+        o.placed_by.eq(None).into_document().unwrap(),
+        doc! { "placedBy.id": { "$eq": null } }
+    );
+    assert_eq!(
+        o.sent_to.in_([Ref::new(7), Ref::new(8)]).into_document().unwrap(),
+        doc! { "sentTo.user": { "$in": [7, 8] } }
+    );
+    assert_eq!(
+        o.placed_by.name.eq("Kate").into_document().unwrap(),
+        doc! { "placedBy.name": { "$eq": "Kate" } }
+    );
+}
+
+#[test]
+fn an_entry_is_written_by_its_reference() {
+    let text = |changes: Changes<Product>| format!("{changes:?}");
+    let id = part(1).into_key();
+    let entry = || PartEntry {
+        id: part(1),
+        name: "old name".into(),
+    };
+    let pushed = text(Changes::<Product>::new().push(|p| p.parts, part(1)));
+    assert!(
+        pushed.contains(&format!(
+            "{:?}",
+            doc! { "$push": { "parts": { "$each": [{ "id": id }] } } }
+        )),
+        "{pushed}"
+    );
+    let pull = format!("{:?}", doc! { "$pull": { "parts": { "id": { "$in": [id] } } } });
+    for pulled in [
+        text(Changes::<Product>::new().pull(|p| p.parts, part(1))),
+        text(Changes::<Product>::new().pull(|p| p.parts, entry())),
+    ] {
+        assert!(pulled.contains(&pull), "{pulled}");
+    }
+    let set = text(Changes::<Product>::new().set(|p| p.parts, vec![part(1)]));
+    assert!(
+        set.contains(&format!("{:?}", doc! { "$set": { "parts": [{ "id": id }] } })),
+        "{set}"
+    );
+    let replaced = text(Changes::<Product>::new().replace_item(|p| p.parts, part(1), part(2)));
+    assert!(
+        replaced.contains(&format!("{:?}", doc! { "e0.id": { "$eq": id } })),
+        "{replaced}"
+    );
+}
+
+#[test]
+fn an_entry_is_joined_as_its_reference_would_be() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), odm::models![Part, Product]).unwrap();
+        let made: Vec<Part> = ["#4 grommet", "fan blade", "switch"]
+            .iter()
+            .enumerate()
+            .map(|(n, name)| Part {
+                id: part(n as u8 + 1).into_key(),
+                partno: n.to_string(),
+                name: (*name).into(),
+                qty: 94,
+                price: 3.99,
+            })
+            .collect();
+        odm.collection::<Part>().insert_many(made.clone()).await.unwrap();
+        let entries = [2_u8, 1, 3].map(|n| doc! { "id": part(n).into_key(), "name": "as it was" });
+        let product = doc! {
+            "_id": ObjectId::new(), "name": "shifter", "manufacturer": "Acme", "catalog_number": 1,
+            "parts": entries.to_vec(),
+        };
+        t.db.collection::<Bson>("products")
+            .insert_one(product)
+            .await
+            .unwrap();
+
+        let products = odm.collection::<Product>();
+        let product = products
+            .find(|p| p.parts.contains(part(3)))
+            .one()
+            .await
+            .unwrap()
+            .unwrap();
+        let wanted = vec![made[1].clone(), made[0].clone(), made[2].clone()];
+        assert_eq!(product.parts.load(&odm).await.unwrap(), wanted);
+        assert_eq!(product.parts[0].load(&odm).await.unwrap(), made[1]);
+        let joined = products.find_all().include(|p| p.parts).all().await.unwrap();
+        assert_eq!(joined, [(product.clone(), wanted.clone())]);
+        let joined = products
+            .find_all()
+            .include(|p| p.parts)
+            .lookup()
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(joined, [(product.clone(), wanted)]);
+        let missing = Product {
+            parts: vec![PartEntry {
+                id: part(9),
+                name: "gone".into(),
+            }],
+            ..product
+        };
+        let error = missing.parts.load(&odm).await.unwrap_err();
+        assert!(
+            matches!(error, odm::Error::MissingReference { target: "parts", .. }),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn what_is_appended_only_is_never_changed() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), odm::models![User, Comment]).unwrap();
+        let comments = odm.collection::<Comment>();
+        let raw = comments
+            .update_where(|c| c.stars.gt(0))
+            .raw(doc! { "$set": { "stars": 5 } })
+            .await;
+        assert!(
+            matches!(raw, Err(odm::Error::Query { ref message, .. }) if message.contains("append_only")),
+            "{raw:?}"
+        );
+    });
 }

@@ -1,0 +1,29 @@
+//! An update of a document that never changes.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+struct Place {
+    city: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logmsg", append_only)]
+struct LogMsg {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    text: String,
+    place: Place,
+    #[embed(max = 5)]
+    tags: Vec<String>,
+}
+
+async fn write(logs: odm::Collection<LogMsg>, id: ObjectId) -> odm::Result<()> {
+    logs.update(id).set(|l| l.text, "hello").await?;
+    Ok(())
+}
+
+fn main() {
+    let _ = write;
+}

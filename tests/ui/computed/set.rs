@@ -1,0 +1,35 @@
+//! An update of a computed number.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "reviews")]
+struct Review {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    product: Ref<Product>,
+    text: String,
+    stars: i32,
+    #[volatile]
+    views: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[computed(count = Review)]
+    reviews: i64,
+}
+
+async fn write(products: odm::Collection<Product>, id: ObjectId) -> odm::Result<()> {
+    products.update(id).inc(|p| p.reviews, 1).await?;
+    Ok(())
+}
+
+fn main() {
+    let _ = write;
+}

@@ -1,0 +1,28 @@
+//! An operation that there is not.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "reviews")]
+struct Review {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    product: Ref<Product>,
+    text: String,
+    stars: i32,
+    #[volatile]
+    views: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[computed(mean = Review.stars)]
+    stars: i64,
+}
+
+fn main() {}

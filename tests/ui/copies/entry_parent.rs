@@ -1,0 +1,26 @@
+//! Copies beside the parent.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "parts")]
+struct Part {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+    #[volatile]
+    qty: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    #[denormalize(from = Part, fields(name: String))]
+    part: PartEntry,
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+//! An insert that gives a copy.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+    ipaddr: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logmsg")]
+struct LogMsg {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    host: Ref<Host>,
+    #[denormalize(from = host.ipaddr)]
+    ipaddr: String,
+}
+
+fn main() {
+    let _ = NewLogMsg { host: Ref::new(ObjectId::new()), ipaddr: "127.0.0.1".into() };
+}

@@ -1,0 +1,34 @@
+//! A field that changes often.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "parts")]
+struct Part {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+    #[volatile]
+    qty: i32,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+#[denormalize(from = Part)]
+struct PartEntry {
+    id: Ref<Part>,
+    name: String,
+    qty: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference(many, max = 20)]
+    #[denormalize(from = Part)]
+    parts: Vec<PartEntry>,
+}
+
+fn main() {}

@@ -1,0 +1,33 @@
+//! A struct that does not say that it is of copies.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "reviews")]
+struct Review {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[parent_ref]
+    product: Ref<Product>,
+    text: String,
+    stars: i32,
+    #[volatile]
+    views: i64,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+struct RecentReview {
+    text: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "products")]
+struct Product {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[subset(of = Review, limit = 10, order(-stars))]
+    reviews: Vec<RecentReview>,
+}
+
+fn main() {}
