@@ -103,7 +103,10 @@ mod tests;
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.
-#[proc_macro_derive(Document, attributes(document, field, embed, index, reference, parent_ref))]
+#[proc_macro_derive(
+    Document,
+    attributes(document, field, embed, index, reference, parent_ref, bucket)
+)]
 pub fn document(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::document::derive(&input).into()
@@ -137,7 +140,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///
 /// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.
-#[proc_macro_derive(Embed, attributes(embed, field, index, reference, parent_ref))]
+#[proc_macro_derive(Embed, attributes(embed, field, index, reference, parent_ref, bucket))]
 pub fn embed(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::embed::derive(&input).into()

@@ -112,6 +112,7 @@ mod aggregate;
 #[doc(hidden)]
 pub mod asserts;
 mod average;
+mod bucket;
 mod bulk;
 mod check;
 mod collection;
@@ -147,6 +148,7 @@ mod write;
 pub use crate::odm::{Model, Odm};
 pub use aggregate::{Aggregate, Group, GroupKey};
 pub use average::Average;
+pub use bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
 pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
 pub use copy::{CopyOf, SyncMode};
@@ -356,12 +358,13 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
+    pub use crate::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
     pub use crate::copy::{Computed, Copied, CopiedField, CopyOf, FieldCopy, Operation, Subset, SyncMode};
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, IndexKey, IndexKind, IndexMeta, Level, Validation,
     };
     pub use crate::error::{Error, Result};
-    pub use crate::filter::partial_filter;
+    pub use crate::filter::{Element, Filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, text_id};
     pub use crate::path::{
@@ -376,6 +379,7 @@ pub mod __private {
         VariantMeta,
     };
     pub use crate::size::{self, Message, Size};
+    pub use crate::update::{Change, Changes};
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };

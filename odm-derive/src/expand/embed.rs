@@ -1,10 +1,10 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, codec, enums, fielded, generics, paths, reference, union};
+use super::{Target, asserts, bucket, codec, enums, fielded, generics, paths, reference, union};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
-use crate::{check, fallback};
+use crate::{attr, check, fallback};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::DeriveInput;
@@ -15,14 +15,16 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let embed = Embed::parse(&cx, &input.attrs);
     let container = Container::read(&cx, input);
     check::embed(&cx, &container, &embed);
+    let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
+    let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
     let krate = embed.krate.clone();
     match cx.check() {
-        Ok(()) => expand(&container, &embed),
+        Ok(()) => expand(&container, &embed, bucket.as_ref()),
         Err(error) => fallback::embed(input, krate, &error),
     }
 }
 
-fn expand(container: &Container, embed: &Embed) -> TokenStream {
+fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::Plan>) -> TokenStream {
     let target = Target::new(container, embed.krate.clone());
     let body = match &container.data {
         Data::Struct(Style::Named, _) => named(&target),
@@ -35,7 +37,8 @@ fn expand(container: &Container, embed: &Embed) -> TokenStream {
     let marker = marker(&target);
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
-    quote!(#body #marker #id #unions)
+    let bucket = bucket.map(|plan| bucket::define(&target, plan));
+    quote!(#body #marker #id #unions #bucket)
 }
 
 fn marker(target: &Target) -> TokenStream {

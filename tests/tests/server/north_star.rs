@@ -31,3 +31,8 @@ fn many_to_many() {
 fn reference_in_child() {
     with_db(async |t| odm_examples::reference_in_child::run(t.db).await.unwrap());
 }
+
+#[test]
+fn bucket() {
+    with_db(async |t| odm_examples::bucket::run(t.db).await.unwrap());
+}

@@ -20,6 +20,8 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         size: None,
         reference: None,
         unique: false,
+        copied: None,
+        volatile: false,
     }
 }
 
@@ -69,6 +71,7 @@ macro_rules! model {
                     $(let _ = validation; let validation = $validation;)?
                     validation
                 },
+                append_only: false,
             };
             fn paths() {}
             fn id(&self) -> &ObjectId {
