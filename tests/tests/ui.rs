@@ -9,6 +9,7 @@ fn messages() {
     cases.pass("ui/pass/*.rs");
     for topic in [
         "bounds",
+        "buckets",
         "documents",
         "enums",
         "fields",

@@ -109,7 +109,9 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         page: or(&bucket.page, "page"),
         count: or(&bucket.count, "count"),
         size: match &bucket.size {
-            Some(size) => size.value,
+            // Another one has been refused, and the rest is checked with what may be.
+            Some(size) if (1..=MOST).contains(&size.value) => size.value,
+            Some(_) => PAGE,
             None if bucket.per.is_some() => PERIOD,
             None => PAGE,
         },
@@ -127,8 +129,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         time,
         of,
     };
-    names_differ(cx, &plan);
-    Some(plan)
+    names_differ(cx, &plan).then_some(plan)
 }
 
 trait NewRaw {
@@ -271,11 +272,13 @@ fn of_item<'a>(cx: &Ctxt, container: &'a Container, name: &Ident, option: &str) 
 }
 
 /// No two fields of the bucket have one name.
-fn names_differ(cx: &Ctxt, plan: &Plan) {
+fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
+    let mut differ = true;
     let mut known = vec!["id".to_owned(), "_id".into(), "room".into(), "version".into()];
     let mut of = |name: &Ident| {
         let text = name.unraw().to_string();
         if known.contains(&text) {
+            differ = false;
             cx.error(
                 name,
                 format!(
@@ -300,6 +303,7 @@ fn names_differ(cx: &Ctxt, plan: &Plan) {
         of(&time.last);
     }
     plan.sums.iter().for_each(|sum| of(&sum.name));
+    differ
 }
 
 /// The type that a sum of these has, where everybody knows it.

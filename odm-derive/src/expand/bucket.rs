@@ -18,6 +18,13 @@ pub fn define(target: &Target, plan: &Plan) -> TokenStream {
     quote!(#document #implementation #asserts)
 }
 
+/// The same names, where the item has errors.
+pub fn stand_in(target: &Target, plan: &Plan) -> TokenStream {
+    let document = document(target, plan);
+    let implementation = implement(target, plan);
+    quote!(#document #implementation)
+}
+
 fn text(ident: &Ident) -> String {
     ident.unraw().to_string()
 }

@@ -834,7 +834,12 @@ impl<I: Bucketed> Buckets<I> {
             collection: I::BUCKET.collection,
             message,
         })?;
-        let with_items = doc! { meta.items: { "$elemMatch": condition } };
+        // Buckets without such an item need not be taken apart. Not every server takes `$or` and its like there, and what
+        // follows asks again.
+        let mut matching = vec![buckets];
+        if !condition.keys().any(|key| key.starts_with('$')) {
+            matching.push(doc! { meta.items: { "$elemMatch": condition } });
+        }
         let start = meta.period.as_ref().map(|period| period.start);
         let mut group = doc! {
             "_id": "$_id",
@@ -851,7 +856,7 @@ impl<I: Bucketed> Buckets<I> {
         let found: Vec<Document> = self
             .collection
             .aggregate()
-            .stage(doc! { "$match": { "$and": [buckets, with_items] } })
+            .stage(doc! { "$match": { "$and": matching } })
             .stage(doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } })
             .stage(doc! { "$match": items })
             .stage(doc! { "$group": group })
