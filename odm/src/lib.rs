@@ -71,6 +71,7 @@
 //! | join what is referred to | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
@@ -295,6 +296,32 @@ pub use odm_derive::Document;
 /// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 /// #[embed(id)]
 /// pub struct Isbn(#[field(max_len = 13)] String);
+/// ```
+///
+/// Buckets:
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "sensors")]
+/// pub struct Sensor {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+/// #[bucket(of = Sensor, per = hour, time = at, size = 3600, sum(celsius))]
+/// pub struct Reading {
+///     pub at: DateTime,
+///     pub celsius: f64,
+/// }
+///
+/// async fn means(odm: &Odm, sensor: &Sensor) -> odm::Result<Vec<(DateTime, f64)>> {
+///     let hours: Vec<ReadingBucket> = odm.buckets::<Reading>().pages(sensor).await?;
+///     Ok(hours.iter().map(|hour| (hour.start, hour.sum_celsius / f64::from(hour.count))).collect())
+/// }
 /// ```
 pub use odm_derive::Embed;
 /// ```

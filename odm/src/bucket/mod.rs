@@ -24,6 +24,7 @@ use futures::future::FutureExt;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, doc, oid::ObjectId};
 use mongodb::options::UpdateModifications;
+use std::collections::HashMap;
 use std::ops::RangeBounds;
 use std::time::Duration;
 
@@ -230,11 +231,12 @@ impl<I: Bucketed> Buckets<I> {
     ) -> Result<()> {
         let parent = parent.target_id()?;
         let mut rows: Vec<(Option<DateTime>, Vec<I>, Vec<Document>)> = Vec::new();
+        let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
         for item in items {
             let encoded = encode_item(&item)?;
             let start = start_of::<I>(&encoded)?;
-            // Mostly the items come in the order of their times.
-            match rows.iter_mut().rev().find(|(other, ..)| *other == start) {
+            let place = *places.entry(start).or_insert(rows.len());
+            match rows.get_mut(place) {
                 Some((_, items, all)) => {
                     items.push(item);
                     all.push(encoded);
@@ -270,7 +272,6 @@ impl<I: Bucketed> Buckets<I> {
         let (mut items, mut encoded) = (items, encoded);
         let mut newest: Option<Newest> = None;
         let mut trips = 0;
-        let mut page = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
             // Without a question there may be room for all; with the answer there is for so many.
@@ -283,8 +284,7 @@ impl<I: Bucketed> Buckets<I> {
                 let (now, later) = items.split_at(part);
                 let (of_now, of_later) = encoded.split_at(part);
                 trips += 1;
-                if let Some(pushed) = self.into_open(row, now, of_now).await? {
-                    page = pushed;
+                if let Some(page) = self.add_to_open(row, now, of_now).await? {
                     (items, encoded) = (later, of_later);
                     if items.is_empty() {
                         trace.done(trips, 1);
@@ -320,7 +320,6 @@ impl<I: Bucketed> Buckets<I> {
                 }
             }
         }
-        let _ = page;
         Err(Error::Query {
             collection: I::BUCKET.collection,
             message: format!(
@@ -332,7 +331,7 @@ impl<I: Bucketed> Buckets<I> {
     }
 
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
-    async fn into_open(&self, row: &Row, items: &[I], encoded: &[Document]) -> Result<Option<i32>> {
+    async fn add_to_open(&self, row: &Row, items: &[I], encoded: &[Document]) -> Result<Option<i32>> {
         let meta = I::BUCKET;
         let odm = self.collection.odm();
         let mut built = I::push(Changes::new(), items).build(false, crate::now())?;
