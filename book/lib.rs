@@ -71,6 +71,7 @@ pages! {
     two_way => "src/two-way.md";
     integrity => "src/integrity.md";
     bounds => "src/bounds.md";
+    buckets => "src/buckets.md";
     inserting => "src/inserting.md";
     querying => "src/querying.md";
     updating => "src/updating.md";

@@ -2,6 +2,7 @@
 #![allow(missing_docs)] // the programs are read, not linked
 #![allow(clippy::type_complexity)] // what several joins give is written out, to be seen
 
+pub mod bucket;
 pub mod many_to_many;
 pub mod one_to_few;
 pub mod one_to_many;

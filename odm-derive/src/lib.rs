@@ -159,7 +159,8 @@ mod tests;
         denormalize,
         subset,
         computed,
-        volatile
+        volatile,
+        bucket
     )
 )]
 pub fn document(input: TokenStream) -> TokenStream {
@@ -202,6 +203,26 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///
 /// An index on a field of an embedded struct is declared by the document: `#[document(index(fields(address.city)))]`.
+///
+/// # Buckets
+///
+/// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold so many of them
+/// each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
+/// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, and has the
+/// struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too.
+///
+/// | `#[bucket(…)]` | meaning |
+/// | --- | --- |
+/// | `of = Post` | the document that the items belong to; required |
+/// | `size = N` | how many items a bucket takes, up to 5,000: 50 where nothing is said, and 200 with `per` |
+/// | `collection = "comment_buckets"`, `name = CommentBucket` | the collection, and the document that is made |
+/// | `as_field = post`, `items = comments` | its fields for the parent and for the items |
+/// | `page = page`, `count = count` | its fields for the number of the page and of the items |
+/// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last`, or other fields, `first = name`, `last = name` |
+/// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`, or `start = name`; needs `time`. One with more than `size` items goes on in a next bucket |
+/// | `sum(field, other = name)` | sums of the item's numbers, in `sum_field` and `name` |
+/// | `on_delete = cascade` | what becomes of the buckets with their parent: `cascade` where nothing is said, `restrict` or `keep` |
+/// | `check = false` | a new bucket does not ask whether the parent is there |
 #[proc_macro_derive(
     Embed,
     attributes(
@@ -213,7 +234,8 @@ pub fn document(input: TokenStream) -> TokenStream {
         denormalize,
         subset,
         computed,
-        volatile
+        volatile,
+        bucket
     )
 )]
 pub fn embed(input: TokenStream) -> TokenStream {

@@ -478,3 +478,95 @@ fn types_are_written_as_people_do() {
         assert_eq!(crate::ty::text(&ty), text);
     }
 }
+
+#[test]
+fn a_bucket_has_names_of_its_own_making() {
+    let code = embed(parse_quote! {
+        #[bucket(of = blog::BlogPost)]
+        pub(crate) struct Comment { text: String }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    for part in [
+        "pub(crate) struct CommentBucket",
+        "collection = \"comment_buckets\"",
+        "pub blog_post: ::odm::__private::Ref<blog::BlogPost>",
+        "on_delete = cascade",
+        "#[embed(max = 50,",
+        "pub comments: ::std::vec::Vec<Comment>",
+        "index(fields(blog_post, page), unique)",
+        "impl ::odm::ByCount for Comment",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+    assert!(!has(&code, "Timed for Comment"), "{code}");
+}
+
+#[test]
+fn a_bucket_by_time_has_its_period() {
+    let code = embed(parse_quote! {
+        #[bucket(of = Post, per = day, time = at, sum(stars, weight = total))]
+        struct Comment { #[serde(rename = "time")] at: DateTime, stars: u8, weight: f32 }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    for part in [
+        "index(fields(post, start, page), unique)",
+        "#[embed(max = 200,",
+        "BucketTime { field: \"time\", first: \"first\", last: \"last\" }",
+        "pub sum_stars: i64",
+        "pub total: f64",
+        "impl ::odm::ByTime for Comment",
+        "impl ::odm::Timed for Comment",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+}
+
+#[test]
+fn what_a_bucket_lacks_is_said() {
+    let refused_as = |attribute: proc_macro2::TokenStream, message: &str| {
+        let code = embed(parse_quote! {
+            #[bucket(#attribute)]
+            struct Comment { name: String, at: DateTime, #[serde(skip)] gone: DateTime }
+        });
+        refused(&code, message);
+    };
+    use quote::quote;
+    refused_as(quote!(size = 5), "does not say which document");
+    refused_as(quote!(of = "Post"), "without quotes");
+    refused_as(quote!(of = Post, size = 0), "takes none");
+    refused_as(quote!(of = Post, size = 5001), "5000 at most");
+    refused_as(quote!(of = Post, per = day), "`time` does not say which field");
+    refused_as(
+        quote!(of = Post, per = week, time = at),
+        "is one of `hour`, `day`, `month`",
+    );
+    refused_as(quote!(of = Post, time = when), "has no field `when`");
+    refused_as(quote!(of = Post, time = gone), "is not always stored");
+    refused_as(quote!(of = Post, start = begin), "without `per` there is none");
+    refused_as(quote!(of = Post, last = end), "the last time of the items");
+    refused_as(quote!(of = Post, sum()), "names the fields of the item");
+    refused_as(quote!(of = Post, sum(stars)), "has no field `stars`");
+    refused_as(quote!(of = Post, items = page), "two fields called `page`");
+    refused_as(quote!(of = Post, on_delete = pull), "always has its parent");
+    refused_as(quote!(of = Post, sise = 5), "is not an option of `#[bucket(…)]`");
+    let code = embed(parse_quote!(
+        #[bucket(of = Post)]
+        enum Comment {
+            Good,
+            Bad,
+        }
+    ));
+    refused(&code, "not stored as a struct with named fields");
+    let code = embed(parse_quote!(
+        #[bucket(of = Post)]
+        struct Comment<T> {
+            value: T,
+        }
+    ));
+    refused(&code, "has parameters");
+    let code = document(parse_quote! {
+        #[document(collection = "comments")] #[bucket(of = Post)]
+        struct Comment { #[serde(rename = "_id")] id: ObjectId }
+    });
+    refused(&code, "is a document with a collection of its own");
+}

@@ -31,6 +31,21 @@ pub fn dated_path<R, T: Dated, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C>
     path
 }
 
+/// `#[bucket(time = field)]`.
+pub const fn moment<T: Moment>() {}
+
+/// `#[bucket(sum(field))]`.
+pub const fn summed<T: crate::bucket::Summable>() {}
+
+/// A time that every item has.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no date that every item has, so a bucket can't go by it",
+    label = "not a `bson::DateTime`",
+    note = "`time` in `#[bucket(…)]` names a field of the type `bson::DateTime`"
+)]
+pub trait Moment {}
+impl Moment for mongodb::bson::DateTime {}
+
 /// A struct whose fields may stand in its parent.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be flattened: its fields have no declared names, so neither a path nor the validator can name them",

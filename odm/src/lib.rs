@@ -72,6 +72,7 @@
 //! | join what is referred to | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
@@ -115,6 +116,7 @@ mod aggregate;
 #[doc(hidden)]
 pub mod asserts;
 mod average;
+mod bucket;
 mod bulk;
 mod check;
 #[cfg(feature = "cli")]
@@ -154,6 +156,7 @@ mod write;
 pub use crate::odm::{Model, Odm};
 pub use aggregate::{Aggregate, Group, GroupKey};
 pub use average::Average;
+pub use bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
 pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
 pub use copy::{CopyOf, SyncMode};
@@ -372,6 +375,32 @@ pub use odm_derive::Document;
 /// #[embed(id)]
 /// pub struct Isbn(#[field(max_len = 13)] String);
 /// ```
+///
+/// Buckets:
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[document(collection = "sensors")]
+/// pub struct Sensor {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+/// #[bucket(of = Sensor, per = hour, time = at, size = 3600, sum(celsius))]
+/// pub struct Reading {
+///     pub at: DateTime,
+///     pub celsius: f64,
+/// }
+///
+/// async fn means(odm: &Odm, sensor: &Sensor) -> odm::Result<Vec<(DateTime, f64)>> {
+///     let hours: Vec<ReadingBucket> = odm.buckets::<Reading>().pages(sensor).await?;
+///     Ok(hours.iter().map(|hour| (hour.start, hour.sum_celsius / f64::from(hour.count))).collect())
+/// }
+/// ```
 pub use odm_derive::Embed;
 /// ```
 /// use odm::prelude::*;
@@ -436,6 +465,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
+    pub use crate::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
     pub use crate::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, FieldCopy, Operation, Subset, SyncMode,
     };
@@ -444,7 +474,7 @@ pub mod __private {
         Validation, partial,
     };
     pub use crate::error::{Error, Result};
-    pub use crate::filter::partial_filter;
+    pub use crate::filter::{Element, Filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, text_id};
     pub use crate::path::{
@@ -459,6 +489,7 @@ pub mod __private {
         VariantMeta,
     };
     pub use crate::size::{self, Message, Size};
+    pub use crate::update::{Change, Changes};
     pub use crate::value::{
         Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
     };

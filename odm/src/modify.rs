@@ -458,6 +458,38 @@ impl Done for Updated {
     }
 }
 
+/// Carries out changes that are built already, of a document of which a version was seen.
+pub(crate) async fn apply<T: Document>(
+    collection: &Collection<T>,
+    id: Bson,
+    seen: i64,
+    mut built: Built,
+) -> Result<Updated> {
+    relation::prepare(collection.odm(), T::META, &mut built);
+    let mut filter = target_filter::<T>(&id, Some(seen));
+    guarded(&mut filter, &built.guards);
+    let mut prepared = Prepared {
+        collection,
+        id,
+        seen: Some(seen),
+        filter,
+        built,
+        upsert: false,
+        token: None,
+    };
+    let trace = collection.trace("update");
+    trace
+        .run(async {
+            prepared.amend(&trace).await?;
+            prepared
+                .carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
+                    async move { prepared.update(&collection, trace).await }.boxed()
+                })
+                .await
+        })
+        .await
+}
+
 impl<'c, T: Document> IntoFuture for Update<'c, T> {
     type Output = Result<Updated>;
     type IntoFuture = BoxFuture<'c, Result<Updated>>;

@@ -10,6 +10,7 @@ fn messages() {
     for topic in [
         "append_only",
         "bounds",
+        "buckets",
         "computed",
         "copies",
         "documents",

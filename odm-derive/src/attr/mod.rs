@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token};
 
+pub mod bucket;
 pub mod copy;
 pub mod document;
 pub mod embed;

@@ -205,7 +205,7 @@ fn field(meta: &ParseNestedMeta, example: &str) -> syn::Result<Ident> {
 }
 
 /// `= true` or `= false`.
-fn truth(meta: &ParseNestedMeta) -> syn::Result<At<bool>> {
+pub(super) fn truth(meta: &ParseNestedMeta) -> syn::Result<At<bool>> {
     let name = word(&meta.path);
     let advice = || format!("`{name}` takes `true` or `false`: `{name} = false`");
     let value = meta.value().map_err(|_| meta.error(advice()))?;
@@ -215,7 +215,7 @@ fn truth(meta: &ParseNestedMeta) -> syn::Result<At<bool>> {
 }
 
 /// `= cascade`.
-fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
+pub(super) fn on_delete(meta: &ParseNestedMeta) -> syn::Result<At<OnDelete>> {
     let advice = || {
         let known: Vec<_> = OnDelete::NAMES.iter().map(|(name, _)| *name).collect();
         format!("`on_delete` is one of `{}`, without quotes", known.join("`, `"))

@@ -1,6 +1,7 @@
 //! The rules across fields and attributes, one small function each. A message names the field and its type, states the
 //! rule and offers what to write.
 
+pub mod bucket;
 mod copy;
 mod document;
 mod field;
@@ -23,6 +24,7 @@ use syn::spanned::Spanned;
 /// The rules of `#[derive(Document)]`.
 pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
     owns_its_values(cx, container);
+    bucket::not_on_document(cx, container);
     if !document::is_struct_with_names(cx, container) {
         return;
     }

@@ -1,10 +1,10 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, codec, copy, enums, fielded, generics, paths, reference, union};
+use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, paths, reference, union};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
-use crate::{check, fallback};
+use crate::{attr, check, fallback};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::DeriveInput;
@@ -15,14 +15,21 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let embed = Embed::parse(&cx, &input.attrs);
     let container = Container::read(&cx, input);
     check::embed(&cx, &container, &embed);
+    let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
+    let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
     let krate = embed.krate.clone();
     match cx.check() {
-        Ok(()) => expand(&container, &embed),
-        Err(error) => fallback::embed(input, krate, &error),
+        Ok(()) => expand(&container, &embed, bucket.as_ref()),
+        Err(error) => {
+            let target = Target::new(&container, krate.clone());
+            let bucket = bucket.map(|plan| bucket::stand_in(&target, &plan));
+            let stand_in = fallback::embed(input, krate, &error);
+            quote!(#stand_in #bucket)
+        }
     }
 }
 
-fn expand(container: &Container, embed: &Embed) -> TokenStream {
+fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::Plan>) -> TokenStream {
     let target = Target::new(container, embed.krate.clone());
     let body = match &container.data {
         Data::Struct(Style::Named, _) => named(&target),
@@ -38,7 +45,8 @@ fn expand(container: &Container, embed: &Embed) -> TokenStream {
     let copies = copy::implement(&target);
     let checks = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate);
-    quote!(#body #marker #id #unions #copies #checks #entries)
+    let bucket = bucket.map(|plan| bucket::define(&target, plan));
+    quote!(#body #marker #id #unions #copies #checks #entries #bucket)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -1,6 +1,7 @@
 //! The generated code, one file an output. It is thin: it names constants and calls functions of `odm::__private`.
 
 pub mod asserts;
+pub mod bucket;
 pub mod codec;
 pub mod copy;
 pub mod document;

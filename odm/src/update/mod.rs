@@ -136,6 +136,11 @@ impl<R> Changes<R> {
         self.operators.is_empty() && self.error.is_none()
     }
 
+    /// The operators, by MongoDB's names.
+    pub(crate) fn operators(&self) -> &Document {
+        &self.operators
+    }
+
     fn fail(&mut self, error: Error) {
         self.error.get_or_insert_with(|| Box::new(error));
     }

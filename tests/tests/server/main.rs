@@ -3,6 +3,7 @@
 
 mod audit;
 mod bounds;
+mod buckets;
 mod bulk;
 mod cli;
 mod commands;

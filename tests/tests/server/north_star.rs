@@ -41,3 +41,8 @@ fn one_to_squillions() {
 fn subset() {
     with_db(async |t| odm_examples::subset::run(t.db).await.unwrap());
 }
+
+#[test]
+fn bucket() {
+    with_db(async |t| odm_examples::bucket::run(t.db).await.unwrap());
+}

@@ -1,0 +1,154 @@
+//! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold so many of them.
+
+use super::reference::{OnDelete, on_delete, truth};
+use super::{At, number, once, read, string, unknown, word};
+use crate::ctxt::Ctxt;
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
+
+/// What was written; what was not has a default that depends on the names of the types.
+#[derive(Default)]
+pub struct Bucket {
+    pub span: Option<Span>,
+    pub of: Option<Path>,
+    pub name: Option<Ident>,
+    pub collection: Option<LitStr>,
+    pub as_field: Option<Ident>,
+    pub items: Option<Ident>,
+    pub page: Option<Ident>,
+    pub count: Option<Ident>,
+    pub size: Option<At<u64>>,
+    pub per: Option<At<Per>>,
+    pub start: Option<Ident>,
+    /// A field of the item.
+    pub time: Option<Ident>,
+    pub first: Option<Ident>,
+    pub last: Option<Ident>,
+    pub sums: Vec<Sum>,
+    pub on_delete: Option<At<OnDelete>>,
+    pub check: Option<At<bool>>,
+}
+
+/// `stars` or `stars = total_stars` in `sum(…)`.
+pub struct Sum {
+    /// A field of the item.
+    pub field: Ident,
+    /// The bucket's field.
+    pub name: Option<Ident>,
+}
+
+/// The time that one bucket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    Hour,
+    Day,
+    Month,
+}
+
+const OPTIONS: &str = "`of = Post`, `as_field = post`, `items = comments`, `size = N`, `collection = \"…\"`, \
+                       `name = CommentBucket`, `page = name`, `count = name`, `per = hour | day | month`, `time = field`, \
+                       `start = name`, `first = name`, `last = name`, `sum(field, …)`, `on_delete = …` and `check = false`";
+
+impl Bucket {
+    /// `None` where the attribute is not there.
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Option<Bucket> {
+        let attr = super::find(attrs, "bucket")?;
+        let mut bucket = Bucket {
+            span: Some(attr.path().span()),
+            ..Bucket::default()
+        };
+        read(cx, attrs, "bucket", |meta| bucket.option(meta));
+        Some(bucket)
+    }
+
+    fn option(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
+        match word(&meta.path).as_str() {
+            "of" => once(&mut self.of, parent(meta)?, meta),
+            "name" => once(&mut self.name, ident(meta, "CommentBucket")?, meta),
+            "collection" => once(&mut self.collection, string(meta, "comment_buckets")?, meta),
+            "as_field" => once(&mut self.as_field, ident(meta, "post")?, meta),
+            "items" => once(&mut self.items, ident(meta, "comments")?, meta),
+            "page" => once(&mut self.page, ident(meta, "page")?, meta),
+            "count" => once(&mut self.count, ident(meta, "count")?, meta),
+            "size" => once(&mut self.size, number(meta)?, meta),
+            "per" => once(&mut self.per, per(meta)?, meta),
+            "time" => once(&mut self.time, ident(meta, "at")?, meta),
+            "start" => once(&mut self.start, ident(meta, "start")?, meta),
+            "first" => once(&mut self.first, ident(meta, "first")?, meta),
+            "last" => once(&mut self.last, ident(meta, "last")?, meta),
+            "sum" => {
+                self.sums.extend(sums(meta)?);
+                Ok(())
+            }
+            "on_delete" => once(&mut self.on_delete, on_delete(meta)?, meta),
+            "check" => once(&mut self.check, truth(meta)?, meta),
+            _ => Err(unknown(meta, "bucket", OPTIONS)),
+        }
+    }
+}
+
+/// `= Post`.
+fn parent(meta: &ParseNestedMeta) -> syn::Result<Path> {
+    let advice = "`of` names the document that the items belong to, without quotes: `of = Post`";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let span = value.span();
+    value
+        .call(Path::parse_mod_style)
+        .map_err(|_| syn::Error::new(span, advice))
+}
+
+/// `= name`.
+fn ident(meta: &ParseNestedMeta, example: &str) -> syn::Result<Ident> {
+    let name = word(&meta.path);
+    let advice = || format!("`{name}` takes a name as in Rust, without quotes: `{name} = {example}`");
+    let value = meta.value().map_err(|_| meta.error(advice()))?;
+    let span = value.span();
+    value.parse().map_err(|_| syn::Error::new(span, advice()))
+}
+
+/// `= hour`.
+fn per(meta: &ParseNestedMeta) -> syn::Result<At<Per>> {
+    let advice =
+        "`per` is one of `hour`, `day`, `month`, without quotes: the time (UTC) that one bucket is for";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let span = value.span();
+    let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice))?;
+    let per = match given.to_string().as_str() {
+        "hour" => Per::Hour,
+        "day" => Per::Day,
+        "month" => Per::Month,
+        _ => return Err(syn::Error::new(given.span(), advice)),
+    };
+    Ok(At::new(per, given.span()))
+}
+
+/// `(stars, words = total_words)`.
+fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
+    let advice = "`sum` names the fields of the item that are added up: `sum(stars)`, or `sum(stars = total_stars)` with the \
+                  name of the sum";
+    if !meta.input.peek(token::Paren) {
+        return Err(meta.error(advice));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let mut sums = Vec::new();
+    while !content.is_empty() {
+        let field = content
+            .parse()
+            .map_err(|error| syn::Error::new(error.span(), advice))?;
+        let name = match content.parse::<Option<Token![=]>>()? {
+            Some(_) => Some(content.parse()?),
+            None => None,
+        };
+        sums.push(Sum { field, name });
+        if !content.is_empty() {
+            content.parse::<Token![,]>()?;
+        }
+    }
+    match sums.is_empty() {
+        true => Err(syn::Error::new(meta.path.span(), advice)),
+        false => Ok(sums),
+    }
+}

@@ -1,0 +1,332 @@
+//! The rules of `#[bucket(…)]`, and the names that follow from it.
+
+use crate::ast::{Container, Data, Field, Style};
+use crate::attr::bucket::{Bucket, Per};
+use crate::attr::reference::OnDelete;
+use crate::case::Case;
+use crate::ctxt::Ctxt;
+use crate::ty;
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Ident, LitStr, Path, Type};
+
+/// How many items a bucket takes where nothing is said: a page, and a period.
+const PAGE: u64 = 50;
+const PERIOD: u64 = 200;
+
+/// Rule three: an array does not have more.
+const MOST: u64 = 5_000;
+
+/// A bucket with all of its names.
+pub struct Plan<'a> {
+    pub of: Path,
+    pub name: Ident,
+    pub collection: LitStr,
+    pub parent: Ident,
+    pub items: Ident,
+    pub page: Ident,
+    pub count: Ident,
+    pub size: u64,
+    pub period: Option<(Per, Ident)>,
+    pub time: Option<Time<'a>>,
+    pub sums: Vec<Sum<'a>>,
+    pub on_delete: &'static str,
+    pub check: bool,
+}
+
+/// The time of an item, and where the bucket keeps the least and the greatest.
+pub struct Time<'a> {
+    pub stored: &'a str,
+    pub ty: &'a Type,
+    pub first: Ident,
+    pub last: Ident,
+}
+
+pub struct Sum<'a> {
+    pub stored: &'a str,
+    pub ty: &'a Type,
+    pub name: Ident,
+}
+
+/// The plan, or nothing and the errors.
+pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<Plan<'a>> {
+    let span = bucket.span.unwrap_or_else(|| container.ident.span());
+    if !is_plain_struct(cx, container, span) {
+        return None;
+    }
+    let item = container.name();
+    let Some(of) = bucket.of.clone() else {
+        cx.push(syn::Error::new(
+            span,
+            format!(
+                "The bucket of `{item}` does not say which document the items belong to. Write `#[bucket(of = Post, size = 50)]` \
+                 with the type of that document"
+            ),
+        ));
+        return None;
+    };
+    size_is_sensible(cx, bucket);
+    rule_of_deletion_fits(cx, bucket);
+    time_fits(cx, bucket, &item);
+    let here = container.ident.span();
+    let lower = Case::Snake.of_variant(&item);
+    let or = |given: &Option<Ident>, default: &str| {
+        given
+            .clone()
+            .unwrap_or_else(|| Ident::new_raw_if_needed(default, here))
+    };
+    let parent = of
+        .segments
+        .last()
+        .map(|last| Case::Snake.of_variant(&last.ident.unraw().to_string()))
+        .unwrap_or_default();
+    let time = bucket.time.as_ref().and_then(|name| {
+        let field = of_item(cx, container, name, "time")?;
+        Some(Time {
+            stored: &field.name,
+            ty: field.ty,
+            first: or(&bucket.first, "first"),
+            last: or(&bucket.last, "last"),
+        })
+    });
+    let sums = bucket.sums.iter().filter_map(|sum| {
+        let field = of_item(cx, container, &sum.field, "sum")?;
+        Some(Sum {
+            stored: &field.name,
+            ty: field.ty,
+            name: or(&sum.name, &format!("sum_{}", field.rust)),
+        })
+    });
+    let plan = Plan {
+        name: or(&bucket.name, &format!("{item}Bucket")),
+        collection: bucket
+            .collection
+            .clone()
+            .unwrap_or_else(|| LitStr::new(&format!("{lower}_buckets"), here)),
+        parent: or(&bucket.as_field, &parent),
+        items: or(&bucket.items, &format!("{lower}s")),
+        page: or(&bucket.page, "page"),
+        count: or(&bucket.count, "count"),
+        size: match &bucket.size {
+            // Another one has been refused, and the rest is checked with what may be.
+            Some(size) if (1..=MOST).contains(&size.value) => size.value,
+            Some(_) => PAGE,
+            None if bucket.per.is_some() => PERIOD,
+            None => PAGE,
+        },
+        period: bucket
+            .per
+            .as_ref()
+            .map(|per| (per.value, or(&bucket.start, "start"))),
+        sums: sums.collect(),
+        on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
+            Some(OnDelete::Restrict) => "restrict",
+            Some(OnDelete::Keep) => "keep",
+            _ => "cascade",
+        },
+        check: bucket.check.as_ref().is_none_or(|check| check.value),
+        time,
+        of,
+    };
+    names_differ(cx, &plan).then_some(plan)
+}
+
+trait NewRaw {
+    fn new_raw_if_needed(name: &str, span: Span) -> Ident;
+}
+
+impl NewRaw for Ident {
+    /// A name that is made of others may be a keyword: `type` of a document `Type`.
+    fn new_raw_if_needed(name: &str, span: Span) -> Ident {
+        let mut ident =
+            syn::parse_str::<Ident>(name).unwrap_or_else(|_| Ident::new(&format!("{name}_"), span));
+        ident.set_span(span);
+        ident
+    }
+}
+
+/// The items are structs with named fields: what is counted and summed has a name.
+fn is_plain_struct(cx: &Ctxt, container: &Container, span: Span) -> bool {
+    let named = matches!(container.data, Data::Struct(Style::Named, _)) && !container.serde.transparent;
+    if !named {
+        cx.push(syn::Error::new(
+            span,
+            format!(
+                "`{0}` is not stored as a struct with named fields, and a bucket holds an array of those. Put it into one: \
+                 `#[derive(Embed, …)] #[bucket(…)] struct {0}Item {{ value: {0} }}`",
+                container.ident
+            ),
+        ));
+    } else if !container.generics.params.is_empty() {
+        cx.push(syn::Error::new(
+            span,
+            format!(
+                "`{0}` has parameters, and a bucket is one collection with one type. Write a struct without parameters for \
+                 each: `struct {0}OfText {{ … }}`",
+                container.ident
+            ),
+        ));
+    }
+    named && container.generics.params.is_empty()
+}
+
+fn size_is_sensible(cx: &Ctxt, bucket: &Bucket) {
+    let Some(size) = &bucket.size else { return };
+    if size.value == 0 {
+        cx.push(syn::Error::new(
+            size.span,
+            "A bucket of no items takes none. Write how many one takes at most: `size = 50`",
+        ));
+    } else if size.value > MOST {
+        cx.push(syn::Error::new(
+            size.span,
+            format!(
+                "A bucket of {} items is read and rewritten as a whole; one takes {MOST} at most (rule three). What belongs to \
+                 the same parent or time goes on in a next bucket by itself, so write a smaller size: `size = 200`",
+                size.value
+            ),
+        ));
+    }
+}
+
+fn rule_of_deletion_fits(cx: &Ctxt, bucket: &Bucket) {
+    let Some(rule) = &bucket.on_delete else { return };
+    if matches!(rule.value, OnDelete::Nullify | OnDelete::Pull) {
+        cx.push(syn::Error::new(
+            rule.span,
+            "A bucket always has its parent. With the parent its items are deleted too (`on_delete = cascade`, where nothing is \
+             said), hold it back (`restrict`), or stay (`keep`)",
+        ));
+    }
+}
+
+/// The options that are about time need the item's time.
+fn time_fits(cx: &Ctxt, bucket: &Bucket, item: &str) {
+    if let (Some(per), None) = (&bucket.per, &bucket.time) {
+        cx.push(syn::Error::new(
+            per.span,
+            format!(
+                "`per` sorts the items by their time, and `time` does not say which field of `{item}` that is. Write `time = at` \
+                 with a field of the type `DateTime`"
+            ),
+        ));
+    }
+    if let (Some(start), None) = (&bucket.start, &bucket.per) {
+        cx.error(
+            start,
+            "`start` is the name of the beginning of a bucket's period, and without `per` there is none. Write `per = day`, or \
+             leave out `start`",
+        );
+    }
+    for (given, name) in [(&bucket.first, "first"), (&bucket.last, "last")] {
+        if let (Some(given), None) = (given, &bucket.time) {
+            cx.error(
+                given,
+                format!(
+                    "`{name}` is the name for the {name} time of the items, and `time` does not say which field of `{item}` that \
+                     is. Write `time = at`, or leave out `{name}`"
+                ),
+            );
+        }
+    }
+}
+
+/// A field of the item, which is stored as its type says.
+fn of_item<'a>(cx: &Ctxt, container: &'a Container, name: &Ident, option: &str) -> Option<&'a Field<'a>> {
+    let wanted = name.unraw().to_string();
+    let Some(field) = container.fields().iter().find(|field| field.rust == wanted) else {
+        let fields: Vec<_> = container
+            .fields()
+            .iter()
+            .map(|field| format!("`{}`", field.rust))
+            .collect();
+        cx.error(
+            name,
+            format!(
+                "`{}` has no field `{wanted}`, which `{option}` names. It has {}",
+                container.ident,
+                fields.join(", ")
+            ),
+        );
+        return None;
+    };
+    let by_itself = !field.skipped()
+        && !field.field.opaque
+        && field.field.stored.is_none()
+        && field.serde.with.is_none()
+        && field.serde.flatten.is_none()
+        && field.serde.skip_serializing_if.is_none();
+    if !by_itself {
+        cx.error(
+            name,
+            format!(
+                "`{}` is not always stored as its type says, so `{option}` can't go by it. Leave out `skip`, `with`, `flatten` and \
+                 `opaque` on it, or name another field",
+                field.label()
+            ),
+        );
+        return None;
+    }
+    Some(field)
+}
+
+/// No two fields of the bucket have one name.
+fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
+    let mut differ = true;
+    let mut known = vec!["id".to_owned(), "_id".into(), "room".into(), "version".into()];
+    let mut of = |name: &Ident| {
+        let text = name.unraw().to_string();
+        if known.contains(&text) {
+            differ = false;
+            cx.error(
+                name,
+                format!(
+                    "`{}` would have two fields called `{text}`. Give this one another name; `id`, `room` and `version` are \
+                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last` \
+                     and `sum(field = name)`",
+                    plan.name
+                ),
+            );
+        }
+        known.push(text);
+    };
+    of(&plan.parent);
+    of(&plan.page);
+    of(&plan.count);
+    of(&plan.items);
+    if let Some((_, start)) = &plan.period {
+        of(start);
+    }
+    if let Some(time) = &plan.time {
+        of(&time.first);
+        of(&time.last);
+    }
+    plan.sums.iter().for_each(|sum| of(&sum.name));
+    differ
+}
+
+/// The type that a sum of these has, where everybody knows it.
+pub fn sum_type(ty: &Type) -> Option<&'static str> {
+    let whole = [
+        "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize",
+    ];
+    if whole.iter().any(|name| ty::exactly(ty, name)) {
+        return Some("i64");
+    }
+    (ty::exactly(ty, "f32") || ty::exactly(ty, "f64")).then_some("f64")
+}
+
+/// `#[bucket(…)]` on a document.
+pub fn not_on_document(cx: &Ctxt, container: &Container) {
+    if let Some(attr) = crate::attr::find(container.attrs, "bucket") {
+        cx.push(syn::Error::new(
+            attr.path().span(),
+            format!(
+                "`{0}` is a document with a collection of its own, and a bucket holds values that have none. Derive `Embed` for it \
+                 instead of `Document`: `#[derive(Embed, …)] #[bucket(of = Post, size = 50)] struct {0}`",
+                container.ident
+            ),
+        ));
+    }
+}

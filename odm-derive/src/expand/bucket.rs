@@ -1,0 +1,248 @@
+//! `#[bucket(…)]`: the document that holds the items, and how the library's buckets reach into it.
+//!
+//! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
+
+use super::Target;
+use crate::attr::bucket::Per;
+use crate::check::bucket::{Plan, sum_type};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Ident, LitStr};
+
+pub fn define(target: &Target, plan: &Plan) -> TokenStream {
+    let document = document(target, plan);
+    let implementation = implement(target, plan);
+    let asserts = asserts(target, plan);
+    quote!(#document #implementation #asserts)
+}
+
+/// The same names, where the item has errors.
+pub fn stand_in(target: &Target, plan: &Plan) -> TokenStream {
+    let document = document(target, plan);
+    let implementation = implement(target, plan);
+    quote!(#document #implementation)
+}
+
+fn text(ident: &Ident) -> String {
+    ident.unraw().to_string()
+}
+
+fn document(target: &Target, plan: &Plan) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let vis = target.container.vis;
+    let Plan {
+        of,
+        name,
+        collection,
+        parent,
+        items,
+        page,
+        count,
+        size,
+        ..
+    } = plan;
+    let path = |path: &dyn quote::ToTokens| {
+        let text = crate::ty::text(path);
+        LitStr::new(&text, name.span())
+    };
+    let (odm_path, serde_path) = (path(krate), path(&quote!(#odm::serde)));
+    let largest = i64::try_from(*size).unwrap_or(i64::MAX);
+    let largest = proc_macro2::Literal::i64_unsuffixed(largest);
+    let size = proc_macro2::Literal::u64_unsuffixed(*size);
+    let on_delete = Ident::new(plan.on_delete, name.span());
+    let check = (!plan.check).then(|| quote!(, check = false));
+    // The index of the pages begins with the parent, so the reference needs none of its own.
+    let (order, keys, open, start) = match &plan.period {
+        None => (
+            quote!(#page),
+            quote!(#parent, #page),
+            quote!(#parent),
+            TokenStream::new(),
+        ),
+        Some((per, start)) => {
+            let doc = format!(
+                " The beginning of the {} (UTC) that the items are of.",
+                match per {
+                    Per::Hour => "hour",
+                    Per::Day => "day",
+                    Per::Month => "month",
+                }
+            );
+            (
+                quote!(#start, #page),
+                quote!(#parent, #start, #page),
+                quote!(#parent, #start),
+                quote!(#[doc = #doc] pub #start: #odm::DateTime,),
+            )
+        }
+    };
+    let time = plan.time.as_ref().map(|time| {
+        let (first, last) = (&time.first, &time.last);
+        quote! {
+            /// The least time of the items; `None` without an item.
+            #[serde(default, skip_serializing_if = "::core::option::Option::is_none")]
+            pub #first: ::core::option::Option<#odm::DateTime>,
+            /// The greatest time of the items; `None` without an item.
+            #[serde(default, skip_serializing_if = "::core::option::Option::is_none")]
+            pub #last: ::core::option::Option<#odm::DateTime>,
+        }
+    });
+    let sums = plan.sums.iter().map(|sum| {
+        let (name, ty) = (&sum.name, sum.ty);
+        let doc = format!(" The sum of the items' `{}`.", sum.stored);
+        let total = match sum_type(ty) {
+            Some("i64") => quote!(i64),
+            Some(_) => quote!(f64),
+            None => quote!(<#ty as #odm::Summable>::Sum),
+        };
+        quote!(#[doc = #doc] pub #name: #total,)
+    });
+    let doc = format!(
+        " Up to {size} of the `{this}` that belong to one document. Items are written by `odm.buckets::<{this}>()`.",
+        this = target.container.name()
+    );
+    quote! {
+        #[doc = #doc]
+        #[derive(
+            #krate::Document,
+            #odm::serde::Serialize,
+            #odm::serde::Deserialize,
+            ::core::clone::Clone,
+            ::core::fmt::Debug,
+            ::core::cmp::PartialEq,
+        )]
+        #[serde(crate = #serde_path)]
+        #[document(
+            crate = #odm_path,
+            collection = #collection,
+            version,
+            index(fields(#keys), unique),
+            index(fields(#open), name = "open", partial = |bucket| bucket.room.gt(0)),
+        )]
+        #vis struct #name {
+            /// Its own id.
+            #[serde(rename = "_id")]
+            pub id: #odm::ObjectId,
+            /// The document that the items belong to.
+            #[parent_ref(order(#order), index = false, on_delete = #on_delete #check)]
+            pub #parent: #odm::Ref<#of>,
+            #start
+            /// Its number among those that follow each other, from 1.
+            #[field(min = 1)]
+            pub #page: i32,
+            /// How many items it holds.
+            #[field(min = 0, max = #largest)]
+            pub #count: i32,
+            /// The items, in the order in which they came.
+            #[embed(max = #size, large = "a bucket, whose size is its purpose")]
+            pub #items: ::std::vec::Vec<#this>,
+            #time
+            #(#sums)*
+            /// How many more items it takes. Once that is 0 it takes no more, also if items are deleted.
+            #[field(min = 0, max = #largest)]
+            pub room: i32,
+            /// One more with every write, by which a change of an item sees that nothing came between.
+            pub version: i64,
+        }
+    }
+}
+
+fn implement(target: &Target, plan: &Plan) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let Plan {
+        of,
+        name,
+        items,
+        collection,
+        ..
+    } = plan;
+    let (parent, page, count, list) = (
+        text(&plan.parent),
+        text(&plan.page),
+        text(&plan.count),
+        text(&plan.items),
+    );
+    let size = i32::try_from(plan.size).unwrap_or(i32::MAX);
+    let none = quote!(::core::option::Option::None);
+    let some = |value: TokenStream| quote!(::core::option::Option::Some(#value));
+    let time = plan.time.as_ref().map_or(none.clone(), |time| {
+        let (field, first, last) = (time.stored, text(&time.first), text(&time.last));
+        some(quote!(#odm::BucketTime { field: #field, first: #first, last: #last }))
+    });
+    let period = plan.period.as_ref().map_or(none, |(per, start)| {
+        let start = text(start);
+        let per = match per {
+            Per::Hour => quote!(Hour),
+            Per::Day => quote!(Day),
+            Per::Month => quote!(Month),
+        };
+        some(quote!(#odm::BucketPeriod { per: #odm::Per::#per, start: #start }))
+    });
+    let sums = plan.sums.iter().map(|sum| {
+        let (field, name, ty) = (sum.stored, text(&sum.name), sum.ty);
+        quote!(#odm::BucketSum { field: #field, name: #name, float: <#ty as #odm::Summable>::FLOAT })
+    });
+    let kind = match plan.period {
+        None => quote!(#krate::ByCount),
+        Some(_) => quote!(#krate::ByTime),
+    };
+    let timed = plan.time.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #krate::Timed for #this {}
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl #krate::Bucketed for #this {
+            type Bucket = #name;
+            type Parent = #of;
+            const BUCKET: &'static #odm::BucketMeta = &#odm::BucketMeta {
+                collection: #collection,
+                parent: #parent,
+                page: #page,
+                count: #count,
+                items: #list,
+                size: #size,
+                period: #period,
+                time: #time,
+                sums: &[#(#sums),*],
+            };
+            fn push<C: #odm::Change<#name>>(on: C, items: &[Self]) -> C {
+                on.push_all(|bucket| bucket.#items, items)
+            }
+            fn edit<C: #odm::Change<#name>>(
+                on: C,
+                items: #odm::Filter<#odm::Element<Self>>,
+                change: #odm::Changes<#odm::Element<Self>>,
+            ) -> C {
+                on.elem(|bucket| bucket.#items, |_| items, |_| change)
+            }
+            fn delete<C: #odm::Change<#name>>(on: C, items: #odm::Filter<#odm::Element<Self>>) -> C {
+                on.pull_where(|bucket| bucket.#items, |_| items)
+            }
+            fn items(bucket: #name) -> ::std::vec::Vec<Self> {
+                bucket.#items
+            }
+        }
+        #[automatically_derived]
+        impl #kind for #this {}
+        #timed
+    }
+}
+
+/// What syntax can't see of the fields that it goes by, with the caret on their types.
+fn asserts(target: &Target, plan: &Plan) -> TokenStream {
+    let odm = &target.odm;
+    let time = plan.time.as_ref().map(|time| {
+        let ty = time.ty;
+        quote_spanned!(ty.span()=> #odm::check::moment::<#ty>();)
+    });
+    let sums = plan.sums.iter().map(|sum| {
+        let ty = sum.ty;
+        quote_spanned!(ty.span()=> #odm::check::summed::<#ty>();)
+    });
+    quote!(const _: () = { #time #(#sums)* };)
+}

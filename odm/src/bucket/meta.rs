@@ -1,0 +1,249 @@
+//! What `#[bucket(…)]` declares, as constants, and the calendar of its periods.
+
+use crate::filter::{Element, Filter};
+use crate::path::Nested;
+use crate::update::{Change, Changes};
+use crate::value::Value;
+use crate::{Document, Embed};
+use mongodb::bson::DateTime;
+use mongodb::bson::oid::ObjectId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A value that is kept in buckets: documents that hold so many of them, in the order in which they came.
+///
+/// It is implemented by `#[bucket(…)]` on a struct that derives [`Embed`](derive@Embed); the items are written and read
+/// by [`Odm::buckets`](crate::Odm::buckets).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not kept in buckets",
+    note = "say which document they belong to: `#[derive(Embed, …)] #[bucket(of = Post, size = 50)] struct {Self} {{ … }}`"
+)]
+pub trait Bucketed: Embed + Nested + Serialize + DeserializeOwned + Send + Sync + Unpin {
+    /// The document that holds them: `CommentBucket`.
+    type Bucket: Document<Id = ObjectId>;
+    /// The document that they belong to.
+    type Parent: Document;
+    #[doc(hidden)]
+    const BUCKET: &'static BucketMeta;
+    #[doc(hidden)]
+    fn push<C: Change<Self::Bucket>>(on: C, items: &[Self]) -> C;
+    #[doc(hidden)]
+    fn edit<C: Change<Self::Bucket>>(
+        on: C,
+        items: Filter<Element<Self>>,
+        change: Changes<Element<Self>>,
+    ) -> C;
+    #[doc(hidden)]
+    fn delete<C: Change<Self::Bucket>>(on: C, items: Filter<Element<Self>>) -> C;
+    #[doc(hidden)]
+    fn items(bucket: Self::Bucket) -> Vec<Self>;
+}
+
+/// Items whose buckets follow each other by their number alone, so that a number names one: pages.
+#[diagnostic::on_unimplemented(
+    message = "the buckets of `{Self}` are for times (`per`), in each of which the pages begin anew, so a number does not name one",
+    note = "read the items of a time: `.range(&parent, from..to)`"
+)]
+pub trait ByCount: Bucketed {}
+
+/// Items whose buckets are for an hour, a day or a month each.
+#[diagnostic::on_unimplemented(
+    message = "the buckets of `{Self}` are not for times",
+    note = "`#[bucket(per = day, time = at, …)]` keeps the items of a day together"
+)]
+pub trait ByTime: Timed {}
+
+/// Items that have a time.
+#[diagnostic::on_unimplemented(
+    message = "the buckets of `{Self}` know no time of the items, so they can't be found by it",
+    note = "name the field of the type `DateTime`: `#[bucket(time = at, …)]`"
+)]
+pub trait Timed: Bucketed {}
+
+/// What is declared of a bucket. Names are those that are stored.
+#[derive(Debug)]
+pub struct BucketMeta {
+    /// The collection of the buckets.
+    pub collection: &'static str,
+    /// The field with the parent's id.
+    pub parent: &'static str,
+    /// The field with the number of the page.
+    pub page: &'static str,
+    /// The field with the number of items.
+    pub count: &'static str,
+    /// The array of items.
+    pub items: &'static str,
+    /// How many items a bucket takes.
+    pub size: i32,
+    /// Of buckets by time.
+    pub period: Option<BucketPeriod>,
+    /// Of items that have a time.
+    pub time: Option<BucketTime>,
+    /// What is summed.
+    pub sums: &'static [BucketSum],
+}
+
+/// Where a bucket keeps how many items it still takes. The derive writes this name.
+pub(super) const ROOM: &str = "room";
+/// Where it keeps its version.
+pub(super) const VERSION: &str = "version";
+
+/// The times that the buckets are for.
+#[derive(Debug)]
+pub struct BucketPeriod {
+    /// How long they are.
+    pub per: Per,
+    /// The bucket's field with the beginning.
+    pub start: &'static str,
+}
+
+/// The times of the items.
+#[derive(Debug)]
+pub struct BucketTime {
+    /// The field of the item.
+    pub field: &'static str,
+    /// The bucket's field with the least.
+    pub first: &'static str,
+    /// The bucket's field with the greatest.
+    pub last: &'static str,
+}
+
+/// A sum over the items.
+#[derive(Debug)]
+pub struct BucketSum {
+    /// The field of the item.
+    pub field: &'static str,
+    /// The bucket's field.
+    pub name: &'static str,
+    /// It is an `f64`, and not an `i64`.
+    pub float: bool,
+}
+
+/// A number whose sum a bucket keeps.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number that can be summed",
+    label = "no number",
+    note = "`sum(field)` adds up fields of the integer types, `f32` and `f64`, and `Option`s of them"
+)]
+pub trait Summable {
+    /// The type of the sum.
+    type Sum: Value;
+    /// It is an `f64`.
+    const FLOAT: bool;
+}
+
+macro_rules! summable {
+    ($($ty:ty)* => $sum:ty, $float:literal) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Summable for $ty {
+            type Sum = $sum;
+            const FLOAT: bool = $float;
+        }
+    )*};
+}
+
+summable!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize => i64, false);
+summable!(f32 f64 => f64, true);
+
+#[diagnostic::do_not_recommend]
+impl<T: Summable> Summable for Option<T> {
+    type Sum = T::Sum;
+    const FLOAT: bool = T::FLOAT;
+}
+
+/// The time that a bucket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// From its first minute.
+    Hour,
+    /// From midnight.
+    Day,
+    /// From its first day.
+    Month,
+}
+
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
+
+impl Per {
+    /// The beginning (UTC) of the period that a time is in.
+    pub(super) fn start(self, at: DateTime) -> DateTime {
+        let at = at.timestamp_millis();
+        let whole = |length: i64| at.saturating_sub(at.rem_euclid(length));
+        DateTime::from_millis(match self {
+            Per::Hour => whole(HOUR),
+            Per::Day => whole(DAY),
+            Per::Month => {
+                let day = at.div_euclid(DAY);
+                day.saturating_sub(day_of_month(day)).saturating_mul(DAY)
+            }
+        })
+    }
+}
+
+/// How many days before this one the month has, for a day counted from 1970-01-01 in the Gregorian calendar. Years are
+/// taken to begin in March, so that the day that only some of them have is the last one. Source:
+/// <https://howardhinnant.github.io/date_algorithms.html#civil_from_days>
+fn day_of_month(day: i64) -> i64 {
+    let of_era = day.saturating_add(719_468).rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    of_year - (153 * month + 2) / 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(per: Per, at: &str) -> String {
+        let at = DateTime::parse_rfc3339_str(at).unwrap();
+        per.start(at).try_to_rfc3339_string().unwrap()
+    }
+
+    #[test]
+    fn periods_begin_where_the_calendar_says() {
+        for (per, at, begin) in [
+            (Per::Hour, "2024-02-29T23:59:59.999Z", "2024-02-29T23:00:00Z"),
+            (Per::Hour, "2024-02-29T23:00:00Z", "2024-02-29T23:00:00Z"),
+            (Per::Hour, "1969-12-31T23:30:00Z", "1969-12-31T23:00:00Z"),
+            (Per::Day, "2024-02-29T23:59:59.999Z", "2024-02-29T00:00:00Z"),
+            (Per::Day, "1960-02-29T00:00:00.001Z", "1960-02-29T00:00:00Z"),
+            (Per::Month, "2024-02-29T23:59:59.999Z", "2024-02-01T00:00:00Z"),
+            (Per::Month, "2024-03-01T00:00:00Z", "2024-03-01T00:00:00Z"),
+            (Per::Month, "1900-02-28T12:00:00Z", "1900-02-01T00:00:00Z"),
+            (Per::Month, "2000-12-31T12:00:00Z", "2000-12-01T00:00:00Z"),
+            (Per::Month, "1969-12-31T23:59:59Z", "1969-12-01T00:00:00Z"),
+        ] {
+            assert_eq!(start(per, at), begin, "{per:?} of {at}");
+        }
+    }
+
+    #[test]
+    fn every_day_is_in_one_month() {
+        // Four hundred years, after which the calendar repeats.
+        let mut month = Vec::new();
+        let mut lengths = Vec::new();
+        for day in 0..146_097 {
+            let begin = Per::Month.start(DateTime::from_millis(day * DAY));
+            assert_eq!(begin.timestamp_millis() % DAY, 0);
+            if month.last().is_some_and(|last| *last != begin) {
+                lengths.push(month.len());
+                month.clear();
+            }
+            month.push(begin);
+        }
+        assert_eq!(lengths.len() + 1, 4_800);
+        assert!(lengths.iter().all(|length| (28..=31).contains(length)));
+        assert_eq!(lengths.iter().filter(|length| **length == 29).count(), 97);
+    }
+
+    #[test]
+    fn no_time_is_too_far_away() {
+        for per in [Per::Hour, Per::Day, Per::Month] {
+            for at in [i64::MIN, i64::MAX] {
+                per.start(DateTime::from_millis(at));
+            }
+        }
+    }
+}

@@ -1,0 +1,987 @@
+//! Buckets: documents that each hold so many items of one parent, in the order in which they came.
+//!
+//! A bucket counts down how many items it still takes (`room`). A push is one update of the one bucket that has room, which
+//! the server carries out whole or not at all, so no number of them overfills it. Where none has room, the next page is
+//! inserted; of several that try, the unique index of the pages lets one through, and the others push onto what it made.
+//!
+//! Room is never given back, also where items are deleted: a bucket without it is closed for ever. A page is inserted only
+//! behind one that was seen closed, so there is never more than one that has room, which is the newest, and the items stay
+//! in order. What a reader sees too late (on a secondary) is a page that is not the newest any more; the next one then is
+//! there already, and the index refuses a second.
+//!
+//! A change of items goes by the bucket's version: what is counted and summed is computed of the items that were read, and
+//! written with the change if nothing came between.
+
+use crate::filter::{Element, below};
+use crate::modify::apply;
+use crate::relation::{self, Done, Duties, What, Write};
+use crate::session::Shared;
+use crate::trace::Trace;
+use crate::update::{Built, Changes, Rooted};
+use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
+use crate::{Document as _, collection::act};
+use futures::future::FutureExt;
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use mongodb::bson::{self, Bson, DateTime, Document, doc, oid::ObjectId};
+use mongodb::options::UpdateModifications;
+use std::collections::HashMap;
+use std::ops::RangeBounds;
+use std::time::Duration;
+
+mod meta;
+mod summary;
+
+pub use meta::{
+    BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, Summable, Timed,
+};
+use meta::{ROOM, VERSION};
+
+/// A push that finds a bucket full, and somebody else making the next one, tries again: each time somebody has filled a
+/// whole bucket meanwhile, so that only very small ones under very many writers need more than a few.
+const ATTEMPTS: u64 = 1_000;
+
+/// The pause before another attempt grows up to this.
+const LONGEST_PAUSE: u64 = 20;
+
+/// So many items or about that are in memory while a stream is read.
+const STREAMED: i32 = 1_000;
+
+/// The items of type `I`, in buckets. Cheap to clone; `Send` and `Sync`.
+///
+/// It comes from [`Odm::buckets`], or within a transaction from [`Tx::buckets`]. The buckets themselves are documents like
+/// others: [`collection`](Buckets::collection) queries them.
+///
+/// # Order, and what a bucket takes
+/// Items stay in the order in which they were pushed. A bucket takes as many as its size, once: the place of a deleted item
+/// is not taken again, so that no page changes because of what happens on another.
+///
+/// # Concurrency
+/// Any number of programs may push at the same time: no bucket is overfilled, no item is lost, and the pages have no gap. A
+/// write that is sent again after a network error is carried out once, by the [retryable
+/// writes](https://www.mongodb.com/docs/manual/core/retryable-writes/) of replica sets and sharded clusters. A standalone
+/// server has none: there the error comes out, and the item may be stored or not.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+/// # async fn example(odm: Odm, sensor: Sensor) -> odm::Result<()> {
+/// let readings = odm.buckets::<Reading>();
+/// readings.push(&sensor, Reading { at: DateTime::now(), celsius: 21.5 }).await?;
+/// println!("{} readings", readings.count(&sensor).await?);
+/// # Ok(()) }
+/// ```
+pub struct Buckets<I: Bucketed> {
+    collection: Collection<I::Bucket>,
+}
+
+impl<I: Bucketed> Clone for Buckets<I> {
+    fn clone(&self) -> Self {
+        Buckets {
+            collection: self.collection.clone(),
+        }
+    }
+}
+
+impl<I: Bucketed> std::fmt::Debug for Buckets<I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buckets")
+            .field("collection", &self.collection)
+            .finish()
+    }
+}
+
+impl Odm {
+    /// The items of type `I`, which `#[bucket(…)]` keeps in buckets. Nothing is sent.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let comments = odm.buckets::<Comment>();
+    /// # Ok(()) }
+    /// ```
+    pub fn buckets<I: Bucketed>(&self) -> Buckets<I> {
+        Buckets {
+            collection: self.collection(),
+        }
+    }
+}
+
+impl Tx {
+    /// The same within the transaction.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post, comment: Comment) -> odm::Result<()> {
+    /// odm.transaction(async |tx| {
+    ///     tx.buckets::<Comment>().push(&post, comment.clone()).await?;
+    ///     tx.collection::<Post>().update(&post).inc(|p| p.answers, 1).await
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn buckets<I: Bucketed>(&self) -> Buckets<I> {
+        Buckets {
+            collection: self.collection(),
+        }
+    }
+}
+
+/// The buckets that follow each other by their pages: those of a parent, or of one period of it.
+#[derive(Clone, Debug)]
+struct Row {
+    parent: Bson,
+    start: Option<DateTime>,
+}
+
+impl Row {
+    fn filter(&self, meta: &BucketMeta) -> Document {
+        let mut filter = of_parent(meta, &self.parent);
+        if let (Some(period), Some(start)) = (&meta.period, self.start) {
+            filter.insert(period.start, doc! { "$eq": start });
+        }
+        filter
+    }
+}
+
+fn of_parent(meta: &BucketMeta, parent: &Bson) -> Document {
+    doc! { meta.parent: { "$eq": parent } }
+}
+
+/// The newest page.
+#[derive(Clone, Copy)]
+struct Newest {
+    page: i32,
+    room: i32,
+}
+
+impl<I: Bucketed> Buckets<I> {
+    /// The buckets as documents: for queries, joins and pipelines. An item that is written through it is neither counted nor
+    /// summed.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let comments = odm.buckets::<Comment>();
+    /// let by_kate = comments.collection().find(|b| b.comments.name.eq("Kate")).count().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collection(&self) -> &Collection<I::Bucket> {
+        &self.collection
+    }
+
+    /// Adds an item behind the others of this parent, and gives the number of its page.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`] if there is no such parent, [`Error::Invalid`] where the item breaks a bound.
+    ///
+    /// # Cost
+    /// One round trip. Where the newest bucket is full, and for the first item: that one, one for the number of the newest
+    /// page and one for the new bucket, and with two more it is made sure that the parent is there, before and after. None of
+    /// these two with `check = false`.
+    ///
+    /// An item that goes into a bucket which is there does not ask for the parent: with the parent its buckets are deleted
+    /// (`on_delete = cascade`), or it is held back by them.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// let comment = Comment { name: "Kate".into(), text: "Nice".into(), stars: 5 };
+    /// let page = odm.buckets::<Comment>().push(&post, comment).await?;
+    /// println!("see page {page}");
+    /// # Ok(()) }
+    /// ```
+    pub async fn push(&self, parent: impl Target<I::Parent>, item: I) -> Result<i32> {
+        let parent = parent.target_id()?;
+        let items = [item];
+        let encoded = encode(&items)?;
+        let start = match encoded.first() {
+            Some(item) => start_of::<I>(item)?,
+            None => None,
+        };
+        let trace = self.collection.trace("push");
+        trace
+            .run(self.push_row(&Row { parent, start }, &items, &encoded, &trace))
+            .await
+    }
+
+    /// Adds items behind the others of this parent, in their order; of buckets by time, those of each period.
+    ///
+    /// Those of one bucket are added together. With more of them, those before stay where a later bucket is refused; in a
+    /// [transaction](Tx::buckets) all of them are added or none. Nothing is sent if one of them breaks a bound.
+    ///
+    /// # Errors
+    /// As [`push`](Buckets::push).
+    ///
+    /// # Cost
+    /// For each period: one round trip where the newest bucket has room for all. Otherwise one for the number of the newest
+    /// page, one for what it takes, and one for all new buckets, with two to make sure that the parent is there.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post, imported: Vec<Comment>) -> odm::Result<()> {
+    /// odm.buckets::<Comment>().push_many(&post, imported).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn push_many(
+        &self,
+        parent: impl Target<I::Parent>,
+        items: impl IntoIterator<Item = I>,
+    ) -> Result<()> {
+        let parent = parent.target_id()?;
+        let mut rows: Vec<(Option<DateTime>, Vec<I>, Vec<Document>)> = Vec::new();
+        let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
+        for item in items {
+            let encoded = encode_item(&item)?;
+            let start = start_of::<I>(&encoded)?;
+            let place = *places.entry(start).or_insert(rows.len());
+            match rows.get_mut(place) {
+                Some((_, items, all)) => {
+                    items.push(item);
+                    all.push(encoded);
+                }
+                None => rows.push((start, vec![item], vec![encoded])),
+            }
+        }
+        for (_, items, _) in &rows {
+            for part in items.chunks(I::BUCKET.most()) {
+                I::push(Changes::new(), part).build(false, crate::now())?;
+            }
+        }
+        let trace = self.collection.trace("push_many");
+        trace
+            .run(async {
+                for (start, items, encoded) in &rows {
+                    let row = Row {
+                        parent: parent.clone(),
+                        start: *start,
+                    };
+                    self.push_row(&row, items, encoded, &trace).await?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
+
+impl<I: Bucketed> Buckets<I> {
+    /// Adds items to one row of buckets, and gives the page of the last.
+    async fn push_row(&self, row: &Row, items: &[I], encoded: &[Document], trace: &Trace) -> Result<i32> {
+        let meta = I::BUCKET;
+        let (mut items, mut encoded) = (items, encoded);
+        let mut newest: Option<Newest> = None;
+        let mut trips = 0;
+        for attempt in 0..ATTEMPTS {
+            let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
+            // Without a question there may be room for all; with the answer there is for so many.
+            let fits = match newest {
+                None => items.len() <= room,
+                Some(_) => room > 0,
+            };
+            if fits {
+                let part = room.min(items.len());
+                let (now, later) = items.split_at(part);
+                let (of_now, of_later) = encoded.split_at(part);
+                trips += 1;
+                if let Some(page) = self.add_to_open(row, now, of_now).await? {
+                    (items, encoded) = (later, of_later);
+                    if items.is_empty() {
+                        trace.done(trips, 1);
+                        return Ok(page);
+                    }
+                }
+            }
+            trips += 1;
+            let found = self.newest(row).await?;
+            newest = Some(found);
+            // One that has room again has been made by somebody else since the update looked.
+            if found.room > 0 {
+                pause(attempt).await;
+                continue;
+            }
+            let made = self.insert(row, found.page, items, encoded).await;
+            match made {
+                Ok(last) => {
+                    trace.done(trips + 1, 1);
+                    return Ok(last);
+                }
+                Err(Refused { inserted, error }) => {
+                    let others = is_ours(meta, &error) && self.collection.session().is_none();
+                    if !others {
+                        trace.done(trips + 1, 0);
+                        return Err(error);
+                    }
+                    let gone = inserted.saturating_mul(meta.most()).min(items.len());
+                    items = items.get(gone..).unwrap_or_default();
+                    encoded = encoded.get(gone..).unwrap_or_default();
+                    newest = None;
+                    pause(attempt).await;
+                }
+            }
+        }
+        Err(Error::Query {
+            collection: I::BUCKET.collection,
+            message: format!(
+                "{ATTEMPTS} times somebody else filled the newest bucket before this push: try again, or declare a greater \
+                 `size` than {}",
+                meta.size
+            ),
+        })
+    }
+
+    /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
+    async fn add_to_open(&self, row: &Row, items: &[I], encoded: &[Document]) -> Result<Option<i32>> {
+        let meta = I::BUCKET;
+        let odm = self.collection.odm();
+        let mut built = I::push(Changes::new(), items).build(false, crate::now())?;
+        // That there is room is in the condition.
+        built.guards.clear();
+        summary::add(meta, &mut built.update, encoded)?;
+        relation::prepare(odm, I::Bucket::META, &mut built);
+        let trace = self.collection.trace("push");
+        let mut token = None;
+        let amend = relation::Amend {
+            odm,
+            session: self.collection.session(),
+            trace: &trace,
+        };
+        amend.update(I::Bucket::META, &mut built, &mut token).await?;
+        let mut filter = row.filter(meta);
+        filter.insert(ROOM, doc! { "$gte": count(items.len()) });
+        let what = What::Update {
+            filter: &filter,
+            built: &built,
+            many: false,
+            upsert: false,
+        };
+        let writes = [Write {
+            meta: I::Bucket::META,
+            what,
+        }];
+        let (filter, built) = (&filter, &built);
+        let update = |session: Option<Shared>| {
+            async move {
+                let action = self
+                    .collection
+                    .raw()
+                    .find_one_and_update(
+                        filter.clone(),
+                        UpdateModifications::Document(built.update.clone()),
+                    )
+                    .projection(doc! { meta.page: 1 });
+                let found = act!(session.as_ref(), action).map_err(Collection::<I::Bucket>::error)?;
+                Ok(Pushed(
+                    found.map(|found| number(found.get(meta.page).ok().flatten())),
+                ))
+            }
+            .boxed()
+        };
+        match Duties::of(odm, writes.into_iter(), token)? {
+            None => update(self.collection.session().cloned())
+                .await
+                .map(|done| done.0),
+            Some(duties) => duties
+                .carry_out(self.collection.session(), &trace, update)
+                .await
+                .map(|done| done.0),
+        }
+    }
+
+    /// The number of the newest page and its room; 0 and none if there is no page.
+    async fn newest(&self, row: &Row) -> Result<Newest> {
+        let meta = I::BUCKET;
+        let action = self
+            .collection
+            .raw()
+            .find_one(row.filter(meta))
+            .sort(doc! { meta.page: -1 })
+            .projection(doc! { meta.page: 1, ROOM: 1 });
+        let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
+        let value = |name: &str| number(found.as_ref().and_then(|found| found.get(name).ok().flatten()));
+        Ok(Newest {
+            page: value(meta.page),
+            room: value(ROOM),
+        })
+    }
+
+    /// Inserts the pages behind the newest one that hold the items, and gives the last.
+    async fn insert(
+        &self,
+        row: &Row,
+        newest: i32,
+        items: &[I],
+        encoded: &[Document],
+    ) -> Result<i32, Refused> {
+        let meta = I::BUCKET;
+        let refused = |error| Refused { inserted: 0, error };
+        let mut page = newest;
+        let mut buckets = Vec::new();
+        for part in encoded.chunks(meta.most()) {
+            page = page.saturating_add(1);
+            let bucket = self.bucket(row, page, part).map_err(refused)?;
+            buckets.push(bucket);
+        }
+        // What one item breaks is said of the item, as where it is pushed onto a bucket.
+        for part in items.chunks(meta.most()) {
+            let built = I::push(Changes::<I::Bucket>::new(), part).build(false, crate::now());
+            built.map_err(refused)?;
+        }
+        match self.collection.insert_many(buckets).await {
+            Ok(_) => Ok(page),
+            Err(Error::InsertMany {
+                inserted, mut errors, ..
+            }) if !errors.is_empty() => {
+                let (_, error) = errors.swap_remove(0);
+                Err(Refused { inserted, error })
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn bucket(&self, row: &Row, page: i32, items: &[Document]) -> Result<I::Bucket> {
+        let meta = I::BUCKET;
+        let held = count(items.len());
+        let mut bucket = doc! {
+            "_id": ObjectId::new(),
+            meta.parent: row.parent.clone(),
+            meta.page: page,
+            meta.count: held,
+            meta.items: items.to_vec(),
+            ROOM: meta.size.saturating_sub(held),
+            VERSION: 1_i64,
+        };
+        if let (Some(period), Some(start)) = (&meta.period, row.start) {
+            bucket.insert(period.start, start);
+        }
+        bucket.extend(summary::of(meta, items)?.fields());
+        bson::deserialize_from_document(bucket).map_err(|source| Error::Encode {
+            field: I::Bucket::META.name.to_owned(),
+            source: Box::new(source),
+        })
+    }
+}
+
+impl BucketMeta {
+    fn most(&self) -> usize {
+        usize::try_from(self.size).unwrap_or(1).max(1)
+    }
+}
+
+/// What was pushed onto: its page.
+struct Pushed(Option<i32>);
+
+impl Done for Pushed {}
+
+/// Why the pages behind so many were not inserted.
+struct Refused {
+    inserted: usize,
+    error: Error,
+}
+
+/// Whether somebody else has made the page.
+fn is_ours(meta: &BucketMeta, error: &Error) -> bool {
+    let Error::DuplicateKey { fields, .. } = error else {
+        return false;
+    };
+    // An index on the items' own fields has others.
+    let ours = [
+        Some(meta.parent),
+        Some(meta.page),
+        meta.period.as_ref().map(|period| period.start),
+    ];
+    !fields.is_empty() && fields.iter().all(|field| ours.contains(&Some(field.as_str())))
+}
+
+async fn pause(attempt: u64) {
+    if attempt > 1 {
+        tokio::time::sleep(Duration::from_millis(attempt.min(LONGEST_PAUSE))).await;
+    }
+}
+
+fn number(value: Option<bson::RawBsonRef<'_>>) -> i32 {
+    value.and_then(|value| value.as_i32()).unwrap_or(0)
+}
+
+fn count(items: usize) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
+}
+
+fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
+    bson::serialize_to_document(item).map_err(|source| Error::Encode {
+        field: I::BUCKET.items.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+fn encode<I: Bucketed>(items: &[I]) -> Result<Vec<Document>> {
+    items.iter().map(encode_item).collect()
+}
+
+/// The beginning of the period that the item is of; `None` of buckets by count.
+fn start_of<I: Bucketed>(item: &Document) -> Result<Option<DateTime>> {
+    let meta = I::BUCKET;
+    let (Some(period), Some(time)) = (&meta.period, &meta.time) else {
+        return Ok(None);
+    };
+    match item.get(time.field) {
+        Some(Bson::DateTime(at)) => Ok(Some(period.per.start(*at))),
+        _ => Err(Error::Query {
+            collection: I::BUCKET.collection,
+            message: format!(
+                "an item has no date in `{}`, by which its bucket is found",
+                time.field
+            ),
+        }),
+    }
+}
+
+/// Reading.
+impl<I: Bucketed> Buckets<I> {
+    fn of(&self, parent: Result<Bson>) -> Find<'_, I::Bucket> {
+        let meta = I::BUCKET;
+        let filter = parent.map(|parent| of_parent(meta, &parent));
+        let mut find = Find::new(&self.collection, Filter::of(filter));
+        let start = meta.period.as_ref().map(|period| period.start);
+        let order = start.into_iter().chain([meta.page]);
+        find.sort = order.map(|name| crate::Order::new(name, false)).collect();
+        find
+    }
+
+    /// All buckets of this parent, in their order. Of many, [`stream`](Buckets::stream) has a few in memory at a time.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if one does not fit.
+    ///
+    /// # Cost
+    /// One round trip for each batch of 16 MB.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// for bucket in odm.buckets::<Comment>().pages(&post).await? {
+    ///     println!("page {}: {} comments", bucket.page, bucket.count);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn pages(&self, parent: impl Target<I::Parent>) -> Result<Vec<I::Bucket>> {
+        self.of(parent.target_id()).all().await
+    }
+
+    /// How many items this parent has.
+    ///
+    /// # Errors
+    /// Those of the server and the network.
+    ///
+    /// # Cost
+    /// One round trip, which adds up the counts of the buckets.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// println!("{} comments", odm.buckets::<Comment>().count(&post).await?);
+    /// # Ok(()) }
+    /// ```
+    pub async fn count(&self, parent: impl Target<I::Parent>) -> Result<u64> {
+        let meta = I::BUCKET;
+        let parent = parent.target_id()?;
+        let counted = self
+            .collection
+            .aggregate()
+            .stage(doc! { "$match": of_parent(meta, &parent) })
+            .stage(doc! { "$group": { "_id": null, "n": { "$sum": format!("${}", meta.count) } } })
+            .one::<Document>()
+            .await?;
+        let n = match counted.as_ref().and_then(|counted| counted.get("n")) {
+            Some(Bson::Int32(n)) => i64::from(*n),
+            Some(Bson::Int64(n)) => *n,
+            _ => 0,
+        };
+        Ok(u64::try_from(n).unwrap_or(0))
+    }
+
+    /// The items of this parent, one after the other: bucket by bucket, and within one as they came.
+    ///
+    /// # Errors
+    /// Those of the server and the network, from the call itself for the first batch, as an item for a later one;
+    /// [`Error::Decode`] in the place of a bucket that does not fit.
+    ///
+    /// # Cost
+    /// One round trip for about a thousand items, of which one batch is in memory.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// use futures::TryStreamExt;
+    ///
+    /// let mut comments = odm.buckets::<Comment>().stream(&post).await?;
+    /// while let Some(comment) = comments.try_next().await? {
+    ///     println!("{}: {}", comment.name, comment.text);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn stream(&self, parent: impl Target<I::Parent>) -> Result<BoxStream<'static, Result<I>>> {
+        let batch = STREAMED / I::BUCKET.size.max(1);
+        let buckets = self
+            .of(parent.target_id())
+            .batch_size(u32::try_from(batch).unwrap_or(1).max(1))
+            .stream()
+            .await?;
+        let items = buckets.map_ok(|bucket| futures::stream::iter(I::items(bucket).into_iter().map(Ok)));
+        Ok(items.try_flatten().boxed())
+    }
+}
+
+impl<I: ByCount> Buckets<I> {
+    /// The items of one page, from 1; none if there is no such page.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bucket does not fit.
+    ///
+    /// # Cost
+    /// One round trip that reads one document.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// let second = odm.buckets::<Comment>().page(&post, 2).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn page(&self, parent: impl Target<I::Parent>, page: i32) -> Result<Vec<I>> {
+        let mut find = self.of(parent.target_id());
+        find.filter = find.filter & Filter::raw(doc! { I::BUCKET.page: { "$eq": page } });
+        find.sort.clear();
+        Ok(find.one().await?.map(I::items).unwrap_or_default())
+    }
+}
+
+impl<I: Timed> Buckets<I> {
+    /// The items of a time, in its order; those of one time as they came.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if a bucket does not fit.
+    ///
+    /// # Cost
+    /// One round trip for each batch of 16 MB, which reads the buckets that may hold items of the time. Where they are by
+    /// time, the index finds them; where they are by count, all of the parent are looked at.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, sensor: Sensor, from: DateTime, to: DateTime) -> odm::Result<()> {
+    /// let readings = odm.buckets::<Reading>().range(&sensor, from..to).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn range(
+        &self,
+        parent: impl Target<I::Parent>,
+        time: impl RangeBounds<DateTime>,
+    ) -> Result<Vec<I>> {
+        let meta = I::BUCKET;
+        let mut find = self.of(parent.target_id());
+        let (from, to) = (time.start_bound().cloned(), time.end_bound().cloned());
+        find.filter = find.filter & Filter::raw(summary::touching(meta, from, to));
+        let buckets = find.all().await?;
+        let mut found = Vec::new();
+        for item in buckets.into_iter().flat_map(I::items) {
+            let at = meta.time.as_ref().and_then(|time| {
+                let encoded = bson::serialize_to_document(&item).ok()?;
+                encoded.get_datetime(time.field).ok().copied()
+            });
+            if let Some(at) = at.filter(|at| time.contains(at)) {
+                found.push((at, item));
+            }
+        }
+        found.sort_by_key(|(at, _)| *at);
+        Ok(found.into_iter().map(|(_, item)| item).collect())
+    }
+}
+
+/// The typed paths of an item.
+type Paths<I> = <Element<I> as Rooted>::Paths;
+
+/// A bucket with items that fit a condition.
+struct Hit {
+    id: Bson,
+    version: i64,
+    /// The positions of the items.
+    at: Vec<usize>,
+}
+
+/// What becomes of the items.
+enum Fate<'a> {
+    /// The operators on an item, by its own names.
+    Changed(&'a Document),
+    Deleted,
+}
+
+/// Changes of items.
+impl<I: Bucketed> Buckets<I> {
+    /// Changes every item of this parent that fits the condition, and gives their number.
+    ///
+    /// An item is named by what it holds: one that has to be told from all others has a field for it, `id: ObjectId`. The
+    /// items of one bucket are changed together with what the bucket sums of them, all or nothing; in a
+    /// [transaction](Tx::buckets) those of all buckets.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where a value breaks a bound; [`Error::MissingReference`]; [`Error::Query`] where the time of an
+    /// item is changed to one of another bucket's (delete it and push it again), and where a field that is summed, or the
+    /// time, is changed by something else than `set`, `unset` and `inc`.
+    ///
+    /// # Cost
+    /// One round trip to find the items, and one for each bucket that has some; one more for each where the change concerns
+    /// the time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// let comments = odm.buckets::<Comment>();
+    /// comments.edit(&post, |c| c.name.eq("Kate"), |c| c.set(|c| c.stars, 4)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn edit(
+        &self,
+        parent: impl Target<I::Parent>,
+        condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
+        change: impl FnOnce(Changes<Element<I>>) -> Changes<Element<I>>,
+    ) -> Result<u64> {
+        let parent = parent.target_id()?;
+        let condition = condition(<Element<I> as Rooted>::rooted()).into_document()?;
+        let change = change(Changes::new());
+        if change.is_empty() {
+            return Ok(0);
+        }
+        let operators = change.operators().clone();
+        let changes = I::edit(Changes::new(), Filter::raw(condition.clone()), change);
+        let built = changes.build(false, crate::now())?;
+        self.carry_out("edit", &parent, &condition, &built, &Fate::Changed(&operators))
+            .await
+    }
+
+    /// Deletes every item of this parent that fits the condition, and gives their number.
+    ///
+    /// The items behind them move up within their bucket. The bucket stays, also without an item, so that the pages keep
+    /// their numbers, and its place is not taken by a later push. What is counted and summed is written with it, all or
+    /// nothing; in a [transaction](Tx::buckets) in all buckets.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the condition can't be asked of the items of an array.
+    ///
+    /// # Cost
+    /// One round trip to find the items, and one for each bucket that has some; one more for each where the bucket knows the
+    /// time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
+    /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
+    /// let gone = odm.buckets::<Comment>().delete(&post, |c| c.name.eq("Spam")).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn delete(
+        &self,
+        parent: impl Target<I::Parent>,
+        condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
+    ) -> Result<u64> {
+        let parent = parent.target_id()?;
+        let condition = condition(<Element<I> as Rooted>::rooted()).into_document()?;
+        let changes = I::delete(Changes::new(), Filter::raw(condition.clone()));
+        let built = changes.build(false, crate::now())?;
+        self.carry_out("delete", &parent, &condition, &built, &Fate::Deleted)
+            .await
+    }
+
+    async fn carry_out(
+        &self,
+        operation: &'static str,
+        parent: &Bson,
+        condition: &Document,
+        built: &Built,
+        fate: &Fate<'_>,
+    ) -> Result<u64> {
+        let meta = I::BUCKET;
+        let trace = self.collection.trace(operation);
+        let work = async {
+            let mut items = 0_u64;
+            let hits = self.hits(of_parent(meta, parent), condition).await?;
+            for hit in hits {
+                let mut hit = Some(hit);
+                let mut attempt = 0;
+                while let Some(seen) = hit {
+                    if self.change(&seen, built, fate).await? {
+                        items += seen.at.len() as u64;
+                        break;
+                    }
+                    attempt += 1;
+                    if attempt == ATTEMPTS {
+                        return Err(contended::<I>(&seen.id));
+                    }
+                    pause(attempt).await;
+                    hit = self
+                        .hits(doc! { "_id": { "$eq": seen.id } }, condition)
+                        .await?
+                        .pop();
+                }
+            }
+            Ok(items)
+        };
+        trace.run(work).await
+    }
+
+    /// The buckets among these with items that fit.
+    async fn hits(&self, buckets: Document, condition: &Document) -> Result<Vec<Hit>> {
+        let meta = I::BUCKET;
+        let items = below(meta.items, condition.clone()).map_err(|message| Error::Query {
+            collection: I::BUCKET.collection,
+            message,
+        })?;
+        // Buckets without such an item need not be taken apart. Not every server takes `$or` and its like there, and what
+        // follows asks again.
+        let mut matching = vec![buckets];
+        if !condition.keys().any(|key| key.starts_with('$')) {
+            matching.push(doc! { meta.items: { "$elemMatch": condition } });
+        }
+        let start = meta.period.as_ref().map(|period| period.start);
+        let mut group = doc! {
+            "_id": "$_id",
+            VERSION: { "$first": format!("${VERSION}") },
+            "at": { "$push": "$_at" },
+        };
+        let mut order = Document::new();
+        for (name, by) in [("p0", start), ("p1", Some(meta.page))] {
+            if let Some(by) = by {
+                group.insert(name, doc! { "$first": format!("${by}") });
+                order.insert(name, 1);
+            }
+        }
+        let found: Vec<Document> = self
+            .collection
+            .aggregate()
+            .stage(doc! { "$match": { "$and": matching } })
+            .stage(doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } })
+            .stage(doc! { "$match": items })
+            .stage(doc! { "$group": group })
+            .stage(doc! { "$sort": order })
+            .all()
+            .await?;
+        let position = |value: &Bson| match value {
+            Bson::Int64(n) => usize::try_from(*n).ok(),
+            Bson::Int32(n) => usize::try_from(*n).ok(),
+            _ => None,
+        };
+        let hits = found.into_iter().filter_map(|found| {
+            Some(Hit {
+                id: found.get("_id")?.clone(),
+                version: found.get_i64(VERSION).ok()?,
+                at: found.get_array("at").ok()?.iter().filter_map(position).collect(),
+            })
+        });
+        Ok(hits.collect())
+    }
+
+    /// Changes the items of one bucket; `false` if it was changed meanwhile.
+    async fn change(&self, hit: &Hit, built: &Built, fate: &Fate<'_>) -> Result<bool> {
+        let meta = I::BUCKET;
+        let mut built = built.clone();
+        let concerned = match fate {
+            Fate::Deleted => meta.has_summary(),
+            Fate::Changed(operators) => summary::concerns(meta, operators),
+        };
+        if matches!(fate, Fate::Deleted) {
+            let gone = count(hit.at.len());
+            summary::merge(
+                &mut built.update,
+                "$inc",
+                doc! { meta.count: gone.saturating_neg() },
+            );
+        }
+        if concerned {
+            let Some((start, mut items)) = self.summed(hit).await? else {
+                return Ok(false);
+            };
+            match fate {
+                Fate::Deleted => {
+                    let mut at = 0;
+                    items.retain(|_| {
+                        at += 1;
+                        !hit.at.contains(&(at - 1))
+                    });
+                }
+                Fate::Changed(operators) => {
+                    let collection = I::BUCKET.collection;
+                    for at in &hit.at {
+                        if let Some(item) = items.get_mut(*at) {
+                            summary::apply(meta, operators, item)
+                                .map_err(|message| Error::Query { collection, message })?;
+                            stays::<I>(item, start)?;
+                        }
+                    }
+                }
+            }
+            let summary = summary::of(meta, &items)?;
+            summary::merge(&mut built.update, "$unset", summary.missing(meta));
+            summary::merge(&mut built.update, "$set", summary.fields());
+        }
+        match apply(&self.collection, hit.id.clone(), hit.version, built).await {
+            Ok(_) => Ok(true),
+            // It was deleted with its parent, or by somebody else.
+            Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is summed of the items of the bucket, if it is still the one that was found; and the beginning of its period.
+    async fn summed(&self, hit: &Hit) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
+        let meta = I::BUCKET;
+        let mut fields = doc! { "_id": 1 };
+        for field in meta.summed() {
+            fields.insert(format!("{}.{field}", meta.items), 1);
+        }
+        if let Some(period) = &meta.period {
+            fields.insert(period.start, 1);
+        }
+        let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
+        let action = self.collection.raw().find_one(filter).projection(fields);
+        let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
+        let Some(found) = found else { return Ok(None) };
+        let found = Document::try_from(&*found).map_err(|source| Error::Encode {
+            field: meta.items.to_owned(),
+            source: Box::new(source),
+        })?;
+        let start = meta
+            .period
+            .as_ref()
+            .and_then(|period| found.get_datetime(period.start).ok().copied());
+        let items = found.get_array(meta.items).map(Vec::as_slice).unwrap_or_default();
+        let items = items.iter().filter_map(Bson::as_document).cloned();
+        Ok(Some((start, items.collect())))
+    }
+}
+
+/// An item whose time is changed stays in its bucket.
+fn stays<I: Bucketed>(item: &Document, start: Option<DateTime>) -> Result<()> {
+    match start {
+        Some(start) if start_of::<I>(item)? != Some(start) => Err(Error::Query {
+            collection: I::BUCKET.collection,
+            message: format!(
+                "the time of an item was to be changed to one of another bucket than that of {start}: delete the item, and push \
+                 it again with its new time"
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn contended<I: Bucketed>(id: &Bson) -> Error {
+    Error::Query {
+        collection: I::BUCKET.collection,
+        message: format!(
+            "the bucket with _id {id} changed under {ATTEMPTS} attempts to change an item: try again"
+        ),
+    }
+}

@@ -1,0 +1,195 @@
+//! What a bucket knows of its items without reading them: the least and the greatest time, and sums.
+
+use super::BucketMeta;
+use super::meta::ROOM;
+use crate::{Error, Result};
+use mongodb::bson::{Bson, DateTime, Document, doc};
+use std::ops::Bound;
+
+impl BucketMeta {
+    /// The fields of an item by which something is known.
+    pub(super) fn summed(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let time = self.time.iter().map(|time| time.field);
+        time.chain(self.sums.iter().map(|sum| sum.field))
+    }
+
+    pub(super) fn has_summary(&self) -> bool {
+        self.summed().next().is_some()
+    }
+}
+
+/// Of the items of a whole bucket, or of those that are pushed onto one.
+pub(super) struct Summary {
+    time: Option<(&'static str, DateTime, &'static str, DateTime)>,
+    sums: Vec<(&'static str, Bson)>,
+}
+
+pub(super) fn of(meta: &BucketMeta, items: &[Document]) -> Result<Summary> {
+    let time = meta.time.as_ref().and_then(|time| {
+        let times = || items.iter().filter_map(|item| item.get_datetime(time.field).ok());
+        Some((time.first, *times().min()?, time.last, *times().max()?))
+    });
+    let mut sums = Vec::with_capacity(meta.sums.len());
+    for sum in meta.sums {
+        let values = items.iter().filter_map(|item| item.get(sum.field));
+        let total = if sum.float {
+            Bson::Double(values.filter_map(float).sum())
+        } else {
+            let mut total = 0_i64;
+            for value in values.filter_map(whole) {
+                total = total.checked_add(value).ok_or_else(|| Error::Query {
+                    collection: meta.collection,
+                    message: format!(
+                        "the sum `{}` is greater than an `i64` holds: leave out `sum({})`",
+                        sum.name, sum.field
+                    ),
+                })?;
+            }
+            Bson::Int64(total)
+        };
+        sums.push((sum.name, total));
+    }
+    Ok(Summary { time, sums })
+}
+
+fn whole(value: &Bson) -> Option<i64> {
+    match value {
+        Bson::Int32(n) => Some(i64::from(*n)),
+        Bson::Int64(n) => Some(*n),
+        _ => None,
+    }
+}
+
+fn float(value: &Bson) -> Option<f64> {
+    match value {
+        Bson::Double(n) => Some(*n),
+        other => whole(other).map(|n| n as f64),
+    }
+}
+
+impl Summary {
+    /// The fields of the bucket.
+    pub(super) fn fields(&self) -> Document {
+        let mut fields = Document::new();
+        if let Some((first, least, last, greatest)) = self.time {
+            fields.insert(first, least);
+            fields.insert(last, greatest);
+        }
+        for (name, total) in &self.sums {
+            fields.insert(*name, total.clone());
+        }
+        fields
+    }
+
+    /// The fields that a bucket without an item lacks.
+    pub(super) fn missing(&self, meta: &BucketMeta) -> Document {
+        match (&meta.time, &self.time) {
+            (Some(time), None) => doc! { time.first: "", time.last: "" },
+            _ => Document::new(),
+        }
+    }
+}
+
+/// Counts and sums what an update pushes, in the same update.
+pub(super) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) -> Result<()> {
+    let summary = of(meta, items)?;
+    let pushed = super::count(items.len());
+    let mut inc = doc! { meta.count: pushed, ROOM: pushed.saturating_neg() };
+    inc.extend(
+        summary
+            .sums
+            .iter()
+            .map(|(name, total)| ((*name).to_owned(), total.clone())),
+    );
+    merge(update, "$inc", inc);
+    if let Some((first, least, last, greatest)) = summary.time {
+        merge(update, "$min", doc! { first: least });
+        merge(update, "$max", doc! { last: greatest });
+    }
+    Ok(())
+}
+
+/// Adds fields to an operator of an update.
+pub(super) fn merge(update: &mut Document, operator: &str, fields: Document) {
+    if fields.is_empty() {
+        return;
+    }
+    match update.get_document_mut(operator) {
+        Ok(before) => before.extend(fields),
+        Err(_) => {
+            update.insert(operator, fields);
+        }
+    }
+}
+
+/// Whether a change of items changes what is summed.
+pub(super) fn concerns(meta: &BucketMeta, operators: &Document) -> bool {
+    let fields = operators.values().filter_map(Bson::as_document);
+    let mut names = fields.flat_map(Document::keys);
+    names.any(|name| meta.summed().any(|summed| summed == name))
+}
+
+/// What a change makes of the summed fields of an item.
+pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document) -> Result<(), String> {
+    for (operator, fields) in operators {
+        let Some(fields) = fields.as_document() else {
+            continue;
+        };
+        for (name, value) in fields {
+            if !meta.summed().any(|summed| summed == name) {
+                continue;
+            }
+            match operator.as_str() {
+                "$set" => {
+                    item.insert(name, value.clone());
+                }
+                "$unset" => {
+                    item.remove(name);
+                }
+                "$inc" => {
+                    let sum = match (item.get(name).unwrap_or(&Bson::Int32(0)), value) {
+                        (Bson::Double(a), b) => float(b).map(|b| Bson::Double(a + b)),
+                        (a, Bson::Double(b)) => float(a).map(|a| Bson::Double(a + b)),
+                        (a, b) => whole(a)
+                            .zip(whole(b))
+                            .and_then(|(a, b)| a.checked_add(b))
+                            .map(Bson::Int64),
+                    };
+                    let sum =
+                        sum.ok_or_else(|| format!("`{name}` of an item can't be increased by {value}"))?;
+                    item.insert(name, sum);
+                }
+                _ => {
+                    return Err(format!(
+                        "the bucket keeps the sum of `{name}`, or goes by its time, so an item's is changed by `set`, `unset` or \
+                         `inc`, and not by `{operator}`"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The condition of the buckets that may hold items of a time.
+pub(super) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateTime>) -> Document {
+    let Some(time) = &meta.time else {
+        return Document::new();
+    };
+    let mut conditions: Vec<Document> = Vec::new();
+    let mut least = |name: &str, at: DateTime| conditions.push(doc! { name: { "$gte": at } });
+    if let Bound::Included(from) | Bound::Excluded(from) = from {
+        match &meta.period {
+            Some(period) => least(period.start, period.per.start(from)),
+            None => least(time.last, from),
+        }
+    }
+    if let Bound::Included(to) | Bound::Excluded(to) = to {
+        let name = meta.period.as_ref().map_or(time.first, |period| period.start);
+        conditions.push(doc! { name: { "$lte": to } });
+    }
+    match conditions.is_empty() {
+        true => Document::new(),
+        false => doc! { "$and": conditions },
+    }
+}

@@ -1,0 +1,29 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post)]
+pub struct Comment {
+    pub name: String,
+    pub stars: i32,
+    pub at: DateTime,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Other {
+    pub name: String,
+}
+
+async fn wrong(odm: Odm, post: Post) -> odm::Result<()> {
+    odm.buckets::<Other>().count(&post).await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,24 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post, per = day, time = at)]
+pub struct Comment {
+    pub name: String,
+    pub stars: i32,
+    pub at: DateTime,
+}
+
+async fn wrong(odm: Odm, post: Post) -> odm::Result<()> {
+    odm.buckets::<Comment>().page(&post, 1).await?;
+    Ok(())
+}
+
+fn main() {}

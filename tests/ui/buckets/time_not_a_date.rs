@@ -1,0 +1,19 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post, per = day, time = name)]
+pub struct Comment {
+    pub name: String,
+    pub stars: i32,
+    pub at: DateTime,
+}
+
+fn main() {}

@@ -1,0 +1,72 @@
+//! Buckets in all their forms.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: i64,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post)]
+pub struct Plain {
+    pub name: String,
+}
+
+type Points = u32;
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[bucket(
+    of = self::Post,
+    name = Votes,
+    collection = "votes",
+    as_field = about,
+    items = list,
+    page = number,
+    count = how_many,
+    size = 5000,
+    time = given_at,
+    first = since,
+    last = until,
+    sum(points_given, weight = total_weight, bonus),
+    on_delete = restrict,
+    check = false
+)]
+pub struct Vote {
+    pub given_at: DateTime,
+    pub points_given: Points,
+    pub weight: f32,
+    pub bonus: Option<i64>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post, per = month, time = at, start = month)]
+struct View {
+    at: DateTime,
+    r#type: String,
+}
+
+fn main() {
+    let _ = odm::models![Post, PlainBucket, Votes, ViewBucket];
+    let votes = Votes {
+        id: ObjectId::new(),
+        about: Ref::new(1),
+        number: 1,
+        how_many: 1,
+        list: vec![],
+        since: None,
+        until: None,
+        sum_points_given: 3_i64,
+        total_weight: 0.5_f64,
+        sum_bonus: 0_i64,
+        room: 4999,
+        version: 1,
+    };
+    assert_eq!(votes, votes.clone());
+    assert_eq!(Votes::paths().list.points_given.name(), "list.pointsGiven");
+    assert_eq!(ViewBucket::paths().month.name(), "month");
+}
