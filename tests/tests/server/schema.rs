@@ -22,8 +22,6 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         copied: None,
         volatile: false,
         unique: false,
-        copied: None,
-        volatile: false,
     }
 }
 
@@ -74,7 +72,6 @@ macro_rules! model {
                     $(let _ = validation; let validation = $validation;)?
                     validation
                 },
-                append_only: false,
             };
             fn paths() {}
             fn id(&self) -> &ObjectId {
