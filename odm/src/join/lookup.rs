@@ -199,7 +199,13 @@ impl Stages {
         beyond(&mut inner)?;
         if as_array {
             // The references of all items as one array.
-            let mut references = P::expression("$", &mut |at| Bson::String(below(&at)));
+            let mut references = P::expression("$", &mut |at| match V::Pointer::WITHIN {
+                Some(id) if V::MANY => {
+                    let items = doc! { "$ifNull": [at, []] };
+                    doc! { "$map": { "input": items, "in": format!("$$this.{id}") } }.into()
+                }
+                _ => Bson::String(below(&at)),
+            });
             for _ in 1..P::ARRAYS + u32::from(V::MANY) {
                 references = doc! { "$reduce": {
                     "input": references,
