@@ -1,94 +1,108 @@
 //! Runs the checker and prints what it found.
 
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What one exhaustive check found.
-pub(crate) struct Found {
-    pub(crate) states: usize,
-    pub(crate) depth: usize,
-    /// The properties that are violated, each with the steps of a shortest way there.
-    pub(crate) violated: Vec<(&'static str, String, usize)>,
+/// What one check found.
+struct Found<A> {
+    states: usize,
+    depth: usize,
+    /// The properties that are violated, each with the steps that lead there.
+    violated: Vec<(&'static str, Vec<A>)>,
+    /// What should be possible and never was.
+    never: Vec<&'static str>,
 }
 
-/// Visits every state that can be reached, or stops at the first that violates this property.
-pub(crate) fn check<M>(model: M, until: Option<&'static str>) -> Found
+/// Visits every state that can be reached, or stops at one that violates this property; a longer way than this is not
+/// looked for.
+fn visit<M>(model: &M, until: Option<&'static str>, longest: Option<usize>) -> Found<M::Action>
 where
-    M: Model + Send + Sync + 'static,
-    M::State: Clone + std::fmt::Debug + Hash + PartialEq + Send + Sync,
-    M::Action: std::fmt::Debug + Clone + PartialEq,
+    M: Clone + Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq,
 {
-    // One thread: breadth first then finds a shortest counterexample, and the same one each time.
     let when = match until {
         Some(name) => HasDiscoveries::AllOf([name].into()),
         None => HasDiscoveries::AnyFailures,
     };
-    let checker = model.checker().finish_when(when).spawn_bfs().join();
-    let mut violated: Vec<_> = checker
-        .discoveries()
-        .into_iter()
-        .map(|(name, path)| {
-            let steps = path.into_actions();
-            let told: Vec<String> = steps.iter().map(|step| format!("{step:?}")).collect();
-            (name, told.join("\n    "), steps.len())
-        })
-        .collect();
-    violated.sort_unstable();
-    Found {
+    let mut checker = model.clone().checker().finish_when(when);
+    if let Some(steps) = longest {
+        // A way of no steps has the depth 1, and what is as deep as the target is skipped.
+        checker = checker.target_max_depth(steps + 2);
+    }
+    let checker = checker.spawn_bfs().join();
+    let mut discoveries = checker.discoveries();
+    let mut found = Found {
         states: checker.unique_state_count(),
         depth: checker.max_depth(),
-        violated,
+        violated: Vec::new(),
+        never: Vec::new(),
+    };
+    for property in model.properties() {
+        match (discoveries.remove(property.name), property.expectation) {
+            (None, Expectation::Sometimes) => found.never.push(property.name),
+            (Some(path), Expectation::Always | Expectation::Eventually) => {
+                found.violated.push((property.name, path.into_actions()));
+            }
+            _ => {}
+        }
     }
+    found
 }
 
 /// The whole protocol holds.
 pub(crate) fn holds<M>(name: &str, model: M)
 where
-    M: Model + Send + Sync + 'static,
-    M::State: Clone + std::fmt::Debug + Hash + PartialEq + Send + Sync,
-    M::Action: std::fmt::Debug + Clone + PartialEq,
+    M: Clone + Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq,
 {
-    let found = check(model, None);
-    let result = if found.violated.is_empty() {
-        "holds"
-    } else {
-        "VIOLATED"
-    };
+    let found = visit(&model, None, None);
     println!(
-        "{name:<62} {:>9} states  depth {:>3}  {result}",
-        found.states, found.depth
+        "{name:<66} {:>9} states, {:>2} deep: {}",
+        found.states,
+        found.depth,
+        if found.violated.is_empty() {
+            "holds"
+        } else {
+            "VIOLATED"
+        }
     );
-    for (property, steps, length) in &found.violated {
-        println!("  {property}, after {length} steps:\n    {steps}");
+    for (property, steps) in &found.violated {
+        println!("  \"{property}\" is violated by");
+        steps.iter().for_each(|step| println!("    {step:?}"));
     }
     assert!(found.violated.is_empty(), "{name}: see the steps above");
-    assert!(found.states > 1, "{name}: nothing was checked");
+    assert!(found.never.is_empty(), "{name}: never {:?}", found.never);
 }
 
 /// Without this safeguard, this property is violated.
 pub(crate) fn fails<M>(name: &str, model: M, property: &'static str)
 where
-    M: Model + Send + Sync + 'static,
-    M::State: Clone + std::fmt::Debug + Hash + PartialEq + Send + Sync,
-    M::Action: std::fmt::Debug + Clone + PartialEq,
+    M: Clone + Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq,
 {
-    let found = check(model, Some(property));
-    let one = found.violated.iter().find(|(name, ..)| *name == property);
-    match one {
-        Some((_, steps, length)) => {
-            println!(
-                "without: {name:<53} {:>9} states  violates \"{property}\" after {length} steps",
-                found.states
-            );
-            println!("    {steps}");
-        }
-        None => println!(
-            "without: {name:<53} {:>9} states  nothing was found",
-            found.states
-        ),
+    let way = |longest: Option<usize>| {
+        let found = visit(&model, Some(property), longest);
+        found
+            .violated
+            .into_iter()
+            .find(|(name, _)| *name == property)
+            .map(|(_, steps)| steps)
+    };
+    let mut shortest = way(None);
+    // The checker looks at many states before it stops, and tells of the last: there may be a shorter way.
+    while let Some(shorter) = shortest
+        .as_ref()
+        .and_then(|steps| way(Some(steps.len().checked_sub(1)?)))
+    {
+        shortest = Some(shorter);
     }
-    assert!(
-        one.is_some(),
-        "without {name}, \"{property}\" was expected to be violated"
-    );
+    let Some(steps) = shortest else {
+        panic!("without {name}, it was expected to be violated that {property}");
+    };
+    println!("without {name}: violated after {} steps: {property}", steps.len());
+    steps.iter().for_each(|step| println!("    {step:?}"));
 }

@@ -469,6 +469,7 @@ const AT_THE_END: &str = "after a crash and a recovery, every copy equals its so
 const RETURNED: &str = "when all have returned, every copy equals its source";
 const NEVER_OLDER: &str = "an older copy never replaces a newer one";
 const NEVER_TORN: &str = "all copies of a holder are of one version";
+const ALL_RETURN: &str = "all processes return";
 const NOTHING_LOST: &str = "nothing that the application wrote is lost";
 
 impl Model for Copies {
@@ -517,6 +518,9 @@ impl Model for Copies {
         vec![
             Property::always(AT_THE_END, |model: &Copies, state: &State| {
                 model.recovered(state).is_true()
+            }),
+            Property::sometimes(ALL_RETURN, |_, state: &State| {
+                state.at.iter().all(|at| *at == At::Done)
             }),
             Property::always(RETURNED, |_, state: &State| {
                 state.at.iter().any(|at| *at != At::Done) || state.is_true()
@@ -691,7 +695,7 @@ fn each_safeguard_of_copies_is_needed() {
             "a token for each write of an operation",
             twice(),
             Safeguard::TokenOfEachWrite,
-            RETURNED,
+            AT_THE_END,
         ),
         (
             "one write for all copies of a source",
