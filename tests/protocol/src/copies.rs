@@ -1,0 +1,742 @@
+//! Fields copied through references, without transactions.
+//!
+//! Every step of a process is one read or one atomic write of one document. A delivery to many holders is one step for each
+//! of them, in the order of their ids.
+
+use crate::checking::{fails, holds};
+use stateright::{Model, Property};
+
+type Token = u8;
+
+/// No debt.
+const NONE: Token = 0;
+const SOURCES: usize = 2;
+const HOLDERS: usize = 2;
+const VERSIONS: usize = 8;
+
+/// A document that two fields are copied of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Source {
+    version: u8,
+    fields: [u8; 2],
+    owed: Token,
+}
+
+/// A document with a reference and the copies beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Holder {
+    /// A field of the application's own.
+    own: u8,
+    to: u8,
+    /// The version that the copies were taken of.
+    version: u8,
+    copies: [u8; 2],
+    owed: Token,
+}
+
+/// A part of the protocol that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Safeguard {
+    DebtOfInsert,
+    VersionInDelivery,
+    ReferenceInDelivery,
+    DebtWithTheChange,
+    TokenInStrikeOut,
+    TokenOfEachWrite,
+    FieldsTogether,
+    FieldsAlone,
+    VersionInPointing,
+    NewVersions,
+    DebtOfReinsert,
+    Recovery,
+}
+
+/// What a process does, before it pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Insert {
+        holder: u8,
+        to: u8,
+    },
+    /// Changes one of the fields.
+    Update {
+        source: u8,
+        field: u8,
+        value: u8,
+    },
+    /// One operation with two writes of the same document, as a bulk may have it.
+    UpdateTwice {
+        source: u8,
+        field: u8,
+        values: [u8; 2],
+    },
+    /// Sets the reference together with a field of the application's own.
+    Point {
+        holder: u8,
+        to: u8,
+        own: u8,
+    },
+    Delete {
+        source: u8,
+    },
+    /// Inserts a source that has been there before.
+    Reinsert {
+        source: u8,
+        value: u8,
+    },
+    Recover,
+}
+
+/// A document that owes something, as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Debtor {
+    Source(u8, Source),
+    Holder(u8, Holder),
+}
+
+/// Where a process stands: what it does next, with what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum At {
+    Start,
+    /// Has read the source that it will copy from.
+    Copies(Source),
+    /// The second write of one operation.
+    Again,
+    /// The debt as a write of its own.
+    Owes,
+    /// Reads the document under its token.
+    Settles,
+    /// Reads the source of a holder.
+    Pulls(Debtor),
+    Pulled(Debtor, Source),
+    /// Delivers to this holder.
+    Delivers(Debtor, u8),
+    /// What it delivers to was found by another step than the one that writes.
+    Found(Debtor, u8, Holder),
+    /// The other field of a delivery in two writes.
+    Half(Debtor, u8, Source, bool),
+    StrikesOut(Debtor),
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    sources: [Option<Source>; SOURCES],
+    holders: [Option<Holder>; HOLDERS],
+    at: Vec<At>,
+    /// How far each recovery has come in the documents.
+    looked: Vec<u8>,
+    // What follows is no part of the database; the invariants need it.
+    /// The fields of each version of each source.
+    history: [[Option<[u8; 2]>; VERSIONS]; SOURCES],
+    /// What the application wrote last into each holder.
+    written: [Option<(u8, u8)>; HOLDERS],
+    /// Whether a copy was ever replaced by an older one of the same source.
+    fell: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Copies {
+    processes: Vec<Work>,
+    /// The holders that are there at the beginning, and where they point.
+    holders: [Option<u8>; HOLDERS],
+    without: Option<Safeguard>,
+}
+
+impl Copies {
+    fn lacks(&self, safeguard: Safeguard) -> bool {
+        self.without == Some(safeguard)
+    }
+
+    fn token(&self, process: usize, nth: u8) -> Token {
+        let nth = if self.lacks(Safeguard::TokenOfEachWrite) {
+            0
+        } else {
+            nth
+        };
+        process as u8 * 2 + nth + 1
+    }
+
+    /// Writes copies into a holder, by one atomic write with the conditions of a delivery.
+    fn write(&self, state: &mut State, at: u8, to: u8, from: &Source, seen: Option<&Holder>) {
+        let Some(holder) = &mut state.holders[at as usize] else {
+            return;
+        };
+        if holder.to != to && !self.lacks(Safeguard::ReferenceInDelivery) {
+            return;
+        }
+        if holder.version >= from.version && !self.lacks(Safeguard::VersionInDelivery) {
+            return;
+        }
+        state.fell |= holder.to == to && holder.version > from.version;
+        if let Some(seen) = seen.filter(|_| self.lacks(Safeguard::FieldsAlone)) {
+            *holder = *seen;
+        }
+        holder.version = from.version;
+        holder.copies = from.fields;
+        if self.lacks(Safeguard::FieldsTogether) {
+            holder.copies[1] = seen.map_or(holder.copies[1], |seen| seen.copies[1]);
+        }
+    }
+
+    fn insert_source(&self, state: &mut State, at: u8, value: u8, owed: Token) {
+        // Taken of the clock: greater than all that there were.
+        let next = state.history[at as usize]
+            .iter()
+            .take_while(|known| known.is_some())
+            .count();
+        let version = if self.lacks(Safeguard::NewVersions) {
+            0
+        } else {
+            next as u8
+        };
+        let source = Source {
+            version,
+            fields: [value; 2],
+            owed,
+        };
+        state.history[at as usize][version as usize] = Some(source.fields);
+        state.sources[at as usize] = Some(source);
+    }
+
+    fn update_source(&self, state: &mut State, at: u8, field: u8, value: u8, owed: Option<Token>) -> bool {
+        let Some(source) = &mut state.sources[at as usize] else {
+            return false;
+        };
+        source.fields[field as usize] = value;
+        source.version += 1;
+        source.owed = owed.unwrap_or(source.owed);
+        state.history[at as usize][source.version as usize] = Some(source.fields);
+        true
+    }
+
+    /// The next step of a process; `None` where it has returned.
+    fn step(&self, state: &State, process: usize, work: Work) -> Option<State> {
+        let mut next = state.clone();
+        let (first, second) = (self.token(process, 0), self.token(process, 1));
+        let at = match (state.at[process], work) {
+            (At::Done, _) => return None,
+            (At::Start, Work::Insert { to, .. } | Work::Point { to, .. }) => {
+                // A reference to nothing is refused.
+                state.sources[to as usize].map_or(At::Done, At::Copies)
+            }
+            (At::Copies(from), Work::Insert { holder, to }) => {
+                let owed = if self.lacks(Safeguard::DebtOfInsert) {
+                    NONE
+                } else {
+                    first
+                };
+                next.written[holder as usize] = Some((1, to));
+                next.holders[holder as usize] = Some(Holder {
+                    own: 1,
+                    to,
+                    version: from.version,
+                    copies: from.fields,
+                    owed,
+                });
+                if owed == NONE { At::Done } else { At::Settles }
+            }
+            (At::Copies(from), Work::Point { holder, to, own }) => match &mut next.holders[holder as usize] {
+                None => At::Done,
+                Some(there) => {
+                    let older = there.to == to && there.version > from.version;
+                    if !older || self.lacks(Safeguard::VersionInPointing) {
+                        (there.version, there.copies) = (from.version, from.fields);
+                        next.fell |= older;
+                    }
+                    (there.own, there.to, there.owed) = (own, to, first);
+                    next.written[holder as usize] = Some((own, to));
+                    At::Settles
+                }
+            },
+            (At::Start, Work::Update { source, field, value }) => {
+                let late = self.lacks(Safeguard::DebtWithTheChange);
+                let owed = (!late).then_some(first);
+                match self.update_source(&mut next, source, field, value, owed) {
+                    false => At::Done,
+                    true if late => At::Owes,
+                    true => At::Settles,
+                }
+            }
+            (At::Owes, Work::Update { source, .. }) => {
+                if let Some(source) = &mut next.sources[source as usize] {
+                    source.owed = first;
+                }
+                At::Settles
+            }
+            (
+                At::Start,
+                Work::UpdateTwice {
+                    source,
+                    field,
+                    values,
+                },
+            ) => match self.update_source(&mut next, source, field, values[0], Some(first)) {
+                true => At::Again,
+                false => At::Done,
+            },
+            (
+                At::Again,
+                Work::UpdateTwice {
+                    source,
+                    field,
+                    values,
+                },
+            ) => {
+                self.update_source(&mut next, source, field, values[1], Some(second));
+                At::Settles
+            }
+            (At::Start, Work::Delete { source }) => {
+                next.sources[source as usize] = None;
+                At::Done
+            }
+            (At::Start, Work::Reinsert { source, value }) => match state.sources[source as usize] {
+                Some(_) => At::Done,
+                None => {
+                    let owed = if self.lacks(Safeguard::DebtOfReinsert) {
+                        NONE
+                    } else {
+                        first
+                    };
+                    self.insert_source(&mut next, source, value, owed);
+                    if owed == NONE { At::Done } else { At::Settles }
+                }
+            },
+            (At::Start, Work::Recover) => {
+                let looked = state.looked[process] as usize;
+                next.looked[process] += 1;
+                let debtor = match looked.checked_sub(SOURCES) {
+                    None => state.sources[looked].map(|source| Debtor::Source(looked as u8, source)),
+                    Some(at) if at < HOLDERS => {
+                        state.holders[at].map(|holder| Debtor::Holder(at as u8, holder))
+                    }
+                    Some(_) => {
+                        next.looked[process] = 0;
+                        next.at[process] = At::Done;
+                        return Some(next);
+                    }
+                };
+                debtor
+                    .filter(|debtor| debtor.owed() != NONE)
+                    .map_or(At::Start, pay)
+            }
+            (At::Settles, _) => {
+                let is_own = |debtor: &Debtor| [first, second].contains(&debtor.owed());
+                work.writes(state).filter(is_own).map_or(At::Done, pay)
+            }
+            (At::Pulls(debtor), _) => match debtor {
+                Debtor::Holder(_, holder) => match state.sources[holder.to as usize] {
+                    Some(from) if from.version > holder.version => At::Pulled(debtor, from),
+                    _ => At::StrikesOut(debtor),
+                },
+                Debtor::Source(..) => At::Delivers(debtor, 0),
+            },
+            (At::Pulled(debtor, from), _) => {
+                if let Debtor::Holder(at, holder) = debtor {
+                    self.write(&mut next, at, holder.to, &from, Some(&holder));
+                }
+                At::StrikesOut(debtor)
+            }
+            (At::Delivers(debtor, at), _) => {
+                let Debtor::Source(to, from) = debtor else {
+                    return None;
+                };
+                let one_step = ![
+                    Safeguard::ReferenceInDelivery,
+                    Safeguard::FieldsAlone,
+                    Safeguard::FieldsTogether,
+                ]
+                .map(Some)
+                .contains(&self.without);
+                match state.holders.get(at as usize) {
+                    None => At::StrikesOut(debtor),
+                    Some(Some(there)) if !one_step && there.to == to && there.version < from.version => {
+                        At::Found(debtor, at, *there)
+                    }
+                    Some(_) => {
+                        if one_step {
+                            self.write(&mut next, at, to, &from, None);
+                        }
+                        At::Delivers(debtor, at + 1)
+                    }
+                }
+            }
+            (At::Found(debtor, at, seen), _) => {
+                let Debtor::Source(to, from) = debtor else {
+                    return None;
+                };
+                self.write(&mut next, at, to, &from, Some(&seen));
+                match self.lacks(Safeguard::FieldsTogether) {
+                    true => At::Half(debtor, at, from, true),
+                    false => At::Delivers(debtor, at + 1),
+                }
+            }
+            (At::Half(debtor, at, from, _), _) => {
+                if let (Debtor::Source(to, _), Some(there)) = (debtor, &mut next.holders[at as usize])
+                    && there.to == to
+                    && there.version <= from.version
+                {
+                    there.copies[1] = from.fields[1];
+                }
+                At::Delivers(debtor, at + 1)
+            }
+            (At::StrikesOut(debtor), _) => {
+                let owed = match debtor {
+                    Debtor::Source(at, _) => next.sources[at as usize].as_mut().map(|there| &mut there.owed),
+                    Debtor::Holder(at, _) => next.holders[at as usize].as_mut().map(|there| &mut there.owed),
+                };
+                if let Some(owed) = owed
+                    && (*owed == debtor.owed() || self.lacks(Safeguard::TokenInStrikeOut))
+                {
+                    *owed = NONE;
+                }
+                if matches!(work, Work::Recover) {
+                    At::Start
+                } else {
+                    At::Done
+                }
+            }
+            (At::Copies(_) | At::Again | At::Owes, _) => return None,
+        };
+        next.at[process] = at;
+        Some(next)
+    }
+
+    /// Runs a recovery alone, from its beginning to its end.
+    fn recovered(&self, state: &State) -> State {
+        let mut state = state.clone();
+        if self.lacks(Safeguard::Recovery) {
+            return state;
+        }
+        let process = state.at.len();
+        state.at.push(At::Start);
+        state.looked.push(0);
+        while let Some(next) = self.step(&state, process, Work::Recover) {
+            state = next;
+        }
+        state
+    }
+}
+
+impl Work {
+    /// The document that it writes, as it is.
+    fn writes(self, state: &State) -> Option<Debtor> {
+        match self {
+            Work::Insert { holder, .. } | Work::Point { holder, .. } => {
+                state.holders[holder as usize].map(|there| Debtor::Holder(holder, there))
+            }
+            Work::Update { source, .. }
+            | Work::UpdateTwice { source, .. }
+            | Work::Delete { source }
+            | Work::Reinsert { source, .. } => {
+                state.sources[source as usize].map(|there| Debtor::Source(source, there))
+            }
+            Work::Recover => None,
+        }
+    }
+}
+
+impl Debtor {
+    fn owed(&self) -> Token {
+        match self {
+            Debtor::Source(_, source) => source.owed,
+            Debtor::Holder(_, holder) => holder.owed,
+        }
+    }
+}
+
+/// The first step of paying.
+fn pay(debtor: Debtor) -> At {
+    match debtor {
+        Debtor::Source(..) => At::Delivers(debtor, 0),
+        Debtor::Holder(..) => At::Pulls(debtor),
+    }
+}
+
+impl State {
+    /// Whether every copy equals its source, and nothing is owed.
+    fn is_true(&self) -> bool {
+        let copies = self.holders.iter().flatten().all(|holder| {
+            self.sources[holder.to as usize].is_none_or(|source| holder.copies == source.fields)
+        });
+        let sources = self.sources.iter().flatten().map(|source| source.owed);
+        let mut owed = sources.chain(self.holders.iter().flatten().map(|holder| holder.owed));
+        copies && owed.all(|owed| owed == NONE)
+    }
+}
+
+const AT_THE_END: &str = "after a crash and a recovery, every copy equals its source";
+const RETURNED: &str = "when all have returned, every copy equals its source";
+const NEVER_OLDER: &str = "an older copy never replaces a newer one";
+const NEVER_TORN: &str = "all copies of a holder are of one version";
+const ALL_RETURN: &str = "all processes return";
+const NOTHING_LOST: &str = "nothing that the application wrote is lost";
+
+impl Model for Copies {
+    type State = State;
+    type Action = (usize, Work, At);
+
+    fn init_states(&self) -> Vec<State> {
+        let source = |at: u8| Source {
+            version: 0,
+            fields: [at; 2],
+            owed: NONE,
+        };
+        let mut history = [[None; VERSIONS]; SOURCES];
+        for (at, of) in history.iter_mut().enumerate() {
+            of[0] = Some([at as u8; 2]);
+        }
+        let holder = |to: u8| Holder {
+            own: 0,
+            to,
+            version: 0,
+            copies: [to; 2],
+            owed: NONE,
+        };
+        vec![State {
+            sources: [Some(source(0)), Some(source(1))],
+            holders: self.holders.map(|to| to.map(holder)),
+            at: vec![At::Start; self.processes.len()],
+            looked: vec![0; self.processes.len()],
+            history,
+            written: self.holders.map(|to| to.map(|to| (0, to))),
+            fell: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Self::Action>) {
+        let all = state.at.iter().zip(&self.processes).enumerate();
+        let open = all.filter(|(_, (at, _))| **at != At::Done);
+        actions.extend(open.map(|(process, (at, work))| (process, *work, *at)));
+    }
+
+    fn next_state(&self, state: &State, action: Self::Action) -> Option<State> {
+        self.step(state, action.0, action.1)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(AT_THE_END, |model: &Copies, state: &State| {
+                model.recovered(state).is_true()
+            }),
+            Property::sometimes(ALL_RETURN, |_, state: &State| {
+                state.at.iter().all(|at| *at == At::Done)
+            }),
+            Property::always(RETURNED, |_, state: &State| {
+                state.at.iter().any(|at| *at != At::Done) || state.is_true()
+            }),
+            Property::always(NEVER_OLDER, |_, state: &State| !state.fell),
+            Property::always(NEVER_TORN, |_, state: &State| {
+                let is_whole = |holder: &Holder| {
+                    state.history[holder.to as usize][holder.version as usize] == Some(holder.copies)
+                };
+                state.holders.iter().flatten().all(is_whole)
+            }),
+            Property::always(NOTHING_LOST, |_, state: &State| {
+                let own = |holder: Option<Holder>| holder.map(|holder| (holder.own, holder.to));
+                state.holders.map(own) == state.written
+            }),
+        ]
+    }
+}
+
+/// Two who insert holders, two who change their source, and a recovery.
+fn inserts() -> Copies {
+    Copies {
+        processes: vec![
+            Work::Insert { holder: 0, to: 0 },
+            Work::Insert { holder: 1, to: 0 },
+            Work::Update {
+                source: 0,
+                field: 0,
+                value: 10,
+            },
+            Work::Update {
+                source: 0,
+                field: 1,
+                value: 20,
+            },
+            Work::Recover,
+        ],
+        holders: [None; 2],
+        without: None,
+    }
+}
+
+/// Two who set references, two who change the sources, and a recovery.
+fn pointing() -> Copies {
+    Copies {
+        processes: vec![
+            Work::Point {
+                holder: 0,
+                to: 1,
+                own: 1,
+            },
+            Work::Point {
+                holder: 0,
+                to: 1,
+                own: 2,
+            },
+            Work::Update {
+                source: 0,
+                field: 0,
+                value: 10,
+            },
+            Work::Update {
+                source: 1,
+                field: 1,
+                value: 20,
+            },
+            Work::Recover,
+        ],
+        holders: [Some(0), None],
+        without: None,
+    }
+}
+
+/// A source is deleted and comes back, while it is changed and copied.
+fn reinserts() -> Copies {
+    Copies {
+        processes: vec![
+            Work::Delete { source: 0 },
+            Work::Reinsert { source: 0, value: 30 },
+            Work::Insert { holder: 1, to: 0 },
+            Work::Update {
+                source: 0,
+                field: 0,
+                value: 10,
+            },
+            Work::Recover,
+        ],
+        holders: [Some(0), None],
+        without: None,
+    }
+}
+
+/// One operation that changes a source twice, beside an insert, another change and a recovery.
+fn twice() -> Copies {
+    Copies {
+        processes: vec![
+            Work::UpdateTwice {
+                source: 0,
+                field: 0,
+                values: [10, 11],
+            },
+            Work::Insert { holder: 1, to: 0 },
+            Work::Update {
+                source: 0,
+                field: 1,
+                value: 20,
+            },
+            Work::Recover,
+        ],
+        holders: [Some(0), None],
+        without: None,
+    }
+}
+
+#[test]
+fn copies_stay_true() {
+    holds("two inserts, two updates, a recovery", inserts());
+    holds(
+        "two set a reference, two update its sources, a recovery",
+        pointing(),
+    );
+    holds(
+        "a source goes and comes back, an insert, an update, a recovery",
+        reinserts(),
+    );
+    holds(
+        "two updates in one operation, an insert, an update, a recovery",
+        twice(),
+    );
+}
+
+#[test]
+fn each_safeguard_of_copies_is_needed() {
+    let cases = [
+        (
+            "the debt of an insert",
+            inserts(),
+            Safeguard::DebtOfInsert,
+            AT_THE_END,
+        ),
+        (
+            "the debt in the write that changes",
+            inserts(),
+            Safeguard::DebtWithTheChange,
+            AT_THE_END,
+        ),
+        (
+            "the version in the delivery's filter",
+            inserts(),
+            Safeguard::VersionInDelivery,
+            NEVER_OLDER,
+        ),
+        (
+            "the version in the delivery's filter",
+            inserts(),
+            Safeguard::VersionInDelivery,
+            AT_THE_END,
+        ),
+        (
+            "the reference in the delivery's filter",
+            pointing(),
+            Safeguard::ReferenceInDelivery,
+            AT_THE_END,
+        ),
+        (
+            "the token when a debt is struck out",
+            inserts(),
+            Safeguard::TokenInStrikeOut,
+            AT_THE_END,
+        ),
+        (
+            "a token for each write of an operation",
+            twice(),
+            Safeguard::TokenOfEachWrite,
+            AT_THE_END,
+        ),
+        (
+            "one write for all copies of a source",
+            inserts(),
+            Safeguard::FieldsTogether,
+            NEVER_TORN,
+        ),
+        (
+            "writing nothing but the copies",
+            pointing(),
+            Safeguard::FieldsAlone,
+            NOTHING_LOST,
+        ),
+        (
+            "comparing versions where a reference is set",
+            pointing(),
+            Safeguard::VersionInPointing,
+            NEVER_OLDER,
+        ),
+        (
+            "greater versions for what comes back",
+            reinserts(),
+            Safeguard::NewVersions,
+            AT_THE_END,
+        ),
+        (
+            "the debt of what comes back",
+            reinserts(),
+            Safeguard::DebtOfReinsert,
+            AT_THE_END,
+        ),
+        ("the recovery", inserts(), Safeguard::Recovery, AT_THE_END),
+    ];
+    for (name, model, safeguard, property) in cases {
+        fails(
+            name,
+            Copies {
+                without: Some(safeguard),
+                ..model
+            },
+            property,
+        );
+    }
+}
