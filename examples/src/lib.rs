@@ -8,6 +8,7 @@ pub mod one_to_few;
 pub mod one_to_many;
 pub mod one_to_one_split;
 pub mod one_to_squillions;
+pub mod operations;
 pub mod reference_in_child;
 pub mod subset;
 pub mod two_way;

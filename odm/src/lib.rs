@@ -429,6 +429,7 @@ pub use page::{Page, PageToken, Paged};
 pub use path::{Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
+pub use relation::derived::reconcile::{Reconciler, Reconciling};
 pub use relation::derived::recover::{Recovered, Recovering, Worker};
 pub use relation::derived::stored::{Backfilled, Backfilling};
 pub use relation::repair::{Mend, Mended, Repaired, Repairing};

@@ -268,6 +268,22 @@ impl Scope<'_> {
         Ok(act!(self, meta, action)?.modified_count)
     }
 
+    /// Updates documents that copies depend on by a pipeline.
+    pub(super) async fn update_by_pipeline(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        pipeline: Vec<Document>,
+    ) -> Result<()> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let mut action = collection.update_many(filter, pipeline);
+        if self.session.is_none() {
+            action = action.write_concern(WriteConcern::majority());
+        }
+        act!(self, meta, action)?;
+        Ok(())
+    }
+
     /// Inserts documents as they are; one whose id is there already is left out.
     pub(super) async fn restore(
         &self,

@@ -20,6 +20,7 @@ mod models;
 mod north_star;
 mod operations;
 mod pages;
+mod reconciler;
 mod references;
 mod roundtrip;
 mod schema;

@@ -46,3 +46,8 @@ fn subset() {
 fn bucket() {
     with_db(async |t| odm_examples::bucket::run(t.db).await.unwrap());
 }
+
+#[test]
+fn operations() {
+    with_db(async |t| odm_examples::operations::run(t.db).await.unwrap());
+}

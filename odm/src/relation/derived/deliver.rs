@@ -373,6 +373,20 @@ pub(super) async fn pull(
     scope.update(edge.holder, &statements).await
 }
 
+/// Raises the version of sources that were written past the library, or whose copies claim a newer one: to this number at
+/// least, and above their own. Their copies are owed then.
+pub(super) async fn raise(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    least: i64,
+    token: Token,
+) -> Result<()> {
+    let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
+    let set = doc! { "$set": { VERSION: { "$max": [above, least] }, OWED: token } };
+    scope.update_by_pipeline(meta, filter, vec![set]).await
+}
+
 /// The references of an edge in a document, with the version of the copies beside each: -1 where there is none.
 pub(super) fn held(edge: &Edge, document: &RawDocument) -> Vec<(Key, i64)> {
     let mut held = Vec::new();

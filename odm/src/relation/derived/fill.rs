@@ -315,7 +315,7 @@ pub(super) fn whole(derived: &Derived, n: i64) -> Bson {
 
 /// The first version of a document: greater than all versions that one with the same id had before it was deleted, as long
 /// as it changed less than a thousand times in a millisecond.
-fn first_version() -> i64 {
+pub(super) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
 }
 

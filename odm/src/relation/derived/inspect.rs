@@ -5,7 +5,7 @@ use super::super::effects::id;
 use super::super::graph::{Derived, Edge, What};
 use super::super::scope::Scope;
 use super::children::{Values, derive, refresh};
-use super::deliver::{To, is_passed_on, pull, sources, structs};
+use super::deliver::{To, held, is_passed_on, pull, raise, sources, structs};
 use super::pay::settle;
 use super::{COPIED, OWN, Token, at};
 use crate::copy::SyncMode;
@@ -134,6 +134,7 @@ impl<'g> Kept<'g> {
             Kept::Beside(edge) => {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
+                raise_above(scope, edge, &documents, token).await?;
                 let mended = pull(scope, edge, &documents, To::NoNewer, token).await?;
                 if mended > 0 && is_passed_on(scope, edge) {
                     settle(*scope, edge.holder, token).await?;
@@ -162,6 +163,35 @@ impl<'g> Kept<'g> {
         };
         Ok(mended)
     }
+}
+
+/// Raises the sources of copies that claim to be of a newer version than there is: who replaced the source past the library
+/// took its version away.
+async fn raise_above(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    documents: &[RawDocumentBuf],
+    token: Token,
+) -> Result<()> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(());
+    };
+    let mut claimed: HashMap<Key, i64> = HashMap::new();
+    for (key, version) in documents.iter().flat_map(|document| held(edge, document)) {
+        let most = claimed.entry(key).or_insert(version);
+        *most = version.max(*most);
+    }
+    let sources = sources(scope, edge, claimed.keys()).await?;
+    claimed.retain(|key, version| sources.get(key).is_some_and(|source| source.version < *version));
+    let Some(most) = claimed.values().max() else {
+        return Ok(());
+    };
+    for keys in crate::key::chunks(claimed.keys()) {
+        let filter = doc! { edge.by(): { "$in": keys } };
+        raise(scope, meta, filter, most.saturating_add(1), token).await?;
+    }
+    settle(*scope, meta, token).await?;
+    Ok(())
 }
 
 async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {

@@ -20,6 +20,7 @@ mod fill;
 mod images;
 mod inspect;
 mod pay;
+pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod stored;
 

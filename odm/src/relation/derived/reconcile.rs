@@ -1,0 +1,544 @@
+//! Follows what others write past the library, and mends the copies that it leaves stale.
+
+use super::super::audit::Source;
+use super::super::graph::Graph;
+use super::super::scope::Scope;
+use super::children::parents_of;
+use super::deliver::raise;
+use super::fill::{first_version, needed};
+use super::inspect::Kept;
+use super::pay::settle;
+use super::{COPIED, OWN, Token, meet, plain_name};
+use crate::copy::SyncMode;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use crate::{Error, Odm, Result};
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use mongodb::change_stream::event::{ChangeStreamEvent, OperationType, ResumeToken};
+use mongodb::options::{
+    ChangeStreamOptions, CollectionOptions, FullDocumentBeforeChangeType, ReadConcern, WriteConcern,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+/// The collection in which the reconciler keeps its place, and by which it knows that it has caught up.
+const STATE: &str = "_odm_state";
+
+/// At most so many changes are taken up together.
+const TOGETHER: usize = 500;
+
+/// An idle stream is kept from aging by a heartbeat this often.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+
+/// What is waited after an error, at first and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
+
+impl Odm {
+    /// Follows the change stream of the database, and mends copies after writes that came from elsewhere: from programs in
+    /// other languages, from the shell, from the driver's own collection.
+    ///
+    /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends; another
+    /// one goes on there. Where the server has lost the place, everything is compared instead. Several reconcilers do no
+    /// harm, and what the library writes itself is right already.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let reconciler = odm.reconciler().start().await?;
+    /// // … somebody writes past the library …
+    /// reconciler.caught_up().await?;
+    /// reconciler.stop().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn reconciler(&self) -> Reconciling {
+        Reconciling { odm: self.clone() }
+    }
+}
+
+/// A reconciler that is to be started: [`Odm::reconciler`].
+#[must_use = "a reconciler does nothing until it is started"]
+#[derive(Clone, Debug)]
+pub struct Reconciling {
+    odm: Odm,
+}
+
+impl Reconciling {
+    /// Opens the change stream and follows it in the background, in the tokio runtime that this is called in. What is
+    /// written from now on is seen, and what was written since a former reconciler stored its place.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server, which has no change streams.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let reconciler = odm.reconciler().start().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn start(self) -> Result<Reconciler> {
+        let odm = self.odm;
+        let server = odm.server().await?;
+        if !server.has_transactions() {
+            return Err(Error::Unsupported {
+                operation: "a reconciler",
+                needs: "a replica set or a sharded cluster",
+                is: server.to_string(),
+            });
+        }
+        let name = Token::new();
+        let (seen, seen_by) = watch::channel(0_i64);
+        let stop = Arc::new(Notify::new());
+        let mut follower = Follower {
+            odm: odm.clone(),
+            name,
+            beat: Arc::new(AtomicI64::new(0)),
+            seen,
+            token: None,
+        };
+        follower.token = follower.stored_place().await?;
+        // The first stream is opened here, so that what is written after this returns is in it.
+        let stream = follower.open().await?;
+        let has_place = follower.token.is_some();
+        let (beat, stopped) = (follower.beat.clone(), stop.clone());
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = stopped.notified() => {}
+                () = follower.run(stream) => {}
+            }
+        });
+        let reconciler = Reconciler {
+            odm,
+            name,
+            beat,
+            seen: seen_by,
+            stop,
+            task: Some(task),
+        };
+        if !has_place {
+            // From here on there is a place to go on from, also if this process ends before anything is written.
+            reconciler.caught_up().await?;
+        }
+        Ok(reconciler)
+    }
+}
+
+/// A task that mends copies after writes from elsewhere: [`Odm::reconciler`].
+#[must_use = "a reconciler ends when it is dropped"]
+#[derive(Debug)]
+pub struct Reconciler {
+    odm: Odm,
+    name: Token,
+    beat: Arc<AtomicI64>,
+    seen: watch::Receiver<i64>,
+    stop: Arc<Notify>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Reconciler {
+    /// Waits until everything that was written before this call has been taken up.
+    ///
+    /// # Errors
+    /// What the server says; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
+    ///
+    /// ```no_run
+    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// reconciler.caught_up().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn caught_up(&self) -> Result<()> {
+        let beat = beat(&self.odm, self.name, &self.beat).await?;
+        let mut seen = self.seen.clone();
+        match seen.wait_for(|seen| *seen >= beat).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::Query {
+                collection: STATE,
+                message: "the reconciler has ended".to_owned(),
+            }),
+        }
+    }
+
+    /// Ends it. What it has not taken up yet, another one will.
+    ///
+    /// # Errors
+    /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
+    ///
+    /// ```no_run
+    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// reconciler.stop().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn stop(mut self) -> Result<()> {
+        self.stop.notify_one();
+        if let Some(task) = self.task.take()
+            && let Err(error) = task.await
+        {
+            tracing::warn!(target: "odm", %error, "the reconciler ended before it was stopped");
+        }
+        state(&self.odm).delete_one(doc! { "_id": self.name }).await?;
+        Ok(())
+    }
+}
+
+impl Drop for Reconciler {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+fn state(odm: &Odm) -> mongodb::Collection<Document> {
+    let options = CollectionOptions::builder()
+        .read_concern(ReadConcern::majority())
+        .write_concern(WriteConcern::majority())
+        .build();
+    odm.database().collection_with_options(STATE, options)
+}
+
+/// Writes a heartbeat, which comes back through the stream behind everything before it.
+async fn beat(odm: &Odm, name: Token, count: &AtomicI64) -> Result<i64> {
+    let beat = count.fetch_add(1, Ordering::Relaxed) + 1;
+    let update = doc! { "$max": { "beat": beat }, "$set": { "at": DateTime::now() } };
+    state(odm)
+        .update_one(doc! { "_id": name }, update)
+        .upsert(true)
+        .await?;
+    Ok(beat)
+}
+
+type Stream = mongodb::change_stream::ChangeStream<ChangeStreamEvent<RawDocumentBuf>>;
+
+struct Follower {
+    odm: Odm,
+    name: Token,
+    beat: Arc<AtomicI64>,
+    seen: watch::Sender<i64>,
+    token: Option<ResumeToken>,
+}
+
+/// What somebody wrote in one collection.
+#[derive(Default)]
+struct Written {
+    ids: HashSet<Key>,
+    /// Of these the sources of copies were changed, past the library.
+    sources: HashSet<Key>,
+    /// As they were, where the server keeps that.
+    before: Vec<RawDocumentBuf>,
+    /// Children were taken away from parents that nobody knows any more.
+    lost: bool,
+}
+
+impl Follower {
+    async fn stored_place(&self) -> Result<Option<ResumeToken>> {
+        let stored = state(&self.odm).find_one(doc! { "_id": "reconciler" }).await?;
+        let token = stored.and_then(|stored| stored.get("token").cloned());
+        Ok(token.and_then(|token| mongodb::bson::deserialize_from_bson(token).ok()))
+    }
+
+    async fn store_place(&self) -> Result<()> {
+        let Some(token) = self
+            .token
+            .as_ref()
+            .and_then(|token| mongodb::bson::serialize_to_bson(token).ok())
+        else {
+            return Ok(());
+        };
+        let update = doc! { "$set": { "token": token, "at": DateTime::now() } };
+        state(&self.odm)
+            .update_one(doc! { "_id": "reconciler" }, update)
+            .upsert(true)
+            .await?;
+        Ok(())
+    }
+
+    /// Opens the stream where it was left. Where the server has no more what came since, or knows no such place, everything
+    /// is compared behind a new one.
+    async fn open(&mut self) -> Result<Stream> {
+        match self.watch().await {
+            Err(error) if self.token.is_some() && is_refused(&error) => {
+                tracing::warn!(target: "odm", %error, "the place in the change stream is lost: everything is compared");
+                self.token = None;
+                let stream = self.watch().await?;
+                self.odm.backfill().all().await?;
+                Ok(stream)
+            }
+            stream => stream,
+        }
+    }
+
+    async fn watch(&self) -> Result<Stream> {
+        let names: Vec<&str> = self.odm.graph().debtors().map(|meta| meta.collection).collect();
+        let concerned = doc! { "$or": [
+            { "ns.coll": { "$in": names } },
+            { "ns.coll": STATE, "documentKey._id": self.name },
+        ] };
+        let mut options = ChangeStreamOptions::default();
+        options.resume_after = self.token.clone();
+        // MongoDB 6.0: wire version 17.
+        if self.odm.server().await?.max_wire_version() >= 17 {
+            options.full_document_before_change = Some(FullDocumentBeforeChangeType::WhenAvailable);
+        }
+        let stream = self
+            .odm
+            .database()
+            .watch()
+            .pipeline([doc! { "$match": concerned }])
+            .with_options(options)
+            .await?;
+        Ok(stream.with_type::<ChangeStreamEvent<RawDocumentBuf>>())
+    }
+
+    async fn run(mut self, stream: Stream) {
+        let mut stream = Some(stream);
+        let mut pause = PAUSE.0;
+        loop {
+            let followed = match stream.take() {
+                Some(stream) => self.follow(stream, &mut pause).await,
+                None => match self.open().await {
+                    Ok(stream) => self.follow(stream, &mut pause).await,
+                    Err(error) => Err(error),
+                },
+            };
+            let Err(error) = followed else { continue };
+            tracing::warn!(target: "odm", %error, "the change stream broke off, and is opened again");
+            tokio::time::sleep(pause).await;
+            pause = PAUSE.1.min(pause * 2);
+        }
+    }
+
+    async fn follow(&mut self, mut stream: Stream, pause: &mut Duration) -> Result<()> {
+        loop {
+            let first = match tokio::time::timeout(HEARTBEAT, stream.next()).await {
+                Ok(Some(event)) => event?,
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    beat(&self.odm, self.name, &self.beat).await?;
+                    continue;
+                }
+            };
+            let mut events = vec![first];
+            while events.len() < TOGETHER
+                && let Ok(Some(event)) = tokio::time::timeout(Duration::from_millis(2), stream.next()).await
+            {
+                events.push(event?);
+            }
+            let seen = self.take_up(&events).await?;
+            // Only what has been applied is passed.
+            self.token = events.last().map(|event| event.id.clone());
+            self.store_place().await?;
+            if let Some(seen) = seen {
+                self.seen.send_replace(seen);
+            }
+            *pause = PAUSE.0;
+        }
+    }
+
+    /// Takes up some changes. Gives the last heartbeat of this reconciler's own among them.
+    async fn take_up(&self, events: &[ChangeStreamEvent<RawDocumentBuf>]) -> Result<Option<i64>> {
+        let graph = self.odm.graph();
+        let mut seen = None;
+        let mut collections: HashMap<&'static str, (&'static DocumentMeta, Written)> = HashMap::new();
+        for event in events {
+            let name = event
+                .ns
+                .as_ref()
+                .and_then(|ns| ns.coll.as_deref())
+                .unwrap_or_default();
+            let Some(id) = event.document_key.as_ref().and_then(|key| key.get("_id")) else {
+                continue;
+            };
+            if name == STATE {
+                if *id == Bson::ObjectId(self.name) {
+                    seen = Some(self.beat_of(event)).max(seen);
+                }
+                continue;
+            }
+            let Some(meta) = graph.debtors().find(|meta| meta.collection == name) else {
+                continue;
+            };
+            let (_, written) = collections
+                .entry(meta.collection)
+                .or_insert_with(|| (meta, Written::default()));
+            written.note(graph, meta, event, id);
+        }
+        let trips = AtomicU64::new(0);
+        let scope = Scope {
+            odm: &self.odm,
+            session: None,
+            trips: &trips,
+        };
+        for (meta, written) in collections.into_values() {
+            mend(&scope, meta, written).await?;
+        }
+        Ok(seen)
+    }
+
+    /// The heartbeat in a change, or the last that was sent where it does not say.
+    fn beat_of(&self, event: &ChangeStreamEvent<RawDocumentBuf>) -> i64 {
+        let updated = event
+            .update_description
+            .as_ref()
+            .map(|update| &update.updated_fields);
+        let of_update = updated.and_then(|fields| fields.get_i64("beat").ok());
+        let whole = event
+            .full_document
+            .as_ref()
+            .and_then(|document| document.get_i64("beat").ok());
+        of_update.or(whole).unwrap_or_default()
+    }
+}
+
+/// Whether the server answered that it won't: a place that it has lost has several codes, by version and kind of server.
+fn is_refused(error: &Error) -> bool {
+    error
+        .driver_error()
+        .is_some_and(|error| matches!(&*error.kind, mongodb::error::ErrorKind::Command(_)))
+}
+
+impl Written {
+    fn note(
+        &mut self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        event: &ChangeStreamEvent<RawDocumentBuf>,
+        id: &Bson,
+    ) {
+        let key = Key::of_bson(id);
+        let children = graph.derived_from(meta).next().is_some();
+        match &event.operation_type {
+            OperationType::Update => {
+                let Some(update) = &event.update_description else {
+                    return;
+                };
+                let truncated = update.truncated_arrays.iter().flatten().map(|array| &array.field);
+                let names: Vec<String> = update
+                    .updated_fields
+                    .keys()
+                    .chain(&update.removed_fields)
+                    .chain(truncated)
+                    .map(|name| plain_name(name))
+                    .collect();
+                // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy
+                // the version that it was taken from.
+                let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
+                let read = needed_to_compare(graph, meta);
+                let is_read = |name: &String| read.keys().any(|field| meet(name, field));
+                if names.iter().any(is_mark) || !names.iter().any(is_read) {
+                    return;
+                }
+                let touches = |field: &str| names.iter().any(|name| meet(name, field));
+                let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
+                if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {
+                    self.sources.insert(key.clone());
+                }
+                if graph
+                    .derived_from(meta)
+                    .filter_map(|derived| graph.parent_edge(derived))
+                    .any(|edge| touches(&edge.path))
+                {
+                    self.former(event);
+                }
+                self.ids.insert(key);
+            }
+            OperationType::Insert => {
+                self.ids.insert(key);
+            }
+            OperationType::Replace => {
+                if graph.copied(meta).next().is_some() {
+                    self.sources.insert(key.clone());
+                }
+                if children {
+                    self.former(event);
+                }
+                self.ids.insert(key);
+            }
+            OperationType::Delete if children => self.former(event),
+            _ => {}
+        }
+    }
+
+    /// The document as it was says who its parent was.
+    fn former(&mut self, event: &ChangeStreamEvent<RawDocumentBuf>) {
+        match &event.full_document_before_change {
+            Some(before) => self.before.push(before.clone()),
+            None => self.lost = true,
+        }
+    }
+}
+
+/// Mends what these writes have left stale.
+fn mend<'s>(
+    scope: &'s Scope<'_>,
+    meta: &'static DocumentMeta,
+    written: Written,
+) -> BoxFuture<'s, Result<()>> {
+    async move {
+        let graph = scope.odm.graph();
+        let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
+        if !written.sources.is_empty() {
+            // It did not raise the version: that is done now, so that the copies are older.
+            let token = Token::new();
+            raise(scope, meta, of(&written.sources), first_version(), token).await?;
+            settle(*scope, meta, token).await?;
+        }
+        let documents = match written.ids.is_empty() {
+            true => Vec::new(),
+            false => scope.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await?,
+        };
+        for edge in graph.copying(meta) {
+            compare(scope, Kept::Beside(edge), &documents).await?;
+        }
+        for derived in graph.derived_in(meta) {
+            compare(scope, Kept::Derived(derived), &documents).await?;
+        }
+        let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
+        for (edge, list, keys) in parents_of(graph, meta, &children, |_| true) {
+            let keys: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
+            for derived in list {
+                let kept = Kept::Derived(derived);
+                let filter = doc! { edge.by(): { "$in": &keys } };
+                let parents = scope.every(derived.parent, filter, kept.projection()).await?;
+                compare(scope, kept, &parents).await?;
+            }
+        }
+        if written.lost {
+            for derived in graph.derived_from(meta) {
+                let kept = Kept::Derived(derived);
+                let mut source = Source::from(derived.parent, kept.projection(), None);
+                while let Some(parents) = source.next(scope).await? {
+                    compare(scope, kept, &parents).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
+    let mut fields = needed(graph, meta);
+    for edge in graph.copying(meta) {
+        fields.extend(Kept::Beside(edge).projection());
+    }
+    for derived in graph.derived_in(meta) {
+        fields.extend(Kept::Derived(derived).projection());
+    }
+    fields
+}
+
+async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]) -> Result<()> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let (_, stale) = kept.compare(scope, documents).await?;
+    if !stale.is_empty() {
+        kept.mend(scope, &stale).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! Writes past the library, and the reconciler that follows them.
+
+use odm::bson::{Bson, DateTime, Document as Doc, doc};
+use odm::prelude::*;
+use odm_examples::one_to_squillions::{Host, LogMsg, NewHost, NewLogMsg};
+use odm_examples::subset::{NewReview, Product, Review};
+use odm_tests::{TestDb, with_db};
+use std::time::Duration;
+
+async fn logs(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Host, LogMsg]).unwrap();
+    odm.sync().await.unwrap();
+    odm
+}
+
+async fn host(odm: &Odm, name: &str, messages: i64) -> Host {
+    let ipaddr = format!("10.0.0.{name}");
+    let host = NewHost {
+        name: name.into(),
+        ipaddr,
+    };
+    let host = odm.collection::<Host>().insert(host).await.unwrap();
+    let message = |n| NewLogMsg {
+        time: DateTime::from_millis(n),
+        message: n.to_string(),
+        host: host.to_ref(),
+    };
+    odm.collection::<LogMsg>()
+        .insert_many((0..messages).map(message))
+        .await
+        .unwrap();
+    host
+}
+
+fn raw(t: &TestDb, name: &str) -> mongodb::Collection<Doc> {
+    t.db.collection(name)
+}
+
+async fn assert_clean(odm: &Odm) {
+    let audit = odm.audit().await.unwrap();
+    assert!(audit.is_clean(), "{audit}");
+}
+
+#[test]
+fn sources_and_holders_that_others_write() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let (a, b) = (host(&odm, "1", 20).await, host(&odm, "2", 20).await);
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let (hosts, messages) = (raw(&t, "hosts"), raw(&t, "logmsg"));
+        // A source; a copy in a holder; a holder without its copy; a reference without its copy.
+        hosts
+            .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.9.9.9" } })
+            .await
+            .unwrap();
+        messages
+            .update_one(
+                doc! { "message": "3", "host": b.id },
+                doc! { "$set": { "ipaddr": "wrong" } },
+            )
+            .await
+            .unwrap();
+        messages
+            .insert_one(doc! { "_id": ObjectId::new(), "time": DateTime::from_millis(99), "message": "new", "host": b.id, "ipaddr": "?" })
+            .await
+            .unwrap();
+        messages
+            .update_many(
+                doc! { "host": a.id, "message": "4" },
+                doc! { "$set": { "host": b.id } },
+            )
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        let newest = odm.collection::<Host>().get(b.id).await.unwrap().unwrap();
+        assert_eq!(newest.logmsgs.last().map(|m| m.message.as_str()), Some("new"));
+        let of_a = odm.collection::<LogMsg>();
+        assert_eq!(of_a.find(|m| m.ipaddr.eq("10.9.9.9")).count().await.unwrap(), 19);
+        reconciler.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn a_source_that_others_replace_loses_its_version_and_gets_a_greater_one() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 5).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let whole = doc! { "name": "a", "ipaddr": "10.8.8.8", "logmsgs": [] };
+        raw(&t, "hosts")
+            .replace_one(doc! { "_id": a.id }, whole)
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        // And later writes of the library are newer still.
+        let hosts = odm.collection::<Host>();
+        hosts.update(a.id).set(|h| h.ipaddr, "10.8.8.9").await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// Without a reconciler the repair does the same.
+#[test]
+fn a_repair_raises_a_source_that_others_replaced() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 5).await;
+        let whole = doc! { "name": "a", "ipaddr": "10.8.8.8", "logmsgs": [] };
+        raw(&t, "hosts")
+            .replace_one(doc! { "_id": a.id }, whole)
+            .await
+            .unwrap();
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(audit.stale_copies(), 6, "{audit}");
+        odm.repair(&audit).await.unwrap();
+        assert_clean(&odm).await;
+        let messages = odm.collection::<LogMsg>();
+        assert_eq!(
+            messages.find(|m| m.ipaddr.eq("10.8.8.8")).count().await.unwrap(),
+            5
+        );
+    });
+}
+
+#[test]
+fn children_that_others_insert_change_and_delete() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Product, Review]).unwrap();
+        odm.sync().await.unwrap();
+        let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
+        let product = products
+            .insert(odm_examples::subset::NewProduct {
+                id: 1,
+                name: "Super Widget".into(),
+            })
+            .await
+            .unwrap();
+        let review = |n: i64| NewReview {
+            product: product.to_ref(),
+            review_author: "Kristina".into(),
+            review_text: format!("{n}"),
+            published_date: DateTime::from_millis(n),
+            stars: 5,
+        };
+        reviews.insert_many((0..30).map(review)).await.unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let children = raw(&t, "reviews");
+        children
+            .update_one(doc! { "review_text": "29" }, doc! { "$set": { "stars": 1 } })
+            .await
+            .unwrap();
+        children
+            .delete_many(doc! { "review_text": { "$in": ["3", "28"] } })
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        let product = products.get(1).await.unwrap().unwrap();
+        assert_eq!(product.review_count, 28);
+        assert_eq!(product.reviews.len(), 10);
+        assert!(product.reviews.iter().all(|r| r.review_text != "28"));
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// "Resume token stored before the event is applied": a reconciler that dies loses nothing, wherever it was.
+#[test]
+fn what_a_dead_reconciler_has_not_applied_another_one_does() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        odm.reconciler().start().await.unwrap().stop().await.unwrap();
+        let hosts = raw(&t, "hosts");
+        for round in 0..12_u64 {
+            let reconciler = odm.reconciler().start().await.unwrap();
+            let ipaddr = format!("10.1.0.{round}");
+            hosts
+                .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": &ipaddr } })
+                .await
+                .unwrap();
+            // It is ended in the middle of what it does, a little later each time.
+            tokio::time::sleep(Duration::from_millis(2 * round)).await;
+            drop(reconciler);
+            // Nobody listens to this one.
+            raw(&t, "logmsg")
+                .update_one(doc! { "message": "1" }, doc! { "$set": { "ipaddr": "wrong" } })
+                .await
+                .unwrap();
+            let next = odm.reconciler().start().await.unwrap();
+            next.caught_up().await.unwrap();
+            // What it had begun is owed, as it is by every writer that dies.
+            odm.recover().await.unwrap();
+            assert_clean(&odm).await;
+            let messages = odm.collection::<LogMsg>();
+            let fresh = messages.find(|m| m.ipaddr.eq(ipaddr.as_str()));
+            assert_eq!(fresh.count().await.unwrap(), 3);
+            next.stop().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn where_the_place_is_lost_everything_is_compared() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        reconciler.stop().await.unwrap();
+        // As if it were of another time: the timestamp is the first that a token of the server's own form says.
+        let state = raw(&t, "_odm_state");
+        let stored = state
+            .find_one(doc! { "_id": "reconciler" })
+            .await
+            .unwrap()
+            .unwrap();
+        let token = stored.get_document("token").unwrap().get_str("_data").unwrap();
+        let ancient = format!("{}{}{}", &token[..2], "0000000100000001", &token[18..]);
+        let ancient = doc! { "$set": { "token": { "_data": ancient } } };
+        state
+            .update_one(doc! { "_id": "reconciler" }, ancient)
+            .await
+            .unwrap();
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.7.7.7" } })
+            .await
+            .unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
+#[test]
+fn what_the_library_writes_is_not_mended() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        let hosts = odm.collection::<Host>();
+        hosts.update(a.id).set(|h| h.ipaddr, "10.6.6.6").await.unwrap();
+        let version = async || {
+            let host = raw(&t, "hosts")
+                .find_one(doc! { "_id": a.id })
+                .await
+                .unwrap()
+                .unwrap();
+            host.get_document("_odm").unwrap().get("v").cloned()
+        };
+        let before: Option<Bson> = version().await;
+        assert!(before.is_some());
+        t.commands.clear();
+        reconciler.caught_up().await.unwrap();
+        // Heartbeats and places, but neither a look at the documents nor a write to them.
+        let sent = t.commands.take();
+        assert!(
+            sent.iter().all(|name| name == "update" || name == "getMore"),
+            "{sent:?}"
+        );
+        assert_eq!(version().await, before);
+        reconciler.stop().await.unwrap();
+        let left = raw(&t, "_odm_state").count_documents(doc! {}).await.unwrap();
+        assert_eq!(left, 1, "the place alone");
+    });
+}
