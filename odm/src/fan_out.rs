@@ -18,8 +18,11 @@ use std::time::Duration;
 pub struct FanOut {
     pub(crate) batch: usize,
     pub(crate) pause: Duration,
-    pub(crate) progress: Option<Arc<dyn Fn(&Progress) + Send + Sync>>,
+    pub(crate) progress: Option<Callback>,
 }
+
+/// What is told how far a fan-out has come.
+type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 impl FanOut {
     /// Batches of 10,000 documents without a pause.

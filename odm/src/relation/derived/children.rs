@@ -71,7 +71,7 @@ pub(super) async fn follow(
                 .as_ref()
                 .and_then(|child| parent_of(edge, derived, child));
             let moved = before != after;
-            if !moved && before.is_none() || !moved && is_same(&reads, image) {
+            if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
             }
             // An eventual one may not have been told of the child yet, so that nothing can be added to it or taken away;
@@ -322,7 +322,9 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
 /// whose fields are derived anew then.
 async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<u64> {
     let graph = scope.odm.graph();
-    let mut collections: Vec<(&'static DocumentMeta, Vec<Statement>, Vec<(&Edge, Key)>)> = Vec::new();
+    // The statements of each collection, and the parents in it that have to be there.
+    type OfCollection<'g> = (&'static DocumentMeta, Vec<Statement>, Vec<(&'g Edge, Key)>);
+    let mut collections: Vec<OfCollection<'_>> = Vec::new();
     let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
     for ((at, key), mut change) in parents {
         let Some(edge) = graph.edge(at) else { continue };
