@@ -2,6 +2,7 @@
 
 mod books;
 mod compile_errors;
+mod copies;
 mod designs;
 mod library;
 mod log;
@@ -100,6 +101,8 @@ async fn walk(
     relations::one_to_many(show, databases).await?;
     relations::two_way(show, databases).await?;
     relations::reference_in_child(show, databases).await?;
+    copies::copies(show, databases).await?;
+    copies::subsets(show, databases).await?;
     compile_errors::show(show);
     books::run(show, databases.named("books"), books.clone()).await?;
     library::run(show, databases.named("library"), books).await?;
