@@ -593,7 +593,7 @@ impl Prepared<'_> {
             }
             for write in writes.iter_mut().filter(of) {
                 match &mut write.what {
-                    What::Update { built, .. } => amend.update(meta, built, &mut token).await?,
+                    What::Update { built, .. } => amend.update(meta, built, false, &mut token).await?,
                     What::Replace {
                         document, pipeline, ..
                     } => {

@@ -306,7 +306,9 @@ impl<T: Document> Prepared<'_, T> {
             session: self.collection.session(),
             trace,
         };
-        amend.update(T::META, &mut self.built, &mut self.token).await
+        amend
+            .update(T::META, &mut self.built, self.upsert, &mut self.token)
+            .await
     }
 
     /// Carries out one way of making the change, with what its references ask for.
@@ -700,7 +702,9 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         trace: &trace,
                     };
                     let mut token = None;
-                    amend.update(T::META, &mut many.built, &mut token).await?;
+                    amend
+                        .update(T::META, &mut many.built, many.upsert, &mut token)
+                        .await?;
                     let what = What::Update {
                         filter: &many.guarded,
                         built: &many.built,

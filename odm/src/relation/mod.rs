@@ -70,9 +70,10 @@ impl Amend<'_> {
         self,
         meta: &'static crate::document::DocumentMeta,
         built: &mut crate::update::Built,
+        upsert: bool,
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| derived::amend_update(scope, meta, built, token).await)
+        self.with(async |scope| derived::amend_update(scope, meta, built, upsert, token).await)
             .await
     }
 

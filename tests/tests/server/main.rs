@@ -27,4 +27,5 @@ mod schema;
 mod tracing;
 mod transactions;
 mod two_way;
+mod upserts;
 mod versions;

@@ -464,6 +464,7 @@ pub(crate) async fn amend_update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     built: &mut Built,
+    upsert: bool,
     token: &mut Option<Token>,
 ) -> Result<()> {
     let graph = scope.odm.graph();
@@ -498,7 +499,11 @@ pub(crate) async fn amend_update(
         }
     }
     let transactions = transactions(scope, meta).await?;
-    let concern = of_update(graph, meta, &built.update, transactions);
+    let mut concern = of_update(graph, meta, &built.update, transactions);
+    if upsert {
+        concern = concern.or(of_insert(graph, meta, transactions));
+        on_insert(graph, meta, &mut built.update);
+    }
     if !concern.is_any() && itself.is_empty() && wanted.is_empty() {
         return Ok(());
     }
@@ -526,6 +531,18 @@ pub(crate) async fn amend_update(
         put(&mut built.update, "$set", OWED, token.into());
     }
     Ok(())
+}
+
+/// What the library has in a new document, where an upsert makes one: its derived fields, and the version of a source.
+fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+    for derived in graph.derived_in(meta) {
+        if let Some(nothing) = nothing(derived) {
+            put(update, "$setOnInsert", derived.field.name, nothing);
+        }
+    }
+    if graph.copied(meta).next().is_some() && !is_source_of(graph, meta, update) {
+        put(update, "$setOnInsert", VERSION, first_version().into());
+    }
 }
 
 /// The copies beside a reference that an update sets or removes.
@@ -633,10 +650,9 @@ pub(crate) async fn amend_replace(
     }
     let mut own = Document::new();
     if graph.copied(meta).next().is_some() {
-        own.insert(
-            "v",
-            doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] },
-        );
+        // Without a version it was written past the library, and its copies may be of a time when it had one.
+        let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
+        own.insert("v", doc! { "$add": [before, 1_i64] });
     }
     if let Some(token) = token {
         own.insert("owed", token);
