@@ -181,10 +181,10 @@ impl ByHand {
             .insert_one(&stored)
             .session(&mut self.session)
             .await?;
-        let entry = doc! { "_id": stored.id, "time": stored.time, "message": stored.message };
+        let entry = doc! { "id": stored.id, "time": stored.time, "message": stored.message };
         let push = doc! { "$push": { "newest": {
             "$each": [entry],
-            "$sort": { "time": -1, "_id": -1 },
+            "$sort": { "time": -1, "id": -1 },
             "$slice": newest,
         } } };
         hosts.update_one(host, push).session(&mut self.session).await?;
