@@ -22,7 +22,7 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    /// Batches of 10,000 documents without a pause.
+    /// Batches of 10,000 documents without a pause, two of them at once.
     pub fn new() -> FanOut {
         FanOut {
             batch: 10_000,
@@ -37,7 +37,7 @@ impl FanOut {
         self
     }
 
-    /// Waits so long after each batch, so that other writers get their turn.
+    /// Waits so long after each batch, so that other writers get their turn; there is one batch at a time then.
     pub fn pause(mut self, pause: Duration) -> FanOut {
         self.pause = pause;
         self
