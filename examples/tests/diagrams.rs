@@ -22,7 +22,7 @@ macro_rules! design {
             title: $title,
             models: {
                 use odm_examples::$name::{$($model),*};
-                models![$($model),*]
+                models![$($model),*].to_vec()
             },
         }
     };
