@@ -67,6 +67,9 @@ pages! {
     schema_design => "src/schema-design.md";
     documents => "src/documents.md";
     references => "src/references.md";
+    copies => "src/copies.md";
+    subsets => "src/subsets.md";
+    computed => "src/computed.md";
     joins => "src/joins.md";
     two_way => "src/two-way.md";
     integrity => "src/integrity.md";
@@ -83,6 +86,7 @@ pages! {
     observability => "src/observability.md";
     servers => "src/servers.md";
     operations => "src/operations.md";
+    edges => "src/edges.md";
     cost => "src/cost.md";
     testing => "src/testing.md";
     internals => "src/internals.md";

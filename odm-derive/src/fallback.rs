@@ -119,6 +119,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 indexes: &[],
                 validation: #odm::Validation::STRICT,
                 append_only: false,
+                bucket: ::core::option::Option::None,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -267,6 +267,7 @@ impl crate::Document for Person {
         }],
         validation: odm::Validation::STRICT,
         append_only: false,
+        bucket: None,
     };
     fn paths() -> PersonFields {
         PersonFields {

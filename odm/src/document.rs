@@ -1,6 +1,6 @@
 //! What the derives say about a type: its collection, id, fields, indexes and options.
 
-use crate::{path::Fielded, shape::Shape, value::IdValue};
+use crate::{bucket::BucketMeta, path::Fielded, shape::Shape, value::IdValue};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -216,6 +216,8 @@ pub struct DocumentMeta {
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
     pub append_only: bool,
+    /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
+    pub bucket: Option<&'static BucketMeta>,
 }
 
 /// `#[document(validation(level = …, action = …))]`.

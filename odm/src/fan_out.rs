@@ -25,7 +25,7 @@ pub struct FanOut {
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 impl FanOut {
-    /// Batches of 10,000 documents without a pause.
+    /// Batches of 10,000 documents without a pause, two of them at once.
     pub fn new() -> FanOut {
         FanOut {
             batch: 10_000,
@@ -40,7 +40,7 @@ impl FanOut {
         self
     }
 
-    /// Waits so long after each batch, so that other writers get their turn.
+    /// Waits so long after each batch, so that other writers get their turn; there is one batch at a time then.
     pub fn pause(mut self, pause: Duration) -> FanOut {
         self.pause = pause;
         self

@@ -6,6 +6,8 @@
 
 #[path = "ratio/compile.rs"]
 mod compile;
+#[path = "ratio/copies/mod.rs"]
+mod copies;
 #[path = "ratio/joins/mod.rs"]
 mod joins;
 #[path = "ratio/model.rs"]
@@ -31,7 +33,7 @@ Compares the library with the same written by hand on the driver.
 
   --quick        fewer rounds: a look, not a measurement
   --rounds N     pairs of blocks a scenario
-  --only NAME    only the scenarios with NAME in their name (`--only joins`; `--only build` is run this way alone)
+  --only NAME    only the scenarios with NAME in their name (`--only joins`, `--only copies`; `--only build` is run this way alone)
   --check        fail where a target is missed
 ";
 
@@ -120,7 +122,8 @@ fn run(options: &Options) -> Result<bool> {
 async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let operations = scenarios::NAMES.iter().any(|name| options.wants(name));
     let joins = joins::is_wanted(options);
-    if !operations && !joins {
+    let copies = copies::is_wanted(options);
+    if !operations && !joins && !copies {
         return Ok(());
     }
     let uri = std::env::var("MONGODB_URI")
@@ -139,11 +142,15 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         if joins {
             joins::measure(&client, &uri, &name, options, report).await?;
         }
+        if copies {
+            copies::measure(&client, &name, options, report).await?;
+        }
         Ok(())
     }
     .await;
     let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY];
-    for suffix in suffixes.iter().chain(&joins::DATABASES) {
+    let made = suffixes.iter().chain(&joins::DATABASES).chain(&copies::DATABASES);
+    for suffix in made {
         let dropped = client.database(&format!("{name}{suffix}")).drop().await;
         if outcome.is_ok() {
             dropped?;
@@ -165,6 +172,17 @@ impl Measured {
             ours: pairs.ours(),
             theirs: pairs.theirs(),
             pairs: pairs.len(),
+            memory: None,
+            memory_target: None,
+        }
+    }
+
+    /// With how many MiB more were resident at most, where the system tells it, and how many may.
+    fn with_memory(self, memory: Option<f64>, target: f64) -> Measured {
+        Measured {
+            memory,
+            memory_target: memory.map(|_| target),
+            ..self
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use mongodb::Client;
 use odm::prelude::*;
+use odm_examples::bucket::{CommentBucket, Post};
 use odm_examples::many_to_many::{Author, Book, Category};
 use odm_examples::one_to_one_split::{Movie, MovieDetails};
 use odm_examples::one_to_squillions::{Host, LogMsg};
@@ -30,7 +31,9 @@ async fn open() -> anyhow::Result<Odm> {
         Book,
         Category,
         Movie,
-        MovieDetails
+        MovieDetails,
+        Post,
+        CommentBucket
     ];
     Ok(Odm::new(db, models)?)
 }

@@ -18,6 +18,8 @@ pub struct Document {
     pub indexes: Vec<Index>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
+    /// The type of the items, where `#[bucket(…)]` makes the document.
+    pub items: Option<Path>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
 }
@@ -47,6 +49,7 @@ impl Document {
             "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+            "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
             "version" => once(&mut document.version, version(meta)?, meta),
             "index" => {
                 document.indexes.push(Index::of_document(meta)?);

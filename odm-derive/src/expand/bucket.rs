@@ -118,6 +118,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             crate = #odm_path,
             collection = #collection,
             version,
+            __items = #this,
             index(fields(#keys), unique),
             index(fields(#open), name = "open", partial = |bucket| bucket.room.gt(0)),
         )]

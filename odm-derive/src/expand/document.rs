@@ -275,6 +275,13 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
     let append_only = document.append_only.is_some();
+    let bucket = match &document.items {
+        Some(items) => {
+            let krate = &target.krate;
+            quote!(::core::option::Option::Some(<#items as #krate::Bucketed>::BUCKET))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let validation = validation(odm, document.validation.as_ref());
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
@@ -295,6 +302,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             indexes: &[#(#indexes),*],
             validation: #validation,
             append_only: #append_only,
+            bucket: #bucket,
         }
     }}
 }

@@ -43,6 +43,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         indexes: &[],
         validation: Validation::STRICT,
         append_only: false,
+        bucket: None,
     }
 }
 

@@ -56,6 +56,12 @@ pub(super) enum Command {
     },
     /// Finish what processes have begun that died: copies that were not delivered any more.
     Recover,
+    /// Take copies for documents that are older than their declaration.
+    Backfill {
+        /// Take all copies anew, also those that were taken before.
+        #[arg(long)]
+        all: bool,
+    },
     /// Draw the documents, references and copies of the models; no server is asked.
     Edges {
         /// How they are drawn.
@@ -75,6 +81,7 @@ impl Command {
             Command::Audit { .. } => "audit",
             Command::Repair { .. } => "repair",
             Command::Recover => "recover",
+            Command::Backfill { .. } => "backfill",
             Command::Edges { .. } => "edges",
         }
     }

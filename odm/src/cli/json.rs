@@ -2,7 +2,7 @@
 
 use crate::edges::{CopyKind, Edges, ReferenceKind};
 use crate::schema::{Applied, Change, Plan, Violations};
-use crate::{Audit, AuditedCopies, AuditedReference, Findings, Mend, Recovered, Repaired};
+use crate::{Audit, AuditedCopies, AuditedReference, Backfilled, Findings, Mend, Recovered, Repaired};
 use mongodb::bson::Bson;
 use serde_json::{Map, Value, json};
 
@@ -98,6 +98,10 @@ pub(super) fn recovered(recovered: &Recovered) -> Value {
     json!({ "documents": recovered.documents, "copies": recovered.copies })
 }
 
+pub(super) fn backfilled(filled: &Backfilled) -> Value {
+    json!({ "edges": filled.edges, "documents": filled.documents })
+}
+
 fn reference(reference: &AuditedReference) -> Value {
     json!({
         "collection": reference.collection,
@@ -148,6 +152,9 @@ pub(super) fn edges(edges: &Edges) -> Value {
             "name": document.name,
             "collection": document.collection,
             "append_only": document.append_only,
+            "bucket": document.bucket.as_ref().map(|bucket| {
+                json!({ "items": bucket.items, "size": bucket.size, "per": bucket.per })
+            }),
         })
     });
     let references = edges.references.iter().map(|edge| {

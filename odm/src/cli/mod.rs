@@ -1,5 +1,5 @@
-//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover` and `edges` for its
-//! models.
+//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover`, `backfill` and
+//! `edges` for its models.
 //!
 //! With the feature `cli`:
 //!
@@ -26,6 +26,7 @@
 //! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
 //! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
 //! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
+//! | `backfill` | takes copies for documents that are older than their declaration, and goes on where it was interrupted; `--all` also those that were taken before | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all) |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -50,7 +51,8 @@
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
 //! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
 //! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it |
-//! | `edges` | `documents`: `{ name, collection, append_only }`; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
+//! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were taken |
+//! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
 //! `change_ttl`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
@@ -65,14 +67,15 @@
 //!
 //! # Progress
 //!
-//! Where standard error is a terminal, a bar there shows how far `audit` and `repair` are. Results go to standard output.
+//! Where standard error is a terminal, a bar there shows how far `audit` and `repair` are, and of `backfill` how many
+//! documents it has read. Results go to standard output.
 
 mod args;
 mod json;
 mod progress;
 
 use crate::schema::{Applied, plural};
-use crate::{Audit, Error, Odm, Recovered, Repaired};
+use crate::{Audit, Backfilled, Error, Odm, Recovered, Repaired};
 use args::{Chosen, Cli, Command, Format};
 use clap::Parser;
 use progress::watched;
@@ -323,6 +326,16 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
                 json::recovered(&recovered),
             ))
         }
+        Command::Backfill { all } => {
+            let mut backfilling = odm.backfill();
+            if *all {
+                backfilling = backfilling.all();
+            }
+            // How many it will be depends on where an earlier one has stopped.
+            let so_far = Some((backfilling.read(), 0));
+            let filled = watched(streams.progress, "filling", so_far, backfilling.into_future()).await?;
+            Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
+        }
         Command::Edges { format, output } => {
             let edges = odm.edges();
             let text = match format {
@@ -420,6 +433,17 @@ fn in_words(recovered: &Recovered) -> String {
             "{} owed something; for that, copies were written in {}",
             plural(owed, "document"),
             plural(recovered.copies, "document")
+        ),
+    }
+}
+
+fn filling(filled: &Backfilled) -> String {
+    match filled.edges.as_slice() {
+        [] => "nothing was to be filled".to_owned(),
+        edges => format!(
+            "copies were taken in {}, for {}",
+            plural(filled.documents, "document"),
+            edges.join(", ")
         ),
     }
 }

@@ -94,6 +94,21 @@ fn ids_are_extended_json() {
 }
 
 #[test]
+fn a_backfill_is_told_in_words() {
+    let words = |edges: &[&str], documents| {
+        super::filling(&crate::Backfilled {
+            edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
+            documents,
+        })
+    };
+    assert_eq!(words(&[], 0), "nothing was to be filled");
+    assert_eq!(
+        words(&["a.b", "c.d.id"], 1),
+        "copies were taken in 1 document, for a.b, c.d.id"
+    );
+}
+
+#[test]
 fn a_recovery_is_told_in_words() {
     let words = |documents, copies| super::in_words(&crate::Recovered { documents, copies });
     assert_eq!(words(0, 0), "nothing was owed");

@@ -1,7 +1,8 @@
 //! Finds the edges, which the graph has.
 
-use super::{CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
+use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
+use crate::bucket::Per;
 use crate::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::relation::graph::{Derived, What};
 use crate::relation::{Edge, Graph};
@@ -29,6 +30,15 @@ impl Edges {
                 name: meta.name,
                 collection: meta.collection,
                 append_only: meta.append_only,
+                bucket: meta.bucket.map(|bucket| BucketNode {
+                    items: bucket.items,
+                    size: bucket.size,
+                    per: bucket.period.as_ref().map(|period| match period.per {
+                        Per::Hour => "hour",
+                        Per::Day => "day",
+                        Per::Month => "month",
+                    }),
+                }),
             });
             edges
                 .references

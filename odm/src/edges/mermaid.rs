@@ -15,11 +15,11 @@ impl Edges {
     pub fn mermaid(&self) -> String {
         let mut lines = vec!["flowchart LR".to_owned()];
         for (at, document) in self.documents.iter().enumerate() {
-            let more = if document.append_only {
-                "<br/>append-only"
-            } else {
-                ""
-            };
+            let more: String = document
+                .more()
+                .iter()
+                .map(|more| format!("<br/>{}", escaped(more)))
+                .collect();
             lines.push(format!(
                 "    d{at}[\"{}<br/>{}{more}\"]",
                 escaped(document.name),

@@ -57,6 +57,31 @@ pub struct DocumentNode {
     pub collection: &'static str,
     /// Whether it is never changed: `#[document(append_only)]`.
     pub append_only: bool,
+    /// Of one that holds items of another document: how many, and for what time.
+    pub bucket: Option<BucketNode>,
+}
+
+/// What a document is the bucket of: `#[bucket(…)]`. Displayed in words.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # fn example(odm: Odm) {
+/// for document in odm.edges().documents {
+///     if let Some(bucket) = document.bucket {
+///         println!("{}: {bucket}", document.name);
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BucketNode {
+    /// The array of items.
+    pub items: &'static str,
+    /// How many there may be in one.
+    pub size: i32,
+    /// Of buckets by time: what each is for, `hour`, `day` or `month`.
+    pub per: Option<&'static str>,
 }
 
 /// A reference: a field whose values name other documents. Displayed in words.
@@ -204,6 +229,25 @@ impl Edges {
     }
 }
 
+impl DocumentNode {
+    /// What stands below its name in a diagram, beside its collection.
+    fn more(&self) -> Vec<String> {
+        let append_only = self.append_only.then(|| "append-only".to_owned());
+        append_only
+            .into_iter()
+            .chain(self.bucket.as_ref().map(BucketNode::short))
+            .collect()
+    }
+}
+
+impl BucketNode {
+    /// `comments: 50 per bucket`: for diagrams.
+    fn short(&self) -> String {
+        let per = self.per.map(|per| format!(", by {per}")).unwrap_or_default();
+        format!("{}: {} per bucket{per}", self.items, self.size)
+    }
+}
+
 impl ReferenceEdge {
     /// `many ≤ 500`: for diagrams, where the line says the rest.
     fn short(&self) -> String {
@@ -348,7 +392,20 @@ impl fmt::Display for DocumentNode {
         if self.append_only {
             f.write_str(", append-only")?;
         }
+        if let Some(bucket) = &self.bucket {
+            write!(f, ", {bucket}")?;
+        }
         Ok(())
+    }
+}
+
+impl fmt::Display for BucketNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {} {} per bucket", self.size, self.items)?;
+        match self.per {
+            Some(per) => write!(f, ", each for one {per}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -229,10 +229,9 @@ impl Edges {
 }
 
 fn subtitle(document: &super::DocumentNode) -> String {
-    match document.append_only {
-        true => format!("{}, append-only", document.collection),
-        false => document.collection.to_owned(),
-    }
+    let mut words = document.more();
+    words.insert(0, document.collection.to_owned());
+    words.join(", ")
 }
 
 /// The curve of a line: from box to box, through its own place in the columns between.

@@ -1,5 +1,6 @@
 use super::Edges;
 use crate::Model;
+use crate::bucket::{BucketMeta, BucketPeriod, Per};
 use crate::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
 use crate::document::{DocumentMeta, IndexKey, IndexKind, Validation};
 use crate::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
@@ -97,6 +98,7 @@ macro_rules! document {
             indexes: &[],
             validation: Validation::STRICT,
             append_only: false,
+            bucket: None,
         };
     };
 }
@@ -408,6 +410,48 @@ fn no_text_leaves_its_box() {
             .any(|b| x >= b.0 && end <= b.0 + b.2 && y >= b.1 && y <= b.1 + b.3);
         assert!(inside, "`{shown}` ends at {end}");
     }
+}
+
+#[test]
+fn a_bucket_says_how_many_it_holds() {
+    static READINGS: BucketMeta = BucketMeta {
+        collection: "reading_buckets",
+        parent: "sensor",
+        page: "page",
+        count: "count",
+        items: "readings",
+        size: 3600,
+        period: Some(BucketPeriod {
+            per: Per::Hour,
+            start: "start",
+        }),
+        time: None,
+        sums: &[],
+    };
+    static BUCKET: DocumentMeta = DocumentMeta {
+        name: "ReadingBucket",
+        collection: "reading_buckets",
+        bucket: Some(&READINGS),
+        ..REVIEW
+    };
+    let edges = edges(&[&PERSON, &TASK, &PRODUCT, &REVIEW, &BUCKET]);
+    let text = edges.to_string();
+    assert!(
+        text.contains(
+            "\nReadingBucket in reading_buckets, at most 3600 readings per bucket, each for one hour\n"
+        ),
+        "{text}"
+    );
+    let mermaid = edges.mermaid();
+    assert!(
+        mermaid.contains("ReadingBucket<br/>reading_buckets<br/>readings: 3600 per bucket, by hour\"]"),
+        "{mermaid}"
+    );
+    let svg = edges.svg();
+    assert!(
+        svg.contains(">reading_buckets, readings: 3600 per bucket, by hour</text>"),
+        "{svg}"
+    );
 }
 
 #[test]

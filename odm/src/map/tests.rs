@@ -77,6 +77,7 @@ const META: &DocumentMeta = &DocumentMeta {
     }],
     validation: Validation::STRICT,
     append_only: false,
+    bucket: None,
 };
 
 /// Maps a write error as it stands in a reply.

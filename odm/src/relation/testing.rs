@@ -92,6 +92,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         indexes: &[],
         validation: Validation::STRICT,
         append_only: false,
+        bucket: None,
     }
 }
 

@@ -66,6 +66,8 @@ pub fn measure(scenario: &str, command: &str, options: &Options) -> Result<Measu
         ours: interval(with).median,
         theirs: interval(without).median,
         pairs: rounds,
+        memory: None,
+        memory_target: None,
     })
 }
 

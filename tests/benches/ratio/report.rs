@@ -22,13 +22,29 @@ pub struct Measured {
     #[serde(rename = "baseline_seconds")]
     pub theirs: f64,
     pub pairs: usize,
+    /// How many MiB more of the process were resident at most during our side.
+    #[serde(rename = "memory_mib", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+    #[serde(rename = "memory_target_mib", skip_serializing_if = "Option::is_none")]
+    pub memory_target: Option<f64>,
 }
 
 impl Measured {
-    /// Judged as it is printed: to two digits.
     fn meets_target(&self) -> bool {
+        self.is_fast_enough() && self.fits_in_memory()
+    }
+
+    /// Judged as it is printed: to two digits.
+    fn is_fast_enough(&self) -> bool {
         self.target
             .is_none_or(|target| (self.ratio * 100.0).round() / 100.0 <= target)
+    }
+
+    fn fits_in_memory(&self) -> bool {
+        let (Some(memory), Some(target)) = (self.memory, self.memory_target) else {
+            return true;
+        };
+        memory <= target
     }
 }
 
@@ -56,7 +72,7 @@ impl Report {
 
     pub fn add(&mut self, measured: Measured) {
         let target = match measured.target {
-            Some(target) if measured.meets_target() => format!("≤ {target:.2} ✓"),
+            Some(target) if measured.is_fast_enough() => format!("≤ {target:.2} ✓"),
             Some(target) => format!("≤ {target:.2} ✗"),
             None => String::new(),
         };
@@ -69,6 +85,15 @@ impl Report {
             format!("{:.3} – {:.3}", measured.low, measured.high),
             measured.pairs,
         );
+        if let (Some(memory), Some(target)) = (measured.memory, measured.memory_target) {
+            let fits = if measured.fits_in_memory() { '✓' } else { '✗' };
+            println!(
+                "{:<38} {:>10} {:>47}",
+                "  memory of our process",
+                format!("{memory:.1} MiB"),
+                format!("≤ {target:.0} MiB {fits}")
+            );
+        }
         self.measured.push(measured);
     }
 
@@ -93,7 +118,7 @@ impl Report {
             let judged = self
                 .measured
                 .iter()
-                .filter(|m| m.target.is_some() && m.meets_target() == met);
+                .filter(|m| (m.target.is_some() || m.memory_target.is_some()) && m.meets_target() == met);
             judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (met, missed) = (names(true), names(false));

@@ -288,7 +288,7 @@ fn the_models_are_drawn_without_the_server() {
         let json = run(&t, &["edges", "--json"], None).await.json();
         assert_eq!(
             json["documents"][0],
-            json!({ "name": "Person", "collection": "people", "append_only": false })
+            json!({ "name": "Person", "collection": "people", "append_only": false, "bucket": null })
         );
         assert_eq!(
             json["references"][1],
@@ -403,5 +403,57 @@ fn stale_copies_are_found_and_taken_again() {
             "through": "host", "sync": "auto",
         });
         assert!(edges["copies"].as_array().unwrap().contains(&copy), "{edges}");
+    });
+}
+
+#[test]
+fn documents_older_than_their_copies_are_filled() {
+    with_db(async |t| {
+        let odm = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();
+        let host = doc! { "_id": 1, "address": "10.0.0.1" };
+        t.db.collection::<Doc>("hosts").insert_one(host).await.unwrap();
+        let messages = (0..3).map(|id| doc! { "_id": id, "host": 1 });
+        t.db.collection::<Doc>("messages")
+            .insert_many(messages)
+            .await
+            .unwrap();
+        let sync = run_on(odm(), &["sync", "--accept-violations"], None).await;
+        assert_eq!(sync.code, 0, "{}", sync.err);
+
+        let filled = run_on(odm(), &["backfill", "--json"], None).await;
+        let json = filled.json();
+        assert_eq!(
+            (filled.code, &json["edges"], &json["documents"]),
+            (0, &json!(["messages.host", "hosts.messages"]), &4.into()),
+            "{json}"
+        );
+        let host = odm().collection::<Host>().get(1).await.unwrap().unwrap();
+        assert_eq!(host.messages, 3);
+        let message = odm().collection::<Message>().get(2).await.unwrap().unwrap();
+        assert_eq!(message.address, "10.0.0.1");
+        assert_eq!(run_on(odm(), &["audit"], None).await.code, 0);
+
+        let again = run_on(odm(), &["backfill"], None).await;
+        assert_eq!(
+            (again.code, again.out.as_str()),
+            (0, "nothing was to be filled\n")
+        );
+        // Somebody writes past the library to what was filled before.
+        let wrong = doc! { "$set": { "address": "wrong" } };
+        t.db.collection::<Doc>("messages")
+            .update_many(doc! {}, wrong)
+            .await
+            .unwrap();
+        let all = run_on(odm(), &["backfill", "--all"], None).await;
+        assert_eq!(
+            (all.code, all.out.as_str()),
+            (
+                0,
+                "copies were taken in 3 documents, for messages.host, hosts.messages\n"
+            ),
+            "{}",
+            all.err
+        );
+        assert_eq!(run_on(odm(), &["audit"], None).await.code, 0);
     });
 }

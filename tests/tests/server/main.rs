@@ -12,6 +12,7 @@ mod deletion;
 mod derive;
 mod edges;
 mod errors;
+mod fan_out;
 mod input;
 mod integrity;
 mod joins;

@@ -67,6 +67,7 @@ macro_rules! model {
                 }),
                 indexes: &[$($index),*],
                 append_only: false,
+                bucket: None,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?

@@ -12,6 +12,7 @@ use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::{FanOut, Progress, Result};
+use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
 
@@ -203,8 +204,8 @@ pub(super) struct Delivered {
     pub(super) left: Vec<Bson>,
 }
 
-/// Delivers these documents of `meta` by one reference. In a transaction to few holders only; those that have more are
-/// left.
+/// Delivers these documents of `meta` by one reference. In a transaction to few holders only, unless the copies are declared
+/// atomic; those that have more are left.
 pub(super) async fn deliver(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -232,11 +233,14 @@ pub(super) async fn deliver(
     if few.is_empty() {
         return Ok(delivered);
     }
-    if few.len() <= IN_TRANSACTION {
+    let is_few = few.len() <= IN_TRANSACTION;
+    // To follow in the transaction, however many there are, is what `sync = atomic` promises.
+    let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
+    if is_few || always && scope.session.is_some() {
         // Out of a transaction more may have come meanwhile: they are told the newest by their own writer.
         let restriction = match scope.session {
-            Some(_) => doc! { "_id": { "$in": batch::ids(&few) } },
-            None => Document::new(),
+            Some(_) if is_few => doc! { "_id": { "$in": batch::ids(&few) } },
+            _ => Document::new(),
         };
         let statements: Vec<Statement> = sources
             .iter()
@@ -259,6 +263,9 @@ pub(super) async fn deliver(
     Ok(delivered)
 }
 
+/// So many batches of a delivery are written at once, where no pause between them is wanted.
+const AT_ONCE: usize = 2;
+
 /// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
 /// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it.
 async fn fan_out(
@@ -270,7 +277,6 @@ async fn fan_out(
     token: Token,
 ) -> Result<u64> {
     let options = scope.odm.fan_out_options().clone();
-    let size = options.batch.max(1);
     let own = batch::document_id(document);
     // How far an interrupted delivery of the same version has come.
     let place = format!("{AT}.e{}", edge.at);
@@ -279,21 +285,34 @@ async fn fan_out(
         .and_then(|last| Bson::try_from(last).ok());
     let mut changed = 0;
     let mut batches = 0_u64;
+    let mut ends = ends(scope, edge, source, last.clone(), &options).await?;
     loop {
-        let mut restriction = last
-            .as_ref()
-            .map(|last| batch::behind(edge.holder, last))
-            .unwrap_or_default();
-        let of = batch::all([holders(edge, vec![source.key.clone()]), restriction.clone()]);
-        let border = scope.nth(edge.holder, of, size - 1).await?;
-        if let Some(border) = &border {
-            restriction = batch::all([restriction, batch::up_to(edge.holder, border)]);
+        let mut from = last.clone();
+        let writes: Vec<_> = ends
+            .iter()
+            .map(|end| {
+                let behind = from.as_ref().map(|from| batch::behind(edge.holder, from));
+                let up_to = end.as_ref().map(|end| batch::up_to(edge.holder, end));
+                let restriction = batch::all([behind.unwrap_or_default(), up_to.unwrap_or_default()]);
+                from.clone_from(end);
+                let one = statement(scope, edge, source, To::Older, restriction, token);
+                async move { scope.update(edge.holder, std::slice::from_ref(&one)).await }
+            })
+            .collect();
+        // While these are written, it is found out where the next ones end.
+        let next = async {
+            match &from {
+                Some(from) => self::ends(scope, edge, source, Some(from.clone()), &options).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        let (written, next) = try_join(try_join_all(writes), next).await?;
+        for documents in written {
+            changed += documents;
+            batches += 1;
+            report(&options, edge, source, changed, batches);
         }
-        let one = statement(scope, edge, source, To::Older, restriction, token);
-        changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
-        batches += 1;
-        report(&options, edge, source, changed, batches);
-        let Some(border) = border else {
+        let Some(border) = from else {
             return Ok(changed);
         };
         let note = Statement {
@@ -309,11 +328,36 @@ async fn fan_out(
             );
             return Ok(changed);
         }
-        last = Some(border);
+        (last, ends) = (Some(border), next);
         if !options.pause.is_zero() {
             tokio::time::sleep(options.pause).await;
         }
     }
+}
+
+/// The ids that the next batches end with, those included; the last batch of all has no end.
+async fn ends(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    source: &Source,
+    mut last: Option<Bson>,
+    options: &FanOut,
+) -> Result<Vec<Option<Bson>>> {
+    let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
+    let mut ends = Vec::with_capacity(at_once);
+    while ends.len() < at_once {
+        let behind = last.as_ref().map(|last| batch::behind(edge.holder, last));
+        let of = batch::all([
+            holders(edge, vec![source.key.clone()]),
+            behind.unwrap_or_default(),
+        ]);
+        last = scope.nth(edge.holder, of, options.batch.max(1) - 1).await?;
+        ends.push(last.clone());
+        if last.is_none() {
+            break;
+        }
+    }
+    Ok(ends)
 }
 
 fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {

@@ -13,7 +13,8 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
 use std::future::IntoFuture;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The collection that the edges are stored in.
 const EDGES: &str = "_odm_edges";
@@ -216,6 +217,7 @@ impl Odm {
         Backfilling {
             odm: self.clone(),
             all: false,
+            read: Arc::default(),
         }
     }
 }
@@ -233,6 +235,8 @@ fn is_duplicate(error: &mongodb::error::Error) -> bool {
 pub struct Backfilling {
     odm: Odm,
     all: bool,
+    /// How many documents were read so far, for those who wait.
+    read: Arc<AtomicU64>,
 }
 
 impl Backfilling {
@@ -247,6 +251,12 @@ impl Backfilling {
     pub fn all(mut self) -> Backfilling {
         self.all = true;
         self
+    }
+
+    /// How many documents were read so far.
+    #[cfg(feature = "cli")]
+    pub(crate) fn read(&self) -> Arc<AtomicU64> {
+        self.read.clone()
     }
 }
 
@@ -266,7 +276,7 @@ impl IntoFuture for Backfilling {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let Backfilling { odm, all } = self;
+            let Backfilling { odm, all, read } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
@@ -275,7 +285,7 @@ impl IntoFuture for Backfilling {
                     session: None,
                     trips: &trips,
                 };
-                let filled = fill(&scope, all).await?;
+                let filled = fill(&scope, all, &read).await?;
                 trace.done(trips.into_inner(), filled.documents);
                 Ok(filled)
             });
@@ -285,7 +295,7 @@ impl IntoFuture for Backfilling {
     }
 }
 
-async fn fill(scope: &Scope<'_>, all: bool) -> Result<Backfilled> {
+async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfilled> {
     let odm = scope.odm;
     let edges = odm.stored_edges();
     let mut filled = Backfilled::default();
@@ -303,6 +313,7 @@ async fn fill(scope: &Scope<'_>, all: bool) -> Result<Backfilled> {
         let at = known.and_then(|known| known.get("at").cloned()).filter(|_| !all);
         let mut source = Source::from(kept.holder(), kept.projection(), at);
         while let Some(documents) = source.next(scope).await? {
+            read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let (_, stale) = kept.compare(scope, &documents).await?;
             if !stale.is_empty() {
                 filled.documents += kept.mend(scope, &stale).await?;

@@ -1,0 +1,292 @@
+//! The same on the driver: the dual writes as a good programmer writes them, and the joins that copies replace.
+
+use super::model::{LogMsg, NewLogMsg};
+use crate::Result;
+use futures::TryStreamExt;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{self, DateTime, Document, doc};
+use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
+use mongodb::options::{IndexOptions, ReadConcern, TransactionOptions, WriteConcern};
+use mongodb::{ClientSession, Collection, Database};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// An event without the name of its device.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "_id")]
+    id: i32,
+    device: i32,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+/// A log message as it is stored; the library's struct is not, since its copy is read-only there as well.
+#[derive(Serialize)]
+struct Message<'m> {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    time: DateTime,
+    pid: i32,
+    message: &'m str,
+    host: i32,
+    ipaddr: &'m str,
+}
+
+/// A product with references alone.
+#[derive(Deserialize)]
+struct Product {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    parts: Vec<i32>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    price: f64,
+}
+
+#[derive(Deserialize)]
+struct Review {
+    at: DateTime,
+    author: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Numbers {
+    count: i64,
+    average: f64,
+}
+
+/// What a page shows of a product.
+#[derive(Debug, PartialEq)]
+pub struct Page {
+    pub id: i32,
+    pub name: String,
+    pub parts: Vec<(String, f64)>,
+    pub reviews: Vec<(DateTime, String, String)>,
+    pub count: i64,
+    pub rating: f64,
+}
+
+/// The collections of the driver.
+pub struct ByHand {
+    db: Database,
+    session: ClientSession,
+}
+
+impl ByHand {
+    pub async fn new(db: &Database) -> Result<ByHand> {
+        Ok(ByHand {
+            db: db.clone(),
+            session: db.client().start_session().await?,
+        })
+    }
+
+    /// What the pages need that keep nothing in the product.
+    pub async fn store_plain(&self) -> Result<()> {
+        let products: Collection<Document> = self.db.collection("products");
+        let mut plain = Vec::new();
+        let mut found = products.find(doc! {}).sort(doc! { "_id": 1 }).await?;
+        while let Some(product) = found.try_next().await? {
+            let parts = product.get_array("parts")?.iter();
+            let ids = parts.filter_map(|part| part.as_document()?.get("id").cloned());
+            plain.push(doc! {
+                "_id": product.get_i32("_id")?,
+                "name": product.get_str("name")?,
+                "parts": ids.collect::<Vec<_>>(),
+            });
+        }
+        self.db
+            .collection::<Document>("plain_products")
+            .insert_many(plain)
+            .await?;
+        let index = mongodb::IndexModel::builder()
+            .keys(doc! { "product": 1, "at": -1 })
+            .options(IndexOptions::builder().name("by_hand".to_owned()).build());
+        // The library has made the same under its own name.
+        let _there = self
+            .db
+            .collection::<Document>("reviews")
+            .create_index(index.build())
+            .await;
+        Ok(())
+    }
+
+    /// With the address of its host, and pushed to the newest of it: one transaction, which the drivers' specification says
+    /// how to repeat. The push modifies the host, so nobody changes its address between the read and the commit.
+    pub async fn insert(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {
+        let options = TransactionOptions::builder()
+            .read_concern(ReadConcern::snapshot())
+            .write_concern(WriteConcern::majority())
+            .build();
+        loop {
+            self.session
+                .start_transaction()
+                .with_options(options.clone())
+                .await?;
+            match self.insert_within(message, newest).await {
+                Ok(()) => {}
+                Err(error) => {
+                    self.session.abort_transaction().await?;
+                    let transient = error
+                        .downcast_ref::<Error>()
+                        .is_some_and(|error| error.contains_label(TRANSIENT_TRANSACTION_ERROR));
+                    match transient {
+                        true => continue,
+                        false => return Err(error),
+                    }
+                }
+            }
+            loop {
+                match self.session.commit_transaction().await {
+                    Ok(()) => return Ok(()),
+                    Err(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) => {}
+                    Err(error) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => break,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+
+    async fn insert_within(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {
+        let hosts: Collection<Document> = self.db.collection("hosts");
+        let host = doc! { "_id": message.host.key() };
+        let found = hosts
+            .find_one(host.clone())
+            .projection(doc! { "ipaddr": 1 })
+            .session(&mut self.session)
+            .await?
+            .ok_or("a host is missing")?;
+        let stored = Message {
+            id: ObjectId::new(),
+            time: message.time,
+            pid: message.pid,
+            message: &message.message,
+            host: *message.host.key(),
+            ipaddr: found.get_str("ipaddr")?,
+        };
+        self.db
+            .collection::<Message>("logmsg")
+            .insert_one(&stored)
+            .session(&mut self.session)
+            .await?;
+        let entry = doc! { "id": stored.id, "time": stored.time, "message": stored.message };
+        let push = doc! { "$push": { "newest": {
+            "$each": [entry],
+            "$sort": { "time": -1, "id": -1 },
+            "$slice": newest,
+        } } };
+        hosts.update_one(host, push).session(&mut self.session).await?;
+        Ok(())
+    }
+
+    /// What a read of the newest messages is compared by.
+    pub async fn last_message(&self, host: i32) -> Result<Option<LogMsg>> {
+        let messages = self.db.collection::<LogMsg>("logmsg");
+        let newest = messages.find_one(doc! { "host": host }).sort(doc! { "time": -1 });
+        Ok(newest.await?)
+    }
+
+    /// One `updateMany`, as it is.
+    pub async fn rename(&self, device: i32, name: &str) -> Result<u64> {
+        let events: Collection<Document> = self.db.collection("events");
+        let update = doc! { "$set": { "name": name } };
+        let updated = events.update_many(doc! { "device": device }, update).await?;
+        Ok(updated.modified_count)
+    }
+
+    /// Events with the names of their devices, by one more query.
+    pub async fn events(&self, from: i32, to: i32) -> Result<Vec<(i32, String)>> {
+        let events = self.db.collection::<Event>("events");
+        let range = doc! { "_id": { "$gte": from, "$lt": to } };
+        let events: Vec<Event> = events
+            .find(range)
+            .projection(doc! { "device": 1 })
+            .await?
+            .try_collect()
+            .await?;
+        let mut ids: Vec<i32> = events.iter().map(|event| event.device).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let devices = self.db.collection::<Device>("devices");
+        let mut names = HashMap::with_capacity(ids.len());
+        let mut found = devices
+            .find(doc! { "_id": { "$in": ids } })
+            .projection(doc! { "name": 1 })
+            .await?;
+        while let Some(device) = found.try_next().await? {
+            names.insert(device.id, device.name);
+        }
+        events
+            .into_iter()
+            .map(|event| {
+                let name = names.get(&event.device).cloned();
+                Ok((event.id, name.ok_or("a device is missing")?))
+            })
+            .collect()
+    }
+
+    /// A page of a product by joins: the product, then its parts, its newest reviews and their numbers at once.
+    pub async fn page(&self, id: i32) -> Result<Page> {
+        let products = self.db.collection::<Product>("plain_products");
+        let product = products.find_one(doc! { "_id": id }).await?;
+        let product = product.ok_or("a product is missing")?;
+        let (parts, reviews) = (
+            self.db.collection::<Part>("parts"),
+            self.db.collection::<Review>("reviews"),
+        );
+        let parts = async {
+            let found = parts
+                .find(doc! { "_id": { "$in": &product.parts } })
+                .projection(doc! { "name": 1, "price": 1 });
+            found.await?.try_collect::<Vec<Part>>().await
+        };
+        let newest = async {
+            let found = reviews
+                .find(doc! { "product": id })
+                .projection(doc! { "at": 1, "author": 1, "text": 1 })
+                .sort(doc! { "at": -1 })
+                .limit(10);
+            found.await?.try_collect::<Vec<Review>>().await
+        };
+        let numbers = async {
+            let group = doc! { "_id": null, "count": { "$sum": 1_i64 }, "average": { "$avg": "$stars" } };
+            let stages = [doc! { "$match": { "product": id } }, doc! { "$group": group }];
+            let found = reviews.aggregate(stages).await?;
+            found.try_collect::<Vec<Document>>().await
+        };
+        let (parts, reviews, numbers) = futures::try_join!(parts, newest, numbers)?;
+        let numbers = numbers.into_iter().next().ok_or("there are no reviews")?;
+        let numbers: Numbers = bson::deserialize_from_document(numbers)?;
+        let named: Option<Vec<(String, f64)>> = product
+            .parts
+            .iter()
+            .map(|id| {
+                let part = parts.iter().find(|part| part.id == *id)?;
+                Some((part.name.clone(), part.price))
+            })
+            .collect();
+        Ok(Page {
+            id: product.id,
+            name: product.name,
+            parts: named.ok_or("a part is missing")?,
+            reviews: reviews
+                .into_iter()
+                .map(|review| (review.at, review.author, review.text))
+                .collect(),
+            count: numbers.count,
+            rating: numbers.average,
+        })
+    }
+}

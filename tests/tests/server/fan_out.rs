@@ -1,0 +1,188 @@
+//! A change of a source with very many holders: in batches, and where an interrupted one goes on.
+
+use odm::bson::{Document as Doc, doc, oid::ObjectId};
+use odm::prelude::*;
+use odm_tests::{TestDb, with_db};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// More than one transaction delivers to.
+const HOLDERS: i32 = 1_050;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "devices")]
+struct Device {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    place: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "events")]
+struct Event {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    device: Ref<Device>,
+    #[denormalize(from = device.name)]
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "alarms")]
+struct Alarm {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    device: Ref<Device>,
+    #[denormalize(from = device.place, sync = atomic)]
+    place: String,
+}
+
+/// Two devices, of which the first has the holders but for every tenth.
+async fn stored(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+    odm.sync().await.unwrap();
+    let device = |id| NewDevice {
+        id,
+        name: "old".into(),
+        place: "Bonn".into(),
+    };
+    odm.collection::<Device>()
+        .insert_many([device(1), device(2)])
+        .await
+        .unwrap();
+    let events = (0..HOLDERS * 10 / 9 + 1).map(|id| NewEvent {
+        id,
+        device: Ref::new(if id % 10 == 9 { 2 } else { 1 }),
+    });
+    odm.collection::<Event>().insert_many(events).await.unwrap();
+    odm
+}
+
+async fn named(odm: &Odm, name: &str) -> u64 {
+    let events = odm.collection::<Event>();
+    events.find(|e| e.name.eq(name)).count().await.unwrap()
+}
+
+#[test]
+fn every_holder_is_reached_whatever_the_size_of_the_batches() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let holders = odm.collection::<Event>().find(|e| e.device.eq(Ref::new(1)));
+        let holders = holders.count().await.unwrap();
+        assert!(holders > 1_000, "{holders}");
+        for (size, pause, batches) in [
+            (100, Duration::ZERO, holders / 100 + 1),
+            (holders as usize / 2, Duration::ZERO, 3),
+            (holders as usize, Duration::ZERO, 2),
+            (2_000, Duration::ZERO, 1),
+            (400, Duration::from_millis(1), 3),
+        ] {
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let tell = told.clone();
+            let fan_out = FanOut::new().batch(size).pause(pause).progress(move |progress| {
+                let so_far = (progress.batches, progress.changed, progress.source.clone());
+                tell.lock().unwrap().push(so_far);
+            });
+            let odm = odm.clone().with_fan_out(fan_out);
+            let name = format!("batches of {size}");
+            let done = odm
+                .collection::<Device>()
+                .update(1)
+                .set(|d| d.name, &name)
+                .await
+                .unwrap();
+            assert_eq!(done.copies_updated, holders, "{name}");
+            assert_eq!(named(&odm, &name).await, holders, "{name}");
+            let told = told.lock().unwrap();
+            assert_eq!(told.last(), Some(&(batches, holders, 1.into())), "{name}");
+            let counts: Vec<u64> = told.iter().map(|(batches, ..)| *batches).collect();
+            assert_eq!(counts, (1..=batches).collect::<Vec<_>>(), "{name}");
+        }
+        assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is owed");
+        assert_eq!(named(&odm, "old").await, HOLDERS as u64 * 10 / 9 + 1 - holders);
+    });
+}
+
+#[test]
+fn an_interrupted_delivery_goes_on_where_it_stopped() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let devices = t.db.collection::<Doc>("devices");
+        let version = devices.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+        let version = version.get_document("_odm").unwrap().get_i64("v").unwrap() + 1;
+        // A process has changed the name, has delivered it up to an id, and has died. What is before that is left out, to
+        // be seen here.
+        let changed = doc! {
+            "name": "new",
+            "_odm.v": version,
+            "_odm.owed": ObjectId::new(),
+            "_odm.at": { "e0": { "v": version, "last": 600 } },
+        };
+        devices
+            .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
+            .await
+            .unwrap();
+        let odm = odm.with_fan_out(FanOut::new().batch(50));
+        let recovered = odm.recover().await.unwrap();
+        assert_eq!(recovered.documents, 1);
+        let events = odm.collection::<Event>();
+        let behind = events.find(|e| e.device.eq(Ref::new(1)) & e.id.gt(600));
+        let behind = behind.count().await.unwrap();
+        assert_eq!((named(&odm, "new").await, recovered.copies), (behind, behind));
+        let before = events.find(|e| e.name.eq("new") & e.id.lte(600));
+        assert_eq!(before.count().await.unwrap(), 0);
+        // Of another version the note means nothing.
+        let changed = doc! { "name": "newer", "_odm.v": version + 1, "_odm.owed": ObjectId::new(), "_odm.at": {
+            "e0": { "v": version, "last": 600 },
+        } };
+        devices
+            .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
+            .await
+            .unwrap();
+        odm.recover().await.unwrap();
+        assert_eq!(named(&odm, "new").await, 0);
+        assert!(odm.audit().await.unwrap().is_clean());
+    });
+}
+
+#[test]
+fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Alarm]).unwrap();
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        odm.sync().await.unwrap();
+        let device = NewDevice {
+            id: 1,
+            name: "fan".into(),
+            place: "Bonn".into(),
+        };
+        odm.collection::<Device>().insert(device).await.unwrap();
+        let alarms = (0..HOLDERS).map(|id| NewAlarm {
+            id,
+            device: Ref::new(1),
+        });
+        odm.collection::<Alarm>().insert_many(alarms).await.unwrap();
+        let there = async |alarms: odm::Collection<Alarm>| alarms.find(|a| a.place.eq("Köln")).count().await;
+        let within = odm
+            .transaction(async |tx| {
+                tx.collection::<Device>()
+                    .update(1)
+                    .set(|d| d.place, "Köln")
+                    .await?;
+                there(tx.collection()).await
+            })
+            .await
+            .unwrap();
+        assert_eq!(there(odm.collection()).await.unwrap(), HOLDERS as u64);
+        assert_eq!(within, HOLDERS as u64);
+        let owed = doc! { "_odm.owed": { "$exists": true } };
+        let owed = t.db.collection::<Doc>("devices").count_documents(owed);
+        assert_eq!(owed.await.unwrap(), 0);
+    });
+}
