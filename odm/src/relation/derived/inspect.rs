@@ -3,11 +3,12 @@
 use super::super::batch;
 use super::super::effects::id;
 use super::super::graph::{Derived, Edge, What};
-use super::super::scope::Scope;
+use super::super::scope::{Scope, Statement};
 use super::children::{Values, derive, refresh};
-use super::deliver::{To, is_passed_on, pull, sources, structs};
+use super::deliver::{To, held, is_passed_on, pull, sources, structs};
+use super::fill::first_version;
 use super::pay::settle;
-use super::{COPIED, OWN, Token, at};
+use super::{COPIED, OWN, Token, VERSION, at, is_number};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -134,6 +135,7 @@ impl<'g> Kept<'g> {
             Kept::Beside(edge) => {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
+                overtake(scope, edge, &documents).await?;
                 let mended = pull(scope, edge, &documents, To::NoNewer, token).await?;
                 if mended > 0 && is_passed_on(scope, edge) {
                     settle(*scope, edge.holder, token).await?;
@@ -162,6 +164,34 @@ impl<'g> Kept<'g> {
         };
         Ok(mended)
     }
+}
+
+/// A source that another program has replaced has lost its version, and everything that it says would be older than its
+/// copies for ever: it gets one that is newer than theirs.
+async fn overtake(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<()> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(());
+    };
+    let mut newest: HashMap<Key, i64> = HashMap::new();
+    for document in documents {
+        for (key, version) in held(edge, document) {
+            let known = newest.entry(key).or_insert(version);
+            *known = version.max(*known);
+        }
+    }
+    let mut statements = Vec::new();
+    for (key, source) in sources(scope, edge, newest.keys()).await? {
+        let Some(copied) = newest.get(&key).filter(|copied| **copied > source.version) else {
+            continue;
+        };
+        statements.push(Statement {
+            filter: doc! { edge.by(): &source.key, VERSION: is_number(source.version) },
+            update: doc! { "$set": { VERSION: copied.saturating_add(1).max(first_version()) } },
+            array_filters: Vec::new(),
+        });
+    }
+    scope.update(meta, &statements).await?;
+    Ok(())
 }
 
 async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {
