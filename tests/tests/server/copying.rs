@@ -157,7 +157,13 @@ pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mort
         let CommandEvent::Started(started) = event else {
             return;
         };
-        let housekeeping = ["hello", "isMaster", "endSessions", "abortTransaction", "buildInfo"];
+        let housekeeping = [
+            "hello",
+            "isMaster",
+            "endSessions",
+            "abortTransaction",
+            "buildInfo",
+        ];
         if housekeeping.contains(&started.command_name.as_str()) {
             return;
         }
@@ -173,7 +179,9 @@ pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mort
             None => {}
         }
     });
-    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri()).await.unwrap();
+    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
+        .await
+        .unwrap();
     options.command_event_handler = Some(handler);
     let client = odm::mongodb::Client::with_options(options).unwrap();
     let odm = Odm::new(client.database(t.db.name()), models).unwrap();
