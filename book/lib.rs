@@ -84,6 +84,7 @@ pages! {
     servers => "src/servers.md";
     operations => "src/operations.md";
     cost => "src/cost.md";
+    copy_costs => "src/copy-costs.md";
     testing => "src/testing.md";
     internals => "src/internals.md";
     status => "src/status.md";
