@@ -57,8 +57,8 @@ const INSERTERS: i64 = 16;
 /// Inserters that pause between their commands, updaters and a mover, for some seconds; afterwards nothing is stale. While
 /// they run, a reader looks, and gives how often.
 macro_rules! conflict {
-    ($t:ident, $mode:ident, $alone:expr, $look:expr) => {{
-        let odm = Odm::new($t.db.clone(), $mode::models()).unwrap();
+    ($t:ident, $mode:ident, $models:expr, $alone:expr, $look:expr) => {{
+        let odm = Odm::new($t.db.clone(), $models).unwrap();
         odm.sync().await.unwrap();
         odm.collection::<$mode::Author>()
             .insert_many((0..SOURCES).map($mode::author))
@@ -69,7 +69,7 @@ macro_rules! conflict {
         let prepared = move |odm: Odm| if $alone { odm.without_transactions() } else { odm };
         let mut writers = Vec::new();
         for n in 0..INSERTERS {
-            writers.push(apart(&$t, n as u64 + 1, $mode::models(), async move |odm| {
+            writers.push(apart(&$t, n as u64 + 1, $models, async move |odm| {
                 let odm = prepared(odm);
                 let mut i = 0;
                 while going() {
@@ -81,7 +81,7 @@ macro_rules! conflict {
             }));
         }
         for n in 0..3_i64 {
-            writers.push(apart(&$t, n as u64 + 50, $mode::models(), async move |odm| {
+            writers.push(apart(&$t, n as u64 + 50, $models, async move |odm| {
                 let odm = prepared(odm);
                 let mut i = 0;
                 while going() {
@@ -132,40 +132,46 @@ fn atomic_copies_agree_in_every_snapshot_while_others_write() {
         if !odm_tests_has_transactions(&t).await {
             return;
         }
-        let looks = conflict!(t, atomic, false, async |odm: Odm| {
-            // One snapshot: the sources with all that is copied and derived of them.
-            let (authors, books) = odm
-                .transaction(async |tx| {
-                    let authors = tx
-                        .collection::<atomic::Author>()
-                        .find(|a| a.id.lt(10))
-                        .all()
-                        .await?;
-                    let books = tx.collection::<atomic::Book>().find_all().all().await?;
-                    Ok((authors, books))
-                })
-                .await
-                .unwrap();
-            for author in &authors {
-                let own: Vec<_> = books
-                    .iter()
-                    .filter(|book| *book.author.key() == author.id)
-                    .collect();
-                assert_eq!(author.books, own.len() as i64);
-                assert_eq!(
-                    author.pages,
-                    own.iter().map(|book| i64::from(book.pages)).sum::<i64>()
-                );
-                for book in own {
+        let looks = conflict!(
+            t,
+            atomic,
+            models![atomic::Author, atomic::Book],
+            false,
+            async |odm: Odm| {
+                // One snapshot: the sources with all that is copied and derived of them.
+                let (authors, books) = odm
+                    .transaction(async |tx| {
+                        let authors = tx
+                            .collection::<atomic::Author>()
+                            .find(|a| a.id.lt(10))
+                            .all()
+                            .await?;
+                        let books = tx.collection::<atomic::Book>().find_all().all().await?;
+                        Ok((authors, books))
+                    })
+                    .await
+                    .unwrap();
+                for author in &authors {
+                    let own: Vec<_> = books
+                        .iter()
+                        .filter(|book| *book.author.key() == author.id)
+                        .collect();
+                    assert_eq!(author.books, own.len() as i64);
                     assert_eq!(
-                        (&book.author_name, &book.author_city),
-                        (&author.name, &author.city)
+                        author.pages,
+                        own.iter().map(|book| i64::from(book.pages)).sum::<i64>()
                     );
+                    for book in own {
+                        assert_eq!(
+                            (&book.author_name, &book.author_city),
+                            (&author.name, &author.city)
+                        );
+                    }
                 }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                1
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            1
-        });
+        );
         assert!(looks > 0);
     });
 }
@@ -178,7 +184,7 @@ async fn odm_tests_has_transactions(t: &TestDb) -> bool {
 #[test]
 fn eventual_copies_are_never_torn_and_true_when_all_is_quiet() {
     with_db(async |t| {
-        let looks = conflict!(t, eventual, false, async |odm: Odm| {
+        let looks = conflict!(t, eventual, eventual::models(), false, async |odm: Odm| {
             let books = odm.database().collection::<Doc>("books");
             let found: Vec<Doc> = books
                 .find(doc! {})
@@ -199,7 +205,7 @@ fn eventual_copies_are_never_torn_and_true_when_all_is_quiet() {
 #[test]
 fn without_transactions_copies_are_true_when_all_is_quiet() {
     with_db(async |t| {
-        let looks = conflict!(t, auto, true, async |odm: Odm| {
+        let looks = conflict!(t, auto, auto::models(), true, async |odm: Odm| {
             let books = odm.database().collection::<Doc>("books");
             let found: Vec<Doc> = books
                 .find(doc! {})
