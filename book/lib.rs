@@ -88,6 +88,7 @@ pages! {
     operations => "src/operations.md";
     edges => "src/edges.md";
     cost => "src/cost.md";
+    copy_costs => "src/copy-costs.md";
     testing => "src/testing.md";
     internals => "src/internals.md";
     status => "src/status.md";

@@ -25,6 +25,7 @@ fn built(update: Document) -> Built {
         update,
         array_filters: Vec::new(),
         guards: Vec::new(),
+        former: Vec::new(),
     }
 }
 

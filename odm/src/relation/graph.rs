@@ -259,6 +259,20 @@ impl Graph {
                     "`{name}` refers to documents of several types, so nothing can be copied through it"
                 ));
             }
+            // One version beside the reference says how far all of them have come.
+            let mut modes = edge
+                .copies
+                .iter()
+                .map(|copy| copy.sync)
+                .filter(|sync| *sync != SyncMode::Snapshot);
+            if let Some(first) = modes.next()
+                && modes.any(|other| other != first)
+            {
+                problems.push(format!(
+                    "the copies through `{name}` say different things about when they follow: give all of them the same \
+                     `sync`, or `sync = snapshot`"
+                ));
+            }
             if edge.inverse.is_some() {
                 problems.push(format!(
                     "`{name}` is a two-way reference, which the other side sets too: a copy through it is not supported; \

@@ -456,6 +456,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                 .collect(),
             false => HashSet::new(),
         };
+        // What others have copied of the copies that are emptied is emptied too.
+        let (token, mut passed_on) = (derived::Token::new(), false);
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
@@ -465,14 +467,28 @@ impl<'a, 'd> Removal<'a, 'd> {
             found.retain(|id| !own.contains(&Key::of_bson(id)));
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
-                let change = rule.detachment(documents);
+                let mut change = rule.detachment(documents);
+                for copy in &rule.edge.copies {
+                    let path = rule.edge.copy_path(copy);
+                    passed_on |= self
+                        .scope
+                        .odm
+                        .graph()
+                        .passed_on(holder, &path, token, &mut change.update);
+                }
                 let changed = self.scope.update_many(holder, filter, change).await?;
                 self.count(rule, changed);
             }
             if !batch.more {
-                return Ok(());
+                break;
             }
         }
+        match self.scope.session {
+            _ if !passed_on => {}
+            Some(session) => session.owe(holder, token),
+            None => drop(derived::settle(self.scope, holder, token).await?),
+        }
+        Ok(())
     }
 
     fn count(&mut self, rule: Rule<'a>, changed: u64) {

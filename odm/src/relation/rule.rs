@@ -48,7 +48,8 @@ impl<'g> Rule<'g> {
     }
 
     pub(super) fn counts_as(&self) -> Detached {
-        match self.edge.list {
+        // An item with a reference in it is pulled as a whole.
+        match self.edge.list || self.on_delete() == OnDelete::Pull {
             true => Detached::Pulled,
             false => Detached::Nullified,
         }

@@ -731,7 +731,7 @@ fn many_are_deleted_in_as_many_round_trips_as_there_are_batches() {
 }
 
 /// A handle whose first command of this name to this collection waits until `work` is done by somebody else.
-async fn interrupted(
+pub async fn interrupted(
     t: &TestDb,
     models: impl IntoIterator<Item = odm::Model>,
     command: &'static str,
@@ -742,7 +742,7 @@ async fn interrupted(
 }
 
 /// The same for the n-th such command.
-async fn interrupted_at(
+pub async fn interrupted_at(
     t: &TestDb,
     models: impl IntoIterator<Item = odm::Model>,
     (command, collection, n): (&'static str, &'static str, usize),

@@ -1,10 +1,11 @@
 //! Puts copies into what an application writes, before it is sent: with the version of the source that they are taken from,
 //! and with the debt of the write.
 
+use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::scope::Scope;
-use super::deliver::{Source, sources};
-use super::{COPIED, OWED, OWN, Token, VERSION, at, is_atomic, meet, plain_name, put};
+use super::deliver::{Source, sources, structs};
+use super::{COPIED, OWED, OWN, Token, VERSION, at, is_atomic, meet, noted, plain_name, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -130,6 +131,21 @@ fn is_source_of(graph: &Graph, meta: &DocumentMeta, update: &Document) -> bool {
     let names = changed(update);
     let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
     copies.any(|copy| copy.sync != SyncMode::Snapshot && names.iter().any(|name| meet(name, copy.source)))
+}
+
+/// The references by which a document names the parents that something is derived of it in: their paths. Out of a
+/// transaction a write that changes one notes the parent that was there, or nobody would know it when the writer dies.
+fn by_parents(graph: &Graph, meta: &DocumentMeta) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for edge in graph
+        .derived_from(meta)
+        .filter_map(|derived| graph.parent_edge(derived))
+    {
+        if !paths.contains(&edge.path) {
+            paths.push(edge.path.clone());
+        }
+    }
+    paths
 }
 
 /// Refuses what this deployment can't keep.
@@ -529,6 +545,12 @@ pub(crate) async fn amend_update(
     if concern.eventual {
         let token = *token.get_or_insert_with(Token::new);
         put(&mut built.update, "$set", OWED, token.into());
+        if !transactions {
+            let names = changed(&built.update);
+            let mut former = by_parents(graph, meta);
+            former.retain(|path| names.iter().any(|name| meet(name, path)));
+            built.former = former;
+        }
     }
     Ok(())
 }
@@ -577,6 +599,84 @@ fn beside(edge: &Edge, operator: &str, prefix: &str, value: &Bson, sources: &Sou
     }
 }
 
+/// The stored document that a replacement is for, where snapshots stand in embedded structs of it: what was taken once stays,
+/// and which item of an array was there before can't be told by the server.
+async fn taken(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    edges: &[&Edge],
+    replacement: &RawDocumentBuf,
+) -> Result<Option<RawDocumentBuf>> {
+    let embedded: Vec<&str> = edges
+        .iter()
+        .filter(|edge| edge.segments.len() > 1 && snapshots(edge).next().is_some())
+        .map(|edge| edge.root())
+        .collect();
+    if embedded.is_empty() {
+        return Ok(None);
+    }
+    let key = id(replacement);
+    let found = by_ids(scope, meta, [&key].into_iter(), embedded).await?;
+    Ok(found.into_iter().next())
+}
+
+/// The copies beside a reference that are never taken again.
+fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+    edge.copies.iter().filter(|copy| copy.sync == SyncMode::Snapshot)
+}
+
+/// The snapshots of a struct as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+struct Kept(Vec<(&'static str, Option<Bson>)>);
+
+impl Kept {
+    fn read(edge: &Edge, get: impl Fn(&str) -> Option<Bson>) -> Kept {
+        Kept(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
+    }
+
+    /// For each struct of a replacement what is stored beside the same reference. Of several items with one reference, each
+    /// is the one whose copies it brings, and else the next of them.
+    fn of(edge: &Edge, stored: &RawDocumentBuf, replacement: &mut Bson) -> Vec<Option<Kept>> {
+        if edge.segments.len() == 1 || snapshots(edge).next().is_none() {
+            return Vec::new();
+        }
+        let mut old: Vec<(Key, Kept)> = Vec::new();
+        for within in structs(edge, stored) {
+            if let Some(key) = within.get(edge.name()).ok().flatten() {
+                let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
+                old.push((Key::of(key), Kept::read(edge, value)));
+            }
+        }
+        let mut new: Vec<(Option<Key>, Kept)> = Vec::new();
+        visit(&edge.segments, false, replacement, &mut |within| {
+            let key = within.get(edge.name()).map(Key::of_bson);
+            new.push((key, Kept::read(edge, |name| within.get(name).cloned())));
+        });
+        let mut found: Vec<Option<Kept>> = vec![None; new.len()];
+        for exact in [true, false] {
+            for ((key, brought), found) in new.iter().zip(&mut found) {
+                let fits =
+                    |(other, kept): &(Key, Kept)| key.as_ref() == Some(other) && (!exact || kept == brought);
+                if found.is_none()
+                    && let Some(at) = old.iter().position(fits)
+                {
+                    *found = Some(old.remove(at).1);
+                }
+            }
+        }
+        found
+    }
+
+    fn put_back(self, within: &mut Document) {
+        for (name, value) in self.0 {
+            match value {
+                Some(value) => drop(within.insert(name, value)),
+                None => drop(within.remove(name)),
+            }
+        }
+    }
+}
+
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Amended {
@@ -615,9 +715,18 @@ pub(crate) async fn amend_replace(
         });
     }
     let sources = read(scope, wanted, &[], meta).await?;
+    let taken = taken(scope, meta, &edges, raw).await?;
     for edge in &edges {
+        let mut kept = taken
+            .as_ref()
+            .map(|stored| Kept::of(edge, stored, &mut document))
+            .unwrap_or_default()
+            .into_iter();
         visit(&edge.segments, false, &mut document, &mut |within| {
-            sources.fill(edge, within)
+            sources.fill(edge, within);
+            if let Some(Some(kept)) = kept.next() {
+                kept.put_back(within);
+            }
         });
     }
     let Bson::Document(mut document) = document else {
@@ -656,6 +765,10 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         own.insert("owed", token);
+    }
+    let former = by_parents(graph, meta);
+    if !transactions && !former.is_empty() {
+        own.insert("was", noted(&former));
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

@@ -35,7 +35,7 @@ use super::graph::{Derived, Edge, Graph};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Bson, Document, RawDocument};
+use mongodb::bson::{Bson, Document, RawDocument, doc};
 
 /// The name that a debt goes by: all that one operation owes.
 pub(crate) type Token = ObjectId;
@@ -51,7 +51,7 @@ pub(super) const LOCK: &str = "_odm.l";
 /// The debt: the token of the operation that left it.
 pub(crate) const OWED: &str = "_odm.owed";
 /// The former parents, as long as they are owed something.
-pub(super) const FORMER: &str = "_odm.was";
+pub(crate) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
 pub(super) const GONE: &str = "_odm.gone";
 /// How far a delivery has come.
@@ -107,7 +107,7 @@ impl Graph {
 
     /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
     /// greater, and its copies are owed.
-    pub(super) fn passed_on(
+    pub(in super::super) fn passed_on(
         &self,
         meta: &DocumentMeta,
         field: &str,
@@ -196,10 +196,19 @@ pub(super) fn number(document: &RawDocument, name: &str) -> i64 {
     }
 }
 
+/// The former parents, with those that the references at these paths name: an expression of a pipeline that changes them.
+pub(crate) fn noted(references: &[String]) -> Document {
+    let now = references
+        .iter()
+        .map(|path| Bson::from(doc! { "by": path, "key": format!("${path}") }));
+    let before = doc! { "$ifNull": [format!("${FORMER}"), []] };
+    doc! { "$concatArrays": [before, now.collect::<Vec<_>>()] }
+}
+
 /// The condition that a whole number is this one, where a missing one is 0.
 pub(super) fn is_number(n: i64) -> Bson {
     match n {
-        0 => mongodb::bson::doc! { "$in": [0_i64, Bson::Null] }.into(),
+        0 => doc! { "$in": [0_i64, Bson::Null] }.into(),
         n => n.into(),
     }
 }

@@ -86,7 +86,9 @@ async fn pay_for(
     let graph = scope.odm.graph();
     let mut copies = 0;
     for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-        hold(scope, edge, images, token).await?;
+        if hold(scope, edge, images, token).await? && is_passed_on(scope, edge) {
+            left.add(meta, token);
+        }
     }
     for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
         let changed: Vec<RawDocumentBuf> = images
@@ -136,10 +138,10 @@ fn is_changed(edge: &Edge, image: &Image) -> bool {
 }
 
 /// Locks the sources of the copies that a write has taken, if they have the versions that the copies were taken from; where
-/// one has a newer one, the copies are taken again.
-async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) -> Result<()> {
+/// one has a newer one, the copies are taken again, which it says.
+async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) -> Result<bool> {
     let Some(meta) = edge.targets.first().copied() else {
-        return Ok(());
+        return Ok(false);
     };
     let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
     let mut holders: Vec<RawDocumentBuf> = Vec::new();
@@ -161,7 +163,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
         }
     }
     if taken.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let lock = |filter| Statement {
         filter,
@@ -177,7 +179,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
             .map(|(key, version)| lock(doc! { edge.by(): key.to_bson(), VERSION: is_number(version) }))
             .collect();
         if scope.update(meta, &statements).await? >= taken.len() as u64 {
-            return Ok(());
+            return Ok(false);
         }
     }
     for keys in crate::key::chunks(taken.keys()) {
@@ -193,8 +195,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
     if !missing.is_empty() {
         return Err(super::missing(edge, meta, missing));
     }
-    pull(scope, edge, &holders, To::Older, token).await?;
-    Ok(())
+    Ok(pull(scope, edge, &holders, To::Older, token).await? > 0)
 }
 
 /// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.

@@ -300,7 +300,21 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
     let edges = odm.stored_edges();
     let mut filled = Backfilled::default();
     scope.trip();
-    let stored: Vec<Document> = edges.find(doc! {}).await?.try_collect().await?;
+    let mut stored: Vec<Document> = edges.find(doc! {}).await?.try_collect().await?;
+    let is_stored = |id: String| {
+        stored
+            .iter()
+            .any(|edge| edge.get_str("_id").ok() == Some(id.as_str()))
+    };
+    if !odm.kept().all(|kept| is_stored(kept.id())) {
+        // `sync` has not come so far: a validator that demands the copies waits for this backfill.
+        match odm.remember_edges().await {
+            Ok(()) | Err(Error::UnknownCopies { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        scope.trip();
+        stored = edges.find(doc! {}).await?.try_collect().await?;
+    }
     for kept in odm.kept() {
         let id = kept.id();
         let known = stored
