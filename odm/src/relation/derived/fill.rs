@@ -4,7 +4,7 @@
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::scope::Scope;
 use super::deliver::{Source, sources};
-use super::{COPIED, OWED, OWN, Token, VERSION, at, is_atomic, meet, plain_name, put};
+use super::{COPIED, OWED, OWN, Token, VERSION, at, former, is_atomic, meet, plain_name, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -525,6 +525,9 @@ pub(crate) async fn amend_update(
         let token = *token.get_or_insert_with(Token::new);
         put(&mut built.update, "$set", OWED, token.into());
     }
+    if !transactions {
+        former::mark_new(graph, meta, &mut built.update);
+    }
     Ok(())
 }
 
@@ -640,6 +643,9 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         own.insert("owed", token);
+    }
+    if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
+        own.insert("was", marks);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

@@ -17,6 +17,7 @@
 mod children;
 mod deliver;
 mod fill;
+mod former;
 mod images;
 mod inspect;
 mod pay;
@@ -25,6 +26,7 @@ pub(crate) mod stored;
 
 pub(super) use fill::needed;
 pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update};
+pub(super) use former::mark_former;
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
 pub(crate) use pay::{Left, pay_left, settle};
@@ -49,7 +51,7 @@ pub(super) const STAMP: &str = "_odm.n";
 pub(super) const LOCK: &str = "_odm.l";
 /// The debt: the token of the operation that left it.
 pub(crate) const OWED: &str = "_odm.owed";
-/// The former parents, as long as they are owed something.
+/// The parents that a child has had since its debts were struck out the last time, the present one among them.
 pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
 pub(super) const GONE: &str = "_odm.gone";
