@@ -423,7 +423,12 @@ pub(super) async fn strike_out(
     documents: &[RawDocumentBuf],
 ) -> Result<()> {
     let graph = scope.odm.graph();
-    let mut tokens: HashMap<(Key, Key), (Bson, Vec<Bson>, Vec<Bson>)> = HashMap::new();
+    struct Same {
+        token: Bson,
+        marks: Vec<Bson>,
+        ids: Vec<Bson>,
+    }
+    let mut tokens: HashMap<(Key, Key), Same> = HashMap::new();
     for document in documents {
         if let Some(token) = at(document, OWED).and_then(|token| Bson::try_from(token).ok()) {
             let marks = match at(document, FORMER) {
@@ -431,13 +436,17 @@ pub(super) async fn strike_out(
                 None => Vec::new(),
             };
             let same = (Key::of_bson(&token), Key::of_bson(&marks.clone().into()));
-            let (.., ids) = tokens.entry(same).or_insert_with(|| (token, marks, Vec::new()));
-            ids.push(id(document).to_bson());
+            let same = tokens.entry(same).or_insert_with(|| Same {
+                token,
+                marks,
+                ids: Vec::new(),
+            });
+            same.ids.push(id(document).to_bson());
         }
     }
     let statements: Vec<Statement> = tokens
         .into_values()
-        .map(|(token, marks, ids)| {
+        .map(|Same { token, marks, ids }| {
             // With the same token the document has the same parents still.
             let update = match marks.is_empty() {
                 true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
