@@ -767,7 +767,7 @@ async fn together(
                 .build()
                 .into(),
             What::Update { filter, built, many } => {
-                let update = built.modifications();
+                let update = UpdateModifications::Document(built.update);
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
                 if many {
@@ -1060,7 +1060,7 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": filter, "u": built.statement(), "multi": many };
+            let mut statement = doc! { "q": filter, "u": built.update, "multi": many };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
             }

@@ -9,7 +9,7 @@ use crate::write::{missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Result, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
-use mongodb::options::ReturnDocument;
+use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -348,7 +348,7 @@ impl<T: Document> Prepared<'_, T> {
 
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
         for attempt in 0..ATTEMPTS as u64 {
-            let update = self.built.modifications();
+            let update = UpdateModifications::Document(self.built.update.clone());
             let mut action = collection.raw().update_one(self.filter.clone(), update);
             if self.upsert {
                 action = action.upsert(true);
@@ -395,7 +395,7 @@ impl<T: Document> Prepared<'_, T> {
         trace: &Trace,
     ) -> Result<Found<T>> {
         for attempt in 0..ATTEMPTS as u64 {
-            let update = self.built.modifications();
+            let update = UpdateModifications::Document(self.built.update.clone());
             let mut action = collection
                 .raw()
                 .find_one_and_update(self.filter.clone(), update)
@@ -758,7 +758,7 @@ impl Many {
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
             round_trips += 1;
         }
-        let update = self.built.modifications();
+        let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection.raw().update_many(self.guarded.clone(), update);
         if self.upsert && refused == 0 {
             action = action.upsert(true);

@@ -346,7 +346,9 @@ impl<I: Bucketed> Buckets<I> {
             session: self.collection.session(),
             trace: &trace,
         };
-        amend.update(I::Bucket::META, &mut built, true, &mut token).await?;
+        amend
+            .update(I::Bucket::META, &mut built, true, &mut token)
+            .await?;
         let mut filter = row.filter(meta);
         filter.insert(ROOM, doc! { "$gte": count(items.len()) });
         let what = What::Update {

@@ -25,7 +25,6 @@ fn built(update: Document) -> Built {
         update,
         array_filters: Vec::new(),
         guards: Vec::new(),
-        former: Vec::new(),
     }
 }
 

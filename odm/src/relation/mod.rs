@@ -22,7 +22,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, FORMER, OWED, Token, noted};
+pub(crate) use derived::{Amended, OWED, Token};
 pub(crate) use graph::{Edge, Graph};
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;

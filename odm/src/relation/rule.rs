@@ -157,6 +157,12 @@ impl Edge {
                 Some(tag) => doc! { "type": tag, "id": { "$in": keys } },
             };
             doc! { "$pull": { name: which } }
+        } else if let Some(entry) = self.single_entry(&name_beside) {
+            // Without the reference the struct around it is none.
+            return Change {
+                update: doc! { "$unset": { entry: "" } },
+                array_filters,
+            };
         } else if self.field.required {
             doc! { "$set": { name: null } }
         } else {
@@ -170,6 +176,13 @@ impl Edge {
             update,
             array_filters,
         }
+    }
+
+    /// The name of the struct that the reference stands in with copies, where it can't be without the reference.
+    fn single_entry<'n>(&self, beside: &'n str) -> Option<&'n str> {
+        let entry = beside.strip_suffix('.')?;
+        let nullified = self.reference.on_delete == OnDelete::Nullify && self.field.required;
+        (nullified && !self.copies.is_empty() && !entry.ends_with(']')).then_some(entry)
     }
 
     /// An update that empties the reference empties the copies beside it.

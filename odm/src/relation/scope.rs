@@ -95,7 +95,23 @@ impl Scope<'_> {
     /// Carries out statements in as few commands as the server's limits allow, one after the other. Gives how many
     /// documents they fitted, added up.
     pub(super) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
-        if statements.is_empty() {
+        let statements = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
+        self.send(meta, statements).await
+    }
+
+    /// Changes all documents that fit by a pipeline. Gives how many those were.
+    pub(super) async fn compute(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        pipeline: Vec<Document>,
+    ) -> Result<u64> {
+        let statement = encoded(&doc! { "q": filter, "u": pipeline, "multi": true })?;
+        self.send(meta, vec![statement]).await
+    }
+
+    async fn send(&self, meta: &'static DocumentMeta, mut rest: Vec<RawDocumentBuf>) -> Result<u64> {
+        if rest.is_empty() {
             return Ok(0);
         }
         let most = self.odm.server().await?.max_write_batch();
@@ -108,7 +124,6 @@ impl Scope<'_> {
         };
         let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
         let mut matched = 0;
-        let mut rest = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
         while !rest.is_empty() {
             let mut bytes = 0;
             let fit = rest
@@ -166,8 +181,11 @@ fn encode(statement: &Statement) -> Result<RawDocumentBuf> {
     if !statement.array_filters.is_empty() {
         command.insert("arrayFilters", statement.array_filters.clone());
     }
-    let statement = command;
-    RawDocumentBuf::try_from(&statement).map_err(|source| Error::Encode {
+    encoded(&command)
+}
+
+fn encoded(statement: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(statement).map_err(|source| Error::Encode {
         field: "update".to_owned(),
         source: Box::new(source),
     })

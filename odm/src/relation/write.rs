@@ -196,12 +196,26 @@ impl<'a> Duties<'a> {
             (false, _) => self.checked(&scope, &work).await,
             (true, Some(_)) => self.linked(&scope, &work).await,
             (true, None) if self.odm.has_transactions().await? => self.in_transaction(&scope, &work).await,
-            (true, None) if self.is_linked() => self.in_order(&scope, &work).await,
-            (true, None) => self.checked(&scope, &work).await,
+            (true, None) => self.one_after_the_other(&scope, &work).await,
         };
         let done = self.settled(&scope, done).await;
         trace.more(trips.load(Ordering::Relaxed));
         done
+    }
+
+    /// Where there are no transactions.
+    async fn one_after_the_other<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        if let Some(token) = self.token {
+            derived::mark_former(scope, &self.writes, token).await?;
+        }
+        match self.is_linked() {
+            true => self.in_order(scope, work).await,
+            false => self.checked(scope, work).await,
+        }
     }
 
     /// Pays what the writes owe by the debts in their documents: now, or at the end of the caller's transaction.

@@ -7,7 +7,6 @@ use crate::shape::{FieldMeta, Managed, Number};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
 use mongodb::bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, cstr, doc};
-use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
 mod change;
@@ -91,58 +90,6 @@ pub(crate) struct Built {
     pub(crate) update: Document,
     pub(crate) array_filters: Vec<Document>,
     pub(crate) guards: Vec<Guard>,
-    /// References that it may change and whose former values have to be noted by the same write: their paths.
-    pub(crate) former: Vec<String>,
-}
-
-impl Built {
-    /// What is sent.
-    pub(crate) fn modifications(&self) -> UpdateModifications {
-        match self.noting() {
-            Some(pipeline) => UpdateModifications::Pipeline(pipeline),
-            None => UpdateModifications::Document(self.update.clone()),
-        }
-    }
-
-    /// The same as a part of a command.
-    pub(crate) fn statement(&self) -> Bson {
-        match self.noting() {
-            Some(pipeline) => Bson::Array(pipeline.into_iter().map(Bson::Document).collect()),
-            None => Bson::Document(self.update.clone()),
-        }
-    }
-
-    /// A pipeline that does the same, and notes the former values of references, which only a pipeline knows. `None` where
-    /// there are none to be noted, and for operators that have no like in a pipeline.
-    fn noting(&self) -> Option<Vec<Document>> {
-        if self.former.is_empty() || !self.array_filters.is_empty() {
-            return None;
-        }
-        let (mut set, mut unset) = (Document::new(), Vec::new());
-        for (operator, fields) in &self.update {
-            for (name, value) in fields.as_document()? {
-                if name.split('.').any(|part| part.starts_with('$')) {
-                    return None;
-                }
-                let value = doc! { "$literal": value };
-                match operator.as_str() {
-                    "$set" => drop(set.insert(name, value)),
-                    "$inc" => {
-                        let before = doc! { "$ifNull": [format!("${name}"), 0] };
-                        set.insert(name, doc! { "$add": [before, value] });
-                    }
-                    "$unset" => unset.push(Bson::from(name.as_str())),
-                    _ => return None,
-                }
-            }
-        }
-        set.insert(crate::relation::FORMER, crate::relation::noted(&self.former));
-        let mut pipeline = vec![doc! { "$set": set }];
-        if !unset.is_empty() {
-            pipeline.push(doc! { "$unset": unset });
-        }
-        Some(pipeline)
-    }
 }
 
 impl<R> Default for Changes<R> {
@@ -512,7 +459,6 @@ impl<T: crate::Document> Changes<T> {
             update: self.operators,
             array_filters: self.array_filters,
             guards: self.guards,
-            former: Vec::new(),
         })
     }
 }

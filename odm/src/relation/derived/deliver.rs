@@ -7,7 +7,8 @@ use super::super::batch;
 use super::super::effects::id;
 use super::super::graph::{Edge, Segment};
 use super::super::scope::{Scope, Statement};
-use super::{AT, COPIED, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
+use super::former::present;
+use super::{AT, COPIED, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -479,21 +480,41 @@ pub(super) async fn strike_out(
     meta: &'static DocumentMeta,
     documents: &[RawDocumentBuf],
 ) -> Result<()> {
-    let mut tokens: HashMap<Key, (Bson, Vec<Bson>)> = HashMap::new();
+    let graph = scope.odm.graph();
+    struct Same {
+        token: Bson,
+        marks: Vec<Bson>,
+        ids: Vec<Bson>,
+    }
+    let mut tokens: HashMap<(Key, Key), Same> = HashMap::new();
     for document in documents {
         if let Some(token) = at(document, OWED).and_then(|token| Bson::try_from(token).ok()) {
-            let (_, ids) = tokens
-                .entry(Key::of_bson(&token))
-                .or_insert_with(|| (token, Vec::new()));
-            ids.push(id(document).to_bson());
+            let marks = match at(document, FORMER) {
+                Some(_) => present(graph, meta, document),
+                None => Vec::new(),
+            };
+            let same = (Key::of_bson(&token), Key::of_bson(&marks.clone().into()));
+            let same = tokens.entry(same).or_insert_with(|| Same {
+                token,
+                marks,
+                ids: Vec::new(),
+            });
+            same.ids.push(id(document).to_bson());
         }
     }
     let statements: Vec<Statement> = tokens
         .into_values()
-        .map(|(token, ids)| Statement {
-            filter: doc! { "_id": { "$in": ids }, OWED: token },
-            update: doc! { "$unset": { OWED: "", super::FORMER: "", AT: "" } },
-            array_filters: Vec::new(),
+        .map(|Same { token, marks, ids }| {
+            // With the same token the document has the same parents still.
+            let update = match marks.is_empty() {
+                true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
+                false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
+            };
+            Statement {
+                filter: doc! { "_id": { "$in": ids }, OWED: token },
+                update,
+                array_filters: Vec::new(),
+            }
         })
         .collect();
     scope.update(meta, &statements).await?;

@@ -5,7 +5,7 @@ use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::scope::Scope;
 use super::deliver::{Source, sources, structs};
-use super::{COPIED, OWED, OWN, Token, VERSION, at, is_atomic, meet, noted, plain_name, put};
+use super::{COPIED, OWED, OWN, Token, VERSION, at, former, is_atomic, meet, plain_name, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -131,21 +131,6 @@ fn is_source_of(graph: &Graph, meta: &DocumentMeta, update: &Document) -> bool {
     let names = changed(update);
     let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
     copies.any(|copy| copy.sync != SyncMode::Snapshot && names.iter().any(|name| meet(name, copy.source)))
-}
-
-/// The references by which a document names the parents that something is derived of it in: their paths. Out of a
-/// transaction a write that changes one notes the parent that was there, or nobody would know it when the writer dies.
-fn by_parents(graph: &Graph, meta: &DocumentMeta) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::new();
-    for edge in graph
-        .derived_from(meta)
-        .filter_map(|derived| graph.parent_edge(derived))
-    {
-        if !paths.contains(&edge.path) {
-            paths.push(edge.path.clone());
-        }
-    }
-    paths
 }
 
 /// Refuses what this deployment can't keep.
@@ -545,12 +530,9 @@ pub(crate) async fn amend_update(
     if concern.eventual {
         let token = *token.get_or_insert_with(Token::new);
         put(&mut built.update, "$set", OWED, token.into());
-        if !transactions {
-            let names = changed(&built.update);
-            let mut former = by_parents(graph, meta);
-            former.retain(|path| names.iter().any(|name| meet(name, path)));
-            built.former = former;
-        }
+    }
+    if !transactions {
+        former::mark_new(graph, meta, &mut built.update);
     }
     Ok(())
 }
@@ -766,9 +748,8 @@ pub(crate) async fn amend_replace(
     if let Some(token) = token {
         own.insert("owed", token);
     }
-    let former = by_parents(graph, meta);
-    if !transactions && !former.is_empty() {
-        own.insert("was", noted(&former));
+    if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
+        own.insert("was", marks);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

@@ -17,6 +17,7 @@
 mod children;
 mod deliver;
 mod fill;
+mod former;
 mod images;
 mod inspect;
 mod pay;
@@ -26,6 +27,7 @@ pub(crate) mod stored;
 
 pub(super) use fill::needed;
 pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update};
+pub(super) use former::mark_former;
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
 pub(crate) use pay::{Left, pay_left, settle};
@@ -50,8 +52,8 @@ pub(super) const STAMP: &str = "_odm.n";
 pub(super) const LOCK: &str = "_odm.l";
 /// The debt: the token of the operation that left it.
 pub(crate) const OWED: &str = "_odm.owed";
-/// The former parents, as long as they are owed something.
-pub(crate) const FORMER: &str = "_odm.was";
+/// The parents that a child has had since its debts were struck out the last time, the present one among them.
+pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
 pub(super) const GONE: &str = "_odm.gone";
 /// How far a delivery has come.
@@ -194,15 +196,6 @@ pub(super) fn number(document: &RawDocument, name: &str) -> i64 {
         Some(mongodb::bson::RawBsonRef::Double(n)) => n as i64,
         _ => 0,
     }
-}
-
-/// The former parents, with those that the references at these paths name: an expression of a pipeline that changes them.
-pub(crate) fn noted(references: &[String]) -> Document {
-    let now = references
-        .iter()
-        .map(|path| Bson::from(doc! { "by": path, "key": format!("${path}") }));
-    let before = doc! { "$ifNull": [format!("${FORMER}"), []] };
-    doc! { "$concatArrays": [before, now.collect::<Vec<_>>()] }
 }
 
 /// The condition that a whole number is this one, where a missing one is 0.

@@ -1,0 +1,119 @@
+//! Where a child was before it is moved to another parent.
+//!
+//! A transaction reads it. Without one the move is a single write, and by the time that the former parent is to be derived
+//! anew the child does not name it any more; so it is written down in the child, in two steps. First the child is marked with
+//! the parent that it has then, which the server takes from the document itself. Then it is moved, and the same write adds
+//! the new parent to the marks. When the debt is struck out only the mark of the present parent stays. So from the first mark
+//! on the present parent is always among them, and whoever else moves the child, or pays for it, between the two steps leaves
+//! the parent marked that the second one takes it away from.
+
+use super::super::graph::{Edge, Graph};
+use super::super::scope::Scope;
+use super::super::write::{What, Write};
+use super::images::relinks;
+use super::{FORMER, OWED, Token, at};
+use crate::Result;
+use crate::document::DocumentMeta;
+use mongodb::bson::{Bson, Document, RawDocument, doc};
+
+/// The references by which a child names parents in which something is derived of it.
+fn parent_edges<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<&'g Edge> {
+    let mut edges: Vec<&Edge> = Vec::new();
+    for edge in graph
+        .derived_from(meta)
+        .filter_map(|derived| graph.parent_edge(derived))
+    {
+        if !edges.iter().any(|known| known.at == edge.at) {
+            edges.push(edge);
+        }
+    }
+    edges
+}
+
+/// The path of the key itself: in a union it stands beside a type.
+fn key_path(edge: &Edge) -> String {
+    match edge.reference.union {
+        true => format!("{}.id", edge.path),
+        false => edge.path.clone(),
+    }
+}
+
+fn mark(edge: &Edge, key: Bson) -> Bson {
+    doc! { "by": edge.path.as_str(), "key": key }.into()
+}
+
+/// Marks the documents that the writes may move with the parents that they have.
+pub(in super::super) async fn mark_former(
+    scope: &Scope<'_>,
+    writes: &[Write<'_>],
+    token: Token,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    for write in writes {
+        if matches!(write.what, What::Delete { .. }) || !relinks(graph, std::slice::from_ref(write)) {
+            continue;
+        }
+        let Some((filter, _)) = write.what.changes() else {
+            continue;
+        };
+        let marks: Vec<Bson> = parent_edges(graph, write.meta)
+            .into_iter()
+            .map(|edge| {
+                doc! { "by": { "$literal": edge.path.as_str() }, "key": format!("${}", key_path(edge)) }
+                    .into()
+            })
+            .collect();
+        let pipeline = doc! { "$set": { FORMER: among(marks.into()), OWED: token } };
+        scope.compute(write.meta, filter.clone(), vec![pipeline]).await?;
+    }
+    Ok(())
+}
+
+/// The marks of a document with these.
+fn among(marks: Bson) -> Document {
+    doc! { "$setUnion": [{ "$ifNull": [format!("${FORMER}"), []] }, marks] }
+}
+
+/// The part of an update that marks the parents it moves a document to.
+pub(super) fn mark_new(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+    let mut marks: Vec<Bson> = Vec::new();
+    for edge in parent_edges(graph, meta) {
+        let path = key_path(edge);
+        for operator in ["$set", "$setOnInsert"] {
+            for (name, value) in update.get_document(operator).into_iter().flatten() {
+                let key = match path.strip_prefix(name.as_str()) {
+                    Some("") => Some(value),
+                    Some(rest) => rest.strip_prefix('.').and_then(|rest| below(value, rest)),
+                    None => None,
+                };
+                marks.extend(key.map(|key| mark(edge, key.clone())));
+            }
+        }
+    }
+    if !marks.is_empty() {
+        super::put(update, "$addToSet", FORMER, doc! { "$each": marks }.into());
+    }
+}
+
+fn below<'v>(value: &'v Bson, path: &str) -> Option<&'v Bson> {
+    let mut value = value;
+    for part in path.split('.') {
+        value = value.as_document()?.get(part)?;
+    }
+    Some(value)
+}
+
+/// The same for a replacement: an expression, `None` where nothing is derived of the document.
+pub(super) fn marks_with_new(graph: &Graph, meta: &DocumentMeta, document: &RawDocument) -> Option<Document> {
+    let marks = present(graph, meta, document);
+    (!marks.is_empty()).then(|| among(doc! { "$literal": marks }.into()))
+}
+
+/// The marks of the parents that a document has.
+pub(super) fn present(graph: &Graph, meta: &DocumentMeta, document: &RawDocument) -> Vec<Bson> {
+    let marks = parent_edges(graph, meta).into_iter().filter_map(|edge| {
+        let key = at(document, &key_path(edge))?;
+        Some(mark(edge, Bson::try_from(key).ok()?))
+    });
+    marks.collect()
+}

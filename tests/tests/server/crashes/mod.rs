@@ -1,0 +1,615 @@
+//! The crash matrix: every kind of write on every kind of edge, by a process that dies after each command that it sends.
+//!
+//! A process is a task with a handle and connections of its own, which go through a [proxy](proxy::Proxy). For each row the
+//! write is begun again and again from the same documents, and cut off at its first command, at its second, and so on, until
+//! it comes to its end uncut. Each time somebody else runs `recover()`, and then
+//! - nothing is owed any more, and the audit is clean;
+//! - what the application wrote is there or is not, as a whole; where the write is several writes by its nature, each
+//!   document for itself; if the process was told that it is done, it is there;
+//! - no other document has changed in any field but its copies, also not in its version;
+//! - the copies are those of the write that was not disturbed, or those from before it.
+//!
+//! The matrix is printed with `cargo test -p odm-tests --test server crashes -- --nocapture`;
+//! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) writes it as a page of the book.
+
+pub mod atomic;
+mod eventual;
+mod models;
+pub mod proxy;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::options::ClientOptions;
+use mongodb::{Client, Database};
+use odm::bson::{Bson, Document, doc};
+use odm::{Model, Odm};
+use odm_tests::{unique_name, uri, with_db};
+use proxy::Proxy;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// A kind of edge, with the writes that can touch it.
+pub struct Edge {
+    pub name: &'static str,
+    pub models: fn() -> Vec<Model>,
+    /// The copies: collection and path.
+    pub copies: &'static [(&'static str, &'static str)],
+    pub setup: Run,
+    pub rows: Vec<Row>,
+}
+
+/// One write.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub write: &'static str,
+    pub effect: Effect,
+    pub run: Run,
+}
+
+/// What an operation does with a handle.
+pub type Run = fn(Odm) -> BoxFuture<'static, odm::Result<()>>;
+
+/// What a crash may leave of what the application writes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// One document is written: it is, or is not.
+    One,
+    /// Several are, together if the deployment and the copies' declaration allow it.
+    Many,
+    /// Several are, in parts, always: a deletion with its cascades.
+    Parts,
+    /// Two-way references are, together if there are transactions; else `repair_all()` mends what a crash leaves.
+    Linked,
+    /// The same, and others in parts.
+    LinkedParts,
+    /// A transaction of the application.
+    Transaction,
+}
+
+/// How copies follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Alone,
+    Eventual,
+    Atomic,
+}
+
+impl Mode {
+    const ALL: [Mode; 3] = [Mode::Alone, Mode::Eventual, Mode::Atomic];
+
+    fn name(self) -> &'static str {
+        match self {
+            Mode::Atomic => "atomic",
+            Mode::Eventual => "sync = eventual",
+            Mode::Alone => "without transactions",
+        }
+    }
+
+    fn edges(self) -> Vec<Edge> {
+        match self {
+            Mode::Eventual => eventual::rows::edges(),
+            Mode::Atomic | Mode::Alone => atomic::rows::edges(),
+        }
+    }
+
+    fn odm(self, db: Database, edge: &Edge) -> Odm {
+        let odm = Odm::new(db, (edge.models)()).unwrap();
+        match self {
+            Mode::Alone => odm.without_transactions(),
+            _ => odm,
+        }
+    }
+
+    /// Whether the row's documents are written together.
+    fn is_whole(self, effect: Effect) -> bool {
+        match effect {
+            Effect::One | Effect::Transaction => true,
+            Effect::Many => self == Mode::Atomic,
+            Effect::Parts | Effect::LinkedParts => false,
+            Effect::Linked => self != Mode::Alone,
+        }
+    }
+}
+
+/// The documents of an edge, by collection and id.
+type State = BTreeMap<(String, String), Document>;
+
+/// How often a cut left what.
+#[derive(Clone, Debug, Default)]
+struct Cuts {
+    undone: usize,
+    done: usize,
+    parts: usize,
+    /// Cuts after which a two-way reference had to be mended by `repair_all()`.
+    repaired: usize,
+    failures: Vec<String>,
+    /// The commands of the whole write.
+    names: Vec<String>,
+    /// It sends the same commands as without transactions, so that it is not cut once more.
+    same: bool,
+}
+
+impl Cuts {
+    fn all(&self) -> usize {
+        self.undone + self.done + self.parts
+    }
+
+    fn result(&self) -> String {
+        if !self.failures.is_empty() {
+            return "WRONG".to_owned();
+        }
+        if self.same {
+            return "the same".to_owned();
+        }
+        let mut text = format!("{} ({}/{}/{})", self.all(), self.undone, self.done, self.parts);
+        if self.repaired > 0 {
+            write!(text, " r{}", self.repaired).unwrap();
+        }
+        text
+    }
+}
+
+/// An edge in one mode, in a database of its own.
+struct Place {
+    edge: Edge,
+    mode: Mode,
+    db: Database,
+    odm: Odm,
+    collections: Vec<String>,
+    /// The documents before each write, as they are stored.
+    stored: Vec<(String, Vec<Document>)>,
+}
+
+impl Place {
+    async fn new(client: &Client, mode: Mode, edge: Edge) -> Place {
+        let db = client.database(&unique_name());
+        let odm = mode.odm(db.clone(), &edge);
+        odm.sync().await.unwrap();
+        (edge.setup)(odm.clone()).await.unwrap();
+        let names = db.list_collection_names().await.unwrap();
+        // The library's own is not written by these.
+        let collections: Vec<String> = names.into_iter().filter(|name| !name.starts_with('_')).collect();
+        let mut stored = Vec::new();
+        for name in &collections {
+            let all = db.collection::<Document>(name).find(doc! {}).await.unwrap();
+            stored.push((name.clone(), all.try_collect().await.unwrap()));
+        }
+        Place {
+            edge,
+            mode,
+            db,
+            odm,
+            collections,
+            stored,
+        }
+    }
+
+    /// Makes the documents what they were before.
+    async fn reset(&self) {
+        for (name, documents) in &self.stored {
+            let collection = self.db.collection::<Document>(name);
+            collection.delete_many(doc! {}).await.unwrap();
+            if !documents.is_empty() {
+                collection.insert_many(documents).await.unwrap();
+            }
+        }
+    }
+
+    /// The documents, without what the library knows of them; and those that owe something.
+    async fn state(&self) -> (State, Vec<String>) {
+        let (mut state, mut owing) = (State::new(), Vec::new());
+        for name in &self.collections {
+            let all = self.db.collection::<Document>(name).find(doc! {}).await.unwrap();
+            let all: Vec<Document> = all.try_collect().await.unwrap();
+            for mut document in all {
+                let id = document.get("_id").unwrap().to_string();
+                if let Ok(own) = document.get_document("_odm")
+                    && own
+                        .keys()
+                        .any(|key| matches!(key.as_str(), "owed" | "gone" | "at"))
+                {
+                    owing.push(format!("{name} {id}: {own}"));
+                }
+                clean(&mut document);
+                state.insert((name.clone(), id), document);
+            }
+        }
+        (state, owing)
+    }
+
+    /// What the application wrote of it.
+    fn own(&self, state: &State, repaired: bool) -> State {
+        let mut state = state.clone();
+        for ((collection, _), document) in &mut state {
+            let copies = self.edge.copies.iter().filter(|(of, _)| of == collection);
+            for (_, path) in copies {
+                remove(document, path);
+            }
+            if repaired {
+                // It is no update of the application's.
+                document.remove("version");
+            }
+        }
+        state
+    }
+
+    async fn row(&self, row: Row, alone: Option<&[String]>) -> Cuts {
+        let mut cuts = Cuts::default();
+        self.reset().await;
+        let (before, _) = self.state().await;
+        let after = match self.undisturbed(row, &before).await {
+            Ok(after) => after,
+            Err(failure) => {
+                let (edge, write, mode) = (self.edge.name, row.write, self.mode.name());
+                cuts.failures
+                    .push(format!("{edge}, {write}, {mode}, uncut: {failure}"));
+                return cuts;
+            }
+        };
+        let mut as_before = false;
+        // With 0 it is not cut.
+        for at in 0.. {
+            if !as_before {
+                self.reset().await;
+            }
+            let undone = cuts.undone;
+            let cut = self.cut(row, at, &before, &after, &mut cuts).await;
+            as_before = cuts.undone > undone;
+            match cut {
+                Ok(true) => {}
+                Ok(false) if at == 0 && alone == Some(cuts.names.as_slice()) => {
+                    cuts.same = true;
+                    return cuts;
+                }
+                Ok(false) if at == 0 => {}
+                Ok(false) => return cuts,
+                Err(failure) => cuts.failures.push(format!(
+                    "{}, {}, {}, cut {at}: {failure}",
+                    self.edge.name,
+                    row.write,
+                    self.mode.name()
+                )),
+            }
+            if cuts.failures.len() > 3 {
+                return cuts;
+            }
+        }
+        cuts
+    }
+
+    /// What the write makes of the documents.
+    async fn undisturbed(&self, row: Row, before: &State) -> Result<State, String> {
+        (row.run)(self.odm.clone())
+            .await
+            .map_err(|error| error.to_string())?;
+        let (after, owing) = self.state().await;
+        let audit = self.odm.audit().await.map_err(|error| error.to_string())?;
+        if *before == after {
+            return Err("it does nothing".to_owned());
+        }
+        match owing.is_empty() && audit.is_clean() {
+            true => Ok(after),
+            false => Err(format!("{audit}; owed: {owing:?}; now: {after:?}")),
+        }
+    }
+
+    /// One process, which dies at its n-th command. Gives whether it has come to that.
+    async fn cut(
+        &self,
+        row: Row,
+        at: usize,
+        before: &State,
+        after: &State,
+        cuts: &mut Cuts,
+    ) -> Result<bool, String> {
+        let server = server();
+        let proxy = Proxy::start(&server, at).await;
+        let odm = self.mode.odm(through(&proxy, self.db.name()).await, &self.edge);
+        odm.server().await.map_err(|error| error.to_string())?;
+        proxy.arm();
+        let mut process = tokio::spawn((row.run)(odm));
+        let ended = tokio::select! {
+            ended = &mut process => Some(ended),
+            () = proxy.cut() => {
+                process.abort();
+                process.await.map_or_else(|error| error.is_panic().then_some(Err(error)), |done| Some(Ok(done)))
+            }
+            () = tokio::time::sleep(Duration::from_secs(20)) => return Err("hangs".to_owned()),
+        };
+        let cut = proxy.is_cut();
+        let names = proxy.names();
+        let sent = names.join(" ");
+        proxy.bury().await;
+        let told = match ended {
+            Some(Ok(Ok(()))) => true,
+            Some(Ok(Err(error))) if !cut => return Err(format!("{error} after {sent}")),
+            Some(Err(error)) => return Err(format!("{error} after {sent}")),
+            _ => false,
+        };
+        if !cut {
+            let (_, owing) = self.state().await;
+            if !owing.is_empty() {
+                return Err(format!("it is done, and owes: {owing:?} after {sent}"));
+            }
+        }
+
+        // Somebody else.
+        let other = self.mode.odm(self.db.clone(), &self.edge);
+        let recovered = other
+            .recover()
+            .await
+            .map_err(|error| format!("recover: {error} after {sent}"))?;
+        let (mut state, mut owing) = self.state().await;
+        let mut repaired = false;
+        // What is as it was, or as it was to be, was found clean then.
+        if state != *before && state != *after {
+            let mut audit = other.audit().await.map_err(|error| error.to_string())?;
+            let copies = audit.copies.iter().all(|copies| copies.stale.count == 0);
+            let linked = matches!(row.effect, Effect::Linked | Effect::LinkedParts);
+            if !audit.is_clean() && copies && linked && self.mode == Mode::Alone {
+                repaired = true;
+                other.repair_all().await.map_err(|error| error.to_string())?;
+                audit = other.audit().await.map_err(|error| error.to_string())?;
+            }
+            if !audit.is_clean() {
+                return Err(format!(
+                    "the audit says: {audit} after {sent}; {recovered:?}; now: {state:?}"
+                ));
+            }
+            (state, owing) = self.state().await;
+        }
+        let tell = |what: &str| {
+            Err(format!(
+                "{what}\n  sent: {sent}\n  {recovered:?}\n  before: {before:?}\n  after: {after:?}\n  now: {state:?}"
+            ))
+        };
+        if !owing.is_empty() {
+            return tell(&format!("owed for ever: {owing:?}"));
+        }
+        if told && state != *after && !repaired {
+            return tell("it was told that it is done");
+        }
+        if !cut {
+            cuts.names = names;
+            return Ok(false);
+        }
+        cuts.repaired += usize::from(repaired);
+        if state == *before {
+            cuts.undone += 1;
+        } else if state == *after {
+            cuts.done += 1;
+        } else if self.mode.is_whole(row.effect) {
+            return tell("neither undone nor done");
+        } else {
+            let [before, after, now] = [before, after, &state].map(|state| self.own(state, repaired));
+            let keys: BTreeSet<_> = before.keys().chain(after.keys()).chain(now.keys()).collect();
+            for key in keys {
+                let (was, to_be, now) = (before.get(key), after.get(key), now.get(key));
+                // Two rules may each empty one reference of a document; without transactions one link may be made and not the next.
+                let by_field = matches!(row.effect, Effect::Linked | Effect::LinkedParts);
+                let right = now == was || now == to_be || by_field && is_either(was, to_be, now);
+                if !right {
+                    return tell(&format!("{key:?} is neither as it was nor as it was to be"));
+                }
+            }
+            cuts.parts += 1;
+        }
+        Ok(true)
+    }
+}
+
+/// A database as a process reaches it.
+pub async fn through(proxy: &Proxy, database: &str) -> Database {
+    let uri = format!(
+        "mongodb://{}/?directConnection=true&serverMonitoringMode=poll&maxPoolSize=8&serverSelectionTimeoutMS=500",
+        proxy.address
+    );
+    let options = ClientOptions::parse(uri).await.unwrap();
+    Client::with_options(options).unwrap().database(database)
+}
+
+/// Whether each field is as it was or as it was to be, and each member one that was or was to be there.
+fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Document>) -> bool {
+    let Some(now) = now else { return false };
+    let of =
+        |document: Option<&Document>, name: &str| document.and_then(|document| document.get(name)).cloned();
+    let names: BTreeSet<&String> = [was, to_be, Some(now)]
+        .into_iter()
+        .flatten()
+        .flat_map(Document::keys)
+        .collect();
+    names.into_iter().all(|name| {
+        let (was, to_be, now) = (of(was, name), of(to_be, name), now.get(name).cloned());
+        let items = |value: &Option<Bson>| {
+            value
+                .as_ref()
+                .and_then(Bson::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let known = [items(&was), items(&to_be)].concat();
+        now == was
+            || now == to_be
+            || !items(&now).is_empty() && items(&now).iter().all(|item| known.contains(item))
+            || now == Some(Bson::Array(Vec::new()))
+    })
+}
+
+/// The address of the server.
+pub fn server() -> String {
+    let uri = uri();
+    let rest = uri.trim_start_matches("mongodb://");
+    let hosts = rest.split(['/', '?']).next().unwrap_or_default();
+    let hosts = hosts.rsplit('@').next().unwrap_or_default();
+    hosts.split(',').next().unwrap_or_default().to_owned()
+}
+
+/// Takes out what the library knows of a document.
+pub fn clean(document: &mut Document) {
+    document.remove("_odm");
+    document.remove("_copied");
+    // A missing field and `null` are one.
+    let empty: Vec<String> = document
+        .iter()
+        .filter(|(_, value)| **value == Bson::Null)
+        .map(|(name, _)| name.clone())
+        .collect();
+    empty.iter().for_each(|name| drop(document.remove(name)));
+    let mut sorted: Vec<(String, Bson)> = std::mem::take(document).into_iter().collect();
+    sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (name, mut value) in sorted {
+        clean_value(&mut value);
+        document.insert(name, value);
+    }
+}
+
+fn clean_value(value: &mut Bson) {
+    match value {
+        Bson::Document(document) => clean(document),
+        Bson::Array(items) => items.iter_mut().for_each(clean_value),
+        _ => {}
+    }
+}
+
+pub fn remove(document: &mut Document, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else {
+        document.remove(path);
+        return;
+    };
+    match document.get_mut(first) {
+        Some(Bson::Document(below)) => remove(below, rest),
+        Some(Bson::Array(items)) => {
+            for item in items.iter_mut().filter_map(Bson::as_document_mut) {
+                remove(item, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How many edges are tried at once: each in a database of its own.
+const AT_ONCE: usize = 4;
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    with_db(async |t| {
+        let started = Instant::now();
+        let client = t.db.client().clone();
+        let transactions = {
+            let odm = Odm::new(t.db.clone(), (atomic::rows::edges()[0].models)()).unwrap();
+            odm.server().await.unwrap().has_transactions()
+        };
+        let modes = Mode::ALL
+            .into_iter()
+            .filter(|mode| transactions || *mode == Mode::Alone);
+        let mut places: Vec<Vec<(usize, Mode, Edge)>> = Vec::new();
+        for mode in modes {
+            for (n, edge) in mode.edges().into_iter().enumerate() {
+                match places.get_mut(n) {
+                    Some(place) => place.push((n, mode, edge)),
+                    None => places.push(vec![(n, mode, edge)]),
+                }
+            }
+        }
+        // The longest first.
+        let done: Vec<_> = stream::iter(places.into_iter().rev())
+            .map(|modes| {
+                let client = client.clone();
+                // Each on the runtime's threads.
+                tokio::spawn(async move {
+                    let mut results = Vec::new();
+                    let mut alone: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+                    for (n, mode, edge) in modes {
+                        let place = Place::new(&client, mode, edge).await;
+                        for (m, row) in place.edge.rows.iter().enumerate() {
+                            if row.effect == Effect::Transaction && mode == Mode::Alone {
+                                continue;
+                            }
+                            let known = alone.get(&m).filter(|_| mode == Mode::Eventual);
+                            let cuts = place.row(*row, known.map(Vec::as_slice)).await;
+                            if mode == Mode::Alone {
+                                alone.insert(m, cuts.names.clone());
+                            }
+                            results.push(((n, m), place.edge.name, row.write, mode, cuts));
+                        }
+                        place.db.drop().await.unwrap();
+                    }
+                    results
+                })
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+            .unwrap();
+        let mut matrix: Matrix = BTreeMap::new();
+        for (at, edge, write, mode, cuts) in done.into_iter().flatten() {
+            let (.., modes) = matrix.entry(at).or_insert((edge, write, BTreeMap::new()));
+            modes.insert(mode, cuts);
+        }
+        let (table, rows, cuts) = table(&matrix);
+        println!("{table}");
+        println!(
+            "{rows} rows, {cuts} cut points, in {:.1} s",
+            started.elapsed().as_secs_f64()
+        );
+        if let Ok(path) = std::env::var("ODM_CRASH_MATRIX") {
+            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+            std::fs::write(format!("{root}/{path}"), page(&table, rows, cuts)).unwrap();
+        }
+        let cuts = matrix.values().flat_map(|(.., modes)| modes.values());
+        let failures: Vec<&String> = cuts.flat_map(|cuts| &cuts.failures).collect();
+        for failure in &failures {
+            println!("{failure}\n");
+        }
+        assert!(
+            failures.is_empty(),
+            "{} cuts left something wrong",
+            failures.len()
+        );
+    });
+}
+
+type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
+
+/// The matrix as a table, with the number of its rows, one for each mode, and of the cut points.
+fn table(matrix: &Matrix) -> (String, usize, usize) {
+    let mut text = format!("| {:<25} | {:<24}", "edge", "write");
+    for mode in Mode::ALL {
+        write!(text, " | {:<20}", mode.name()).unwrap();
+    }
+    text.push_str(" |\n|");
+    for width in [25, 24, 20, 20, 20] {
+        write!(text, " {} |", "-".repeat(width)).unwrap();
+    }
+    let (mut rows, mut points) = (0, 0);
+    for (edge, write, modes) in matrix.values() {
+        write!(text, "\n| {edge:<25} | {write:<24}").unwrap();
+        for mode in Mode::ALL {
+            let result = modes.get(&mode).map(Cuts::result).unwrap_or_default();
+            write!(text, " | {result:<20}").unwrap();
+        }
+        text.push_str(" |");
+        rows += modes.len();
+        points += modes.values().map(Cuts::all).sum::<usize>();
+    }
+    (text, rows, points)
+}
+
+fn page(table: &str, rows: usize, cuts: usize) -> String {
+    format!(
+        "# The crash matrix\n\n\
+         Every kind of write on every kind of edge, by a process that is killed after each command it sends: the server has\n\
+         carried the command out, the answer is withheld, and nothing passes any more. Then somebody else runs `recover()`.\n\
+         After each of the cuts below the audit was clean, nothing was owed, and what the application had written was there\n\
+         or was not: never a copy without its source, never half of a document, never a change of anything else.\n\n\
+         Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
+         by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
+         transaction spans them. Then each document is as it was or as it was to be, and its copies are right. `r`: so often a\n\
+         two-way reference stood on one side alone, which is possible without transactions only, and `repair_all()` mended it.\n\
+         *The same*: the write sends the same commands as without transactions, and is not cut once more.\n\n\
+         {table}\n\n\
+         {rows} rows (a write, an edge, a mode) with {cuts} cut points. The program that makes this table is a test:\n\
+         `cargo test -p odm-tests --test server crashes -- --nocapture`.\n"
+    )
+}

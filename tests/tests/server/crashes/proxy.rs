@@ -1,0 +1,258 @@
+//! A connection that can be cut: what a process sends passes through here, and at the n-th command everything ends.
+//!
+//! The n-th command is carried out by the server, and its answer is withheld: the worst moment, since the process can't
+//! know. From then on nothing passes in either direction, and no new connection is taken. The other moment, before the
+//! server has the command, is the same as after the answer to the command before.
+
+use odm::bson::{Document, RawDocument, RawDocumentBuf, doc};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+const HEADER: usize = 16;
+const OP_MSG: i32 = 2013;
+const MORE_TO_COME: u32 = 2;
+
+/// The driver's own traffic.
+const UNCOUNTED: [&str; 5] = ["hello", "isMaster", "ismaster", "ping", "endSessions"];
+
+/// Between one process and the server.
+pub struct Proxy {
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+struct Shared {
+    server: String,
+    armed: AtomicBool,
+    /// At which command everything ends; 0: at none.
+    at: AtomicUsize,
+    sent: AtomicUsize,
+    dead: watch::Sender<bool>,
+    /// The commands so far.
+    names: Mutex<Vec<String>>,
+    /// The transactions that are open, by session and number.
+    open: Mutex<BTreeMap<(Vec<u8>, i64), Document>>,
+    connections: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Proxy {
+    /// One that ends everything at the command with this number, once it is armed.
+    pub async fn start(server: &str, at: usize) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            server: server.to_owned(),
+            armed: AtomicBool::new(false),
+            at: AtomicUsize::new(at),
+            sent: AtomicUsize::new(0),
+            dead: watch::Sender::new(false),
+            names: Mutex::default(),
+            open: Mutex::default(),
+            connections: Mutex::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, shared.clone()));
+        Proxy {
+            address,
+            shared,
+            accepting,
+        }
+    }
+
+    /// Counts from now on.
+    pub fn arm(&self) {
+        self.shared.armed.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends everything at this command from now on.
+    pub fn cut_after(&self, commands: usize) {
+        let at = self.shared.sent.load(Ordering::SeqCst) + commands;
+        self.shared.at.store(at, Ordering::SeqCst);
+    }
+
+    /// Waits for the cut.
+    pub async fn cut(&self) {
+        let mut dead = self.shared.dead.subscribe();
+        dead.wait_for(|dead| *dead).await.unwrap();
+    }
+
+    pub fn is_cut(&self) -> bool {
+        *self.shared.dead.borrow()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.shared.names.lock().unwrap().clone()
+    }
+
+    /// Ends all connections, when the server has carried out what it got, and the transactions that are open then: the server
+    /// itself does so a minute after their process has died.
+    pub async fn bury(self) {
+        self.shared.dead.send_replace(true);
+        self.accepting.await.unwrap();
+        let connections = std::mem::take(&mut *self.shared.connections.lock().unwrap());
+        for connection in connections {
+            connection.await.unwrap();
+        }
+        let open = std::mem::take(&mut *self.shared.open.lock().unwrap());
+        for transaction in open.into_values() {
+            abort(&self.shared.server, transaction).await;
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut dead = shared.dead.subscribe();
+    loop {
+        let client = tokio::select! {
+            biased;
+            _ = dead.wait_for(|dead| *dead) => return,
+            client = listener.accept() => client.unwrap().0,
+        };
+        let connection = tokio::spawn(serve(client, shared.clone()));
+        shared.connections.lock().unwrap().push(connection);
+    }
+}
+
+/// One connection: a message, and its answer. What one of both ends drops ends it.
+async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
+    let Ok(mut server) = TcpStream::connect(&shared.server).await else {
+        return;
+    };
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let mut dead = shared.dead.subscribe();
+    loop {
+        let request = tokio::select! {
+            biased;
+            _ = dead.wait_for(|dead| *dead) => return,
+            request = message(&mut client) => request,
+        };
+        let Some(request) = request else { return };
+        let command = Command::of(&request);
+        let mut number = 0;
+        if let Some(command) = command
+            .as_ref()
+            .filter(|command| !UNCOUNTED.contains(&command.name.as_str()))
+            && shared.armed.load(Ordering::SeqCst)
+        {
+            number = shared.sent.fetch_add(1, Ordering::SeqCst) + 1;
+            shared.names.lock().unwrap().push(command.name.clone());
+        }
+        if let Some((key, abort)) = command.as_ref().and_then(|command| command.transaction.clone()) {
+            shared.open.lock().unwrap().insert(key, abort);
+        }
+        if server.write_all(&request).await.is_err() {
+            return;
+        }
+        if command.as_ref().is_some_and(|command| command.unanswered) {
+            continue;
+        }
+        // From here the server has it, and it is waited for also by a dead process.
+        let Some(answer) = message(&mut server).await else {
+            return;
+        };
+        if let Some(command) = &command
+            && matches!(command.name.as_str(), "commitTransaction" | "abortTransaction")
+            && let Some((key, _)) = &command.transaction
+        {
+            shared.open.lock().unwrap().remove(key);
+        }
+        if number > 0 && number == shared.at.load(Ordering::SeqCst) {
+            shared.dead.send_replace(true);
+        }
+        if *dead.borrow() || client.write_all(&answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).await.ok()?;
+    let all = usize::try_from(i32::from_le_bytes(length)).ok()?;
+    let mut message = vec![0; all.max(HEADER)];
+    message[..4].copy_from_slice(&length);
+    stream.read_exact(&mut message[4..]).await.ok()?;
+    Some(message)
+}
+
+fn number(message: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// What a message asks for.
+struct Command {
+    name: String,
+    unanswered: bool,
+    /// The transaction that it is part of, and the command that would end it.
+    transaction: Option<((Vec<u8>, i64), Document)>,
+}
+
+impl Command {
+    /// `None` for what is no command, as the first greeting.
+    fn of(message: &[u8]) -> Option<Command> {
+        if number(message, 12)? != OP_MSG {
+            return None;
+        }
+        let body = RawDocument::from_bytes(body(message)?).ok()?;
+        let (name, _) = body.iter().next()?.ok()?;
+        let transaction = || {
+            (!body.get_bool("autocommit").ok()?).then_some(())?;
+            let (session, number) = (body.get_document("lsid").ok()?, body.get_i64("txnNumber").ok()?);
+            let abort = doc! {
+                "abortTransaction": 1,
+                "lsid": Document::try_from(session).ok()?,
+                "txnNumber": number,
+                "autocommit": false,
+                "$db": "admin",
+            };
+            Some(((session.as_bytes().to_vec(), number), abort))
+        };
+        Some(Command {
+            name: name.as_str().to_owned(),
+            unanswered: number(message, HEADER)? as u32 & MORE_TO_COME != 0,
+            transaction: transaction(),
+        })
+    }
+}
+
+/// The section of a message that is the command itself.
+fn body(message: &[u8]) -> Option<&[u8]> {
+    let mut at = HEADER + 4;
+    loop {
+        let length = usize::try_from(number(message, at + 1)?).ok()?;
+        if *message.get(at)? == 0 {
+            return message.get(at + 1..at + 1 + length);
+        }
+        at += 1 + length;
+    }
+}
+
+/// Ends a transaction whose process is dead.
+async fn abort(server: &str, command: Document) {
+    let body = RawDocumentBuf::try_from(&command).unwrap();
+    let mut message = Vec::new();
+    let length = HEADER + 4 + 1 + body.as_bytes().len();
+    for part in [length as i32, 1, 0, OP_MSG, 0] {
+        message.extend(part.to_le_bytes());
+    }
+    message.push(0);
+    message.extend(body.as_bytes());
+    let mut stream = TcpStream::connect(server).await.unwrap();
+    stream.write_all(&message).await.unwrap();
+    let answer = self::message(&mut stream).await.expect("the server answers");
+    let answer = RawDocument::from_bytes(self::body(&answer).unwrap()).unwrap();
+    // 251: there is no such transaction, since a command of it has failed.
+    let answer = Document::try_from(answer).unwrap();
+    let ok = answer
+        .get("ok")
+        .is_some_and(|ok| ok.as_f64() == Some(1.0) || ok.as_i32() == Some(1));
+    let ended = ok || answer.get_i32("code").is_ok_and(|code| code == 251);
+    assert!(ended, "{answer:?}");
+}

@@ -1,0 +1,949 @@
+//! The rows of the matrix: for each kind of edge what is there before, and every kind of write that can touch it.
+
+use super::*;
+use crate::crashes::{Edge, Effect, Row};
+use futures::FutureExt;
+
+/// One row: the name of the write, what a crash may leave of it, and the write.
+macro_rules! row {
+    ($name:literal, $effect:ident, |$odm:ident| $body:block) => {
+        Row {
+            write: $name,
+            effect: Effect::$effect,
+            run: |$odm: Odm| {
+                async move {
+                    $body
+                    Ok(())
+                }
+                .boxed()
+            },
+        }
+    };
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn tags(tags: &[&str]) -> Vec<String> {
+    tags.iter().map(|tag| (*tag).to_owned()).collect()
+}
+
+pub fn edges() -> Vec<Edge> {
+    vec![
+        fields(),
+        entries(),
+        single(),
+        reviews(),
+        votes(),
+        chain(),
+        two_way(),
+    ]
+}
+
+fn host(id: i32) -> NewHost {
+    NewHost {
+        id,
+        name: format!("host {id}"),
+        ip: some("10.0.0.1"),
+        load: id,
+    }
+}
+
+fn log(id: i32, host: i32) -> NewLog {
+    NewLog {
+        id,
+        text: format!("log {id}"),
+        host: Ref::new(host),
+    }
+}
+
+fn fields() -> Edge {
+    Edge {
+        name: "field copy",
+        models: || models![Host, Log].into(),
+        copies: &[("logs", "host_name"), ("logs", "host_ip"), ("logs", "host_load")],
+        setup: |odm| {
+            async move {
+                odm.collection::<Host>().insert_many((1..=3).map(host)).await?;
+                let logs = [log(1, 1), log(2, 1), log(3, 2), log(4, 1)];
+                odm.collection::<Log>().insert_many(logs).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                odm.collection::<Log>().insert(log(5, 1)).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let logs = [log(5, 1), log(6, 2), log(7, 1)];
+                odm.collection::<Log>().insert_many(logs).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<Host>()
+                    .update(1)
+                    .set(|h| h.name, "new")
+                    .set(|h| h.ip, some("10.0.0.2"))
+                    .await?;
+            }),
+            row!("unset the source", One, |odm| {
+                odm.collection::<Host>().update(1).unset(|h| h.ip).await?;
+            }),
+            row!("inc the source", One, |odm| {
+                odm.collection::<Host>().update(1).inc(|h| h.load, 5).await?;
+            }),
+            row!("update returning", One, |odm| {
+                let hosts = odm.collection::<Host>();
+                hosts.update(1).set(|h| h.name, "new").returning().await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let hosts = odm.collection::<Host>();
+                hosts.update_where(|h| h.id.lt(3)).set(|h| h.name, "new").await?;
+            }),
+            row!("move", One, |odm| {
+                let logs = odm.collection::<Log>();
+                logs.update(1).set(|l| l.host, Ref::new(3)).await?;
+            }),
+            row!("move with update_where", Many, |odm| {
+                let logs = odm.collection::<Log>();
+                logs.update_where(|l| l.id.lt(3))
+                    .set(|l| l.host, Ref::new(3))
+                    .await?;
+            }),
+            row!("upsert a holder", One, |odm| {
+                let logs = odm.collection::<Log>();
+                logs.update(9)
+                    .set(|l| l.text, "new")
+                    .set(|l| l.host, Ref::new(2))
+                    .upsert()
+                    .await?;
+            }),
+            row!("upsert a source", One, |odm| {
+                let hosts = odm.collection::<Host>();
+                hosts
+                    .update(1)
+                    .set(|h| h.name, "new")
+                    .set(|h| h.load, 7)
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace a source", One, |odm| {
+                let new = Host {
+                    id: 1,
+                    name: "new".into(),
+                    ip: None,
+                    load: 9,
+                    version: 1,
+                };
+                odm.collection::<Host>().replace(new).await?;
+            }),
+            row!("replace a holder", One, |odm| {
+                let new = Log {
+                    id: 1,
+                    text: "new".into(),
+                    host: Ref::new(2),
+                    host_name: "a lie".into(),
+                    host_ip: None,
+                    host_load: 0,
+                    version: 1,
+                };
+                odm.collection::<Log>().replace(new).await?;
+            }),
+            row!("delete a holder", One, |odm| {
+                odm.collection::<Log>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<Log>().delete_where(|l| l.id.lt(4)).await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<Host>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(log(5, 1))
+                    .update::<Host>(1, |u| u.set(|h| h.name, "new"))
+                    .update::<Log>(3, |u| u.set(|l| l.host, Ref::new(3)))
+                    .update_where(|h: HostFields| h.id.eq(2), |u| u.inc(|h| h.load, 1))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Host>().insert(host(4)).await?;
+                    tx.collection::<Log>().insert(log(5, 4)).await?;
+                    let hosts = tx.collection::<Host>();
+                    hosts.update(1).set(|h| h.name, "new").await?;
+                    tx.collection::<Log>()
+                        .update(3)
+                        .set(|l| l.host, Ref::new(1))
+                        .await?;
+                    tx.collection::<Log>().delete(2).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn part(id: i32) -> NewPart {
+    NewPart {
+        id,
+        name: format!("part {id}"),
+        note: some("note"),
+        tags: tags(&["a", "b"]),
+    }
+}
+
+fn product(id: i32, parts: &[i32]) -> NewProduct {
+    NewProduct {
+        id,
+        title: format!("product {id}"),
+        parts: parts.iter().copied().map(Ref::new).collect(),
+    }
+}
+
+fn entries() -> Edge {
+    Edge {
+        name: "entries of an array",
+        models: || models![Part, Product].into(),
+        copies: &[
+            ("products", "parts.name"),
+            ("products", "parts.note"),
+            ("products", "parts.tags"),
+        ],
+        setup: |odm| {
+            async move {
+                odm.collection::<Part>().insert_many((1..=4).map(part)).await?;
+                let products = [product(1, &[1, 2]), product(2, &[2, 1, 3]), product(3, &[3])];
+                odm.collection::<Product>().insert_many(products).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                odm.collection::<Product>().insert(product(4, &[1, 4])).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let products = [product(4, &[1]), product(5, &[2, 1])];
+                odm.collection::<Product>().insert_many(products).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<Part>()
+                    .update(1)
+                    .set(|p| p.name, "new")
+                    .set(|p| p.note, some("x"))
+                    .await?;
+            }),
+            row!("unset the source", One, |odm| {
+                odm.collection::<Part>().update(1).unset(|p| p.note).await?;
+            }),
+            row!("push in the source", One, |odm| {
+                odm.collection::<Part>().update(1).push(|p| p.tags, "c").await?;
+            }),
+            row!("pull in the source", One, |odm| {
+                odm.collection::<Part>().update(1).pull(|p| p.tags, "a").await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let parts = odm.collection::<Part>();
+                parts.update_where(|p| p.id.lt(3)).set(|p| p.name, "new").await?;
+            }),
+            row!("push an entry", One, |odm| {
+                let products = odm.collection::<Product>();
+                products.update(3).push(|p| p.parts, Ref::new(1)).await?;
+            }),
+            row!("push_all", One, |odm| {
+                let products = odm.collection::<Product>();
+                let new = [Ref::new(1), Ref::new(4)];
+                products.update(3).push_all(|p| p.parts, new).await?;
+            }),
+            row!("pull an entry", One, |odm| {
+                let products = odm.collection::<Product>();
+                products.update(2).pull(|p| p.parts, Ref::new(1)).await?;
+            }),
+            row!("pop an entry", One, |odm| {
+                odm.collection::<Product>().update(2).pop(|p| p.parts).await?;
+            }),
+            row!("replace_item", One, |odm| {
+                let products = odm.collection::<Product>();
+                products
+                    .update(2)
+                    .replace_item(|p| p.parts, Ref::new(1), Ref::new(4))
+                    .await?;
+            }),
+            row!("set the array", One, |odm| {
+                let products = odm.collection::<Product>();
+                let new = vec![Ref::new(4), Ref::new(1)];
+                products.update(2).set(|p| p.parts, new).await?;
+            }),
+            row!("push with update_where", Many, |odm| {
+                let products = odm.collection::<Product>();
+                products
+                    .update_where(|p| p.id.gt(1))
+                    .push(|p| p.parts, Ref::new(4))
+                    .await?;
+            }),
+            row!("upsert a holder", One, |odm| {
+                let products = odm.collection::<Product>();
+                products
+                    .update(9)
+                    .set(|p| p.title, "new")
+                    .set(|p| p.parts, vec![Ref::new(2)])
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace a source", One, |odm| {
+                let new = Part {
+                    id: 1,
+                    name: "new".into(),
+                    note: None,
+                    tags: tags(&["z"]),
+                    version: 1,
+                };
+                odm.collection::<Part>().replace(new).await?;
+            }),
+            row!("replace a holder", One, |odm| {
+                let new = Product {
+                    id: 2,
+                    title: "new".into(),
+                    parts: vec![PartEntry {
+                        id: Ref::new(4),
+                        name: "a lie".into(),
+                        note: None,
+                        tags: vec![],
+                    }],
+                    version: 1,
+                };
+                odm.collection::<Product>().replace(new).await?;
+            }),
+            row!("delete a holder", One, |odm| {
+                odm.collection::<Product>().delete(1).await?;
+            }),
+            row!("delete, pull", Parts, |odm| {
+                odm.collection::<Part>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<Part>().delete_where(|p| p.id.lt(3)).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(product(4, &[1, 2]))
+                    .update::<Part>(1, |u| u.set(|p| p.name, "new"))
+                    .update::<Product>(3, |u| u.push(|p| p.parts, Ref::new(1)))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Part>().insert(part(5)).await?;
+                    let products = tx.collection::<Product>();
+                    products.insert(product(4, &[5, 1])).await?;
+                    let parts = tx.collection::<Part>();
+                    parts.update(1).set(|p| p.name, "new").await?;
+                    products.update(3).push(|p| p.parts, Ref::new(5)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn user(id: i32) -> NewUser {
+    NewUser {
+        id,
+        name: format!("user {id}"),
+        mail: some("mail"),
+    }
+}
+
+fn order(id: i32, user: Option<i32>) -> NewOrder {
+    NewOrder {
+        id,
+        what: format!("order {id}"),
+        user: user.map(Ref::new),
+    }
+}
+
+fn single() -> Edge {
+    Edge {
+        name: "extended reference",
+        models: || models![User, Order].into(),
+        copies: &[("orders", "user.name"), ("orders", "user.mail")],
+        setup: |odm| {
+            async move {
+                odm.collection::<User>().insert_many((1..=3).map(user)).await?;
+                let orders = [
+                    order(1, Some(1)),
+                    order(2, Some(1)),
+                    order(3, Some(2)),
+                    order(4, None),
+                ];
+                odm.collection::<Order>().insert_many(orders).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                odm.collection::<Order>().insert(order(5, Some(1))).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let orders = [order(5, Some(1)), order(6, None), order(7, Some(2))];
+                odm.collection::<Order>().insert_many(orders).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<User>()
+                    .update(1)
+                    .set(|u| u.name, "new")
+                    .set(|u| u.mail, some("x"))
+                    .await?;
+            }),
+            row!("unset the source", One, |odm| {
+                odm.collection::<User>().update(1).unset(|u| u.mail).await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let users = odm.collection::<User>();
+                users.update_where(|u| u.id.lt(3)).set(|u| u.name, "new").await?;
+            }),
+            row!("move", One, |odm| {
+                let orders = odm.collection::<Order>();
+                orders.update(1).set(|o| o.user, Ref::new(3)).await?;
+            }),
+            row!("set where none was", One, |odm| {
+                let orders = odm.collection::<Order>();
+                orders.update(4).set(|o| o.user, Ref::new(3)).await?;
+            }),
+            row!("unset the reference", One, |odm| {
+                odm.collection::<Order>().update(1).unset(|o| o.user).await?;
+            }),
+            row!("upsert a holder", One, |odm| {
+                let orders = odm.collection::<Order>();
+                orders
+                    .update(9)
+                    .set(|o| o.what, "new")
+                    .set(|o| o.user, Ref::new(2))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace a source", One, |odm| {
+                let new = User {
+                    id: 1,
+                    name: "new".into(),
+                    mail: None,
+                    version: 1,
+                };
+                odm.collection::<User>().replace(new).await?;
+            }),
+            row!("replace a holder", One, |odm| {
+                let new = Order {
+                    id: 1,
+                    what: "new".into(),
+                    user: Some(UserEntry {
+                        id: Ref::new(2),
+                        name: "a lie".into(),
+                        mail: None,
+                    }),
+                    version: 1,
+                };
+                odm.collection::<Order>().replace(new).await?;
+            }),
+            row!("delete a holder", One, |odm| {
+                odm.collection::<Order>().delete(1).await?;
+            }),
+            row!("delete, nullify", Parts, |odm| {
+                odm.collection::<User>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<User>().delete_where(|u| u.id.lt(3)).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(order(5, Some(1)))
+                    .update::<User>(1, |u| u.set(|u| u.name, "new"))
+                    .update::<Order>(4, |u| u.set(|o| o.user, Ref::new(1)))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<User>().insert(user(4)).await?;
+                    tx.collection::<Order>().insert(order(5, Some(4))).await?;
+                    tx.collection::<User>().update(1).set(|u| u.name, "new").await?;
+                    tx.collection::<Order>()
+                        .update(4)
+                        .set(|o| o.user, Ref::new(1))
+                        .await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+/// The writes of children from which something is derived in their parents.
+macro_rules! children {
+    ($Parent:ident, $NewParent:ident, $Child:ident, $NewChild:ident) => {{
+        fn parent(id: i32) -> $NewParent {
+            $NewParent {
+                id,
+                name: format!("parent {id}"),
+            }
+        }
+        fn child(id: i32, above: i32, stars: i32) -> $NewChild {
+            $NewChild {
+                id,
+                text: some("text"),
+                stars,
+                public: id % 2 == 0,
+                tags: vec![],
+                above: Ref::new(above),
+            }
+        }
+        let setup: crate::crashes::Run = |odm| {
+            async move {
+                odm.collection::<$Parent>()
+                    .insert_many((1..=3).map(parent))
+                    .await?;
+                let children = [
+                    child(1, 1, 5),
+                    child(2, 1, 4),
+                    child(3, 1, 3),
+                    child(4, 1, 1),
+                    child(5, 2, 2),
+                    child(6, 2, 4),
+                ];
+                odm.collection::<$Child>().insert_many(children).await?;
+                Ok(())
+            }
+            .boxed()
+        };
+        let rows = vec![
+            row!("insert", One, |odm| {
+                odm.collection::<$Child>().insert(child(8, 1, 5)).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let children = [child(7, 1, 5), child(8, 2, 3), child(9, 3, 3)];
+                odm.collection::<$Child>().insert_many(children).await?;
+            }),
+            row!("insert a parent", One, |odm| {
+                odm.collection::<$Parent>().insert(parent(4)).await?;
+            }),
+            row!("set", One, |odm| {
+                let children = odm.collection::<$Child>();
+                children
+                    .update(2)
+                    .set(|c| c.text, some("new"))
+                    .set(|c| c.stars, 1)
+                    .await?;
+            }),
+            row!("inc", One, |odm| {
+                odm.collection::<$Child>().update(4).inc(|c| c.stars, 3).await?;
+            }),
+            row!("unset", One, |odm| {
+                odm.collection::<$Child>().update(1).unset(|c| c.text).await?;
+            }),
+            row!("push", One, |odm| {
+                odm.collection::<$Child>()
+                    .update(1)
+                    .push(|c| c.tags, "new")
+                    .await?;
+            }),
+            row!("set what is filtered by", One, |odm| {
+                odm.collection::<$Child>()
+                    .update(2)
+                    .set(|c| c.public, false)
+                    .await?;
+            }),
+            row!("set and get", One, |odm| {
+                let children = odm.collection::<$Child>();
+                children.update(1).set(|c| c.stars, 2).returning().await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let children = odm.collection::<$Child>();
+                children
+                    .update_where(|c| c.stars.gte(4))
+                    .inc(|c| c.stars, -3)
+                    .await?;
+            }),
+            row!("move", One, |odm| {
+                let children = odm.collection::<$Child>();
+                children.update(1).set(|c| c.above, Ref::new(2)).await?;
+            }),
+            row!("move with update_where", Many, |odm| {
+                let children = odm.collection::<$Child>();
+                children
+                    .update_where(|c| c.stars.gte(4))
+                    .set(|c| c.above, Ref::new(3))
+                    .await?;
+            }),
+            row!("upsert", One, |odm| {
+                let children = odm.collection::<$Child>();
+                children
+                    .update(9)
+                    .set(|c| c.text, some("new"))
+                    .set(|c| c.stars, 5)
+                    .set(|c| c.public, true)
+                    .set(|c| c.tags, vec![])
+                    .set(|c| c.above, Ref::new(1))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace", One, |odm| {
+                let new = $Child {
+                    id: 1,
+                    text: some("new"),
+                    stars: 3,
+                    public: true,
+                    tags: vec![],
+                    above: Ref::new(2),
+                    version: 1,
+                };
+                odm.collection::<$Child>().replace(new).await?;
+            }),
+            row!("delete", One, |odm| {
+                odm.collection::<$Child>().delete(2).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<$Child>()
+                    .delete_where(|c| c.stars.gte(4))
+                    .await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<$Parent>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(child(7, 1, 4))
+                    .insert(child(8, 2, 5))
+                    .update::<$Child>(2, |u| u.set(|c| c.stars, 1))
+                    .update::<$Child>(3, |u| u.set(|c| c.above, Ref::new(3)))
+                    .await?;
+            }),
+            row!("bulk of deletes", Parts, |odm| {
+                // SecantusDB refuses the `bulkWrite` command as the first of a transaction.
+                odm.bulk()
+                    .without_bulk_write_command()
+                    .insert(child(7, 1, 4))
+                    .delete::<$Child>(1)
+                    .delete::<$Child>(5)
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<$Parent>().insert(parent(4)).await?;
+                    let children = tx.collection::<$Child>();
+                    children.insert(child(8, 4, 5)).await?;
+                    children.update(1).set(|c| c.stars, 1).await?;
+                    children.update(2).set(|c| c.above, Ref::new(2)).await?;
+                    children.delete(5).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ];
+        (setup, rows)
+    }};
+}
+
+fn reviews() -> Edge {
+    let (setup, rows) = children!(Shop, NewShop, Review, NewReview);
+    Edge {
+        name: "subset",
+        models: || models![Shop, Review].into(),
+        copies: &[("shops", "best")],
+        setup,
+        rows,
+    }
+}
+
+fn votes() -> Edge {
+    let (setup, rows) = children!(Bar, NewBar, Vote, NewVote);
+    Edge {
+        name: "computed fields",
+        models: || models![Bar, Vote].into(),
+        copies: &[
+            ("bars", "votes"),
+            ("bars", "public_votes"),
+            ("bars", "rating"),
+            ("bars", "total"),
+            ("bars", "most"),
+        ],
+        setup,
+        rows,
+    }
+}
+
+fn region(id: i32) -> NewRegion {
+    NewRegion {
+        id,
+        name: format!("region {id}"),
+        code: some("code"),
+    }
+}
+
+fn city(id: i32, region: i32) -> NewCity {
+    NewCity {
+        id,
+        name: format!("city {id}"),
+        region: Ref::new(region),
+    }
+}
+
+fn street(id: i32, city: i32) -> NewStreet {
+    NewStreet {
+        id,
+        name: format!("street {id}"),
+        city: Ref::new(city),
+    }
+}
+
+fn mayor(id: i32, city: i32) -> NewMayor {
+    NewMayor {
+        id,
+        city: Ref::new(city),
+    }
+}
+
+fn chain() -> Edge {
+    Edge {
+        name: "copy of a copy",
+        models: || models![Region, City, Street, Mayor].into(),
+        copies: &[
+            ("cities", "region_name"),
+            ("cities", "region_code"),
+            ("cities", "streets"),
+            ("streets", "region_name"),
+            ("streets", "region_code"),
+            ("mayors", "streets"),
+        ],
+        setup: |odm| {
+            async move {
+                odm.collection::<Region>()
+                    .insert_many((1..=2).map(region))
+                    .await?;
+                let cities = [city(1, 1), city(2, 1), city(3, 2)];
+                odm.collection::<City>().insert_many(cities).await?;
+                let streets = [street(1, 1), street(2, 1), street(3, 2), street(4, 3)];
+                odm.collection::<Street>().insert_many(streets).await?;
+                let mayors = (1..=3).map(|id| mayor(id, id));
+                odm.collection::<Mayor>().insert_many(mayors).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert at the end", One, |odm| {
+                odm.collection::<Street>().insert(street(5, 1)).await?;
+            }),
+            row!("insert in the middle", One, |odm| {
+                odm.collection::<City>().insert(city(4, 2)).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let streets = [street(5, 1), street(6, 3)];
+                odm.collection::<Street>().insert_many(streets).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<Region>()
+                    .update(1)
+                    .set(|r| r.name, "new")
+                    .await?;
+            }),
+            row!("unset the source", One, |odm| {
+                odm.collection::<Region>().update(1).unset(|r| r.code).await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let regions = odm.collection::<Region>();
+                regions
+                    .update_where(|r| r.id.gt(0))
+                    .set(|r| r.name, "new")
+                    .await?;
+            }),
+            row!("move in the middle", One, |odm| {
+                let cities = odm.collection::<City>();
+                cities.update(1).set(|c| c.region, Ref::new(2)).await?;
+            }),
+            row!("move at the end", One, |odm| {
+                let streets = odm.collection::<Street>();
+                streets.update(1).set(|s| s.city, Ref::new(3)).await?;
+            }),
+            row!("upsert in the middle", One, |odm| {
+                let cities = odm.collection::<City>();
+                cities
+                    .update(2)
+                    .set(|c| c.name, "new")
+                    .set(|c| c.region, Ref::new(2))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace the source", One, |odm| {
+                let new = Region {
+                    id: 1,
+                    name: "new".into(),
+                    code: None,
+                    version: 1,
+                };
+                odm.collection::<Region>().replace(new).await?;
+            }),
+            row!("replace in the middle", One, |odm| {
+                let new = City {
+                    id: 1,
+                    name: "new".into(),
+                    region: Ref::new(2),
+                    region_name: "a lie".into(),
+                    region_code: None,
+                    streets: 99,
+                    version: 1,
+                };
+                odm.collection::<City>().replace(new).await?;
+            }),
+            row!("delete at the end", One, |odm| {
+                odm.collection::<Street>().delete(1).await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<Region>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(street(5, 1))
+                    .update::<Region>(1, |u| u.set(|r| r.name, "new"))
+                    .update::<City>(3, |u| u.set(|c| c.region, Ref::new(1)))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<City>().insert(city(4, 1)).await?;
+                    tx.collection::<Street>().insert(street(5, 4)).await?;
+                    let regions = tx.collection::<Region>();
+                    regions.update(1).set(|r| r.name, "new").await?;
+                    let cities = tx.collection::<City>();
+                    cities.update(1).set(|c| c.region, Ref::new(2)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn team(id: i32, members: &[i32]) -> NewTeam {
+    NewTeam {
+        id,
+        name: format!("team {id}"),
+        members: members.iter().copied().map(Ref::new).collect(),
+    }
+}
+
+fn member(id: i32, team: Option<i32>) -> NewMember {
+    NewMember {
+        id,
+        name: format!("member {id}"),
+        team: team.map(Ref::new),
+        fan_of: Some(Ref::new(1)),
+    }
+}
+
+fn two_way() -> Edge {
+    Edge {
+        name: "beside a two-way reference",
+        models: || models![Team, Member].into(),
+        copies: &[("members", "fan_of_name")],
+        setup: |odm| {
+            async move {
+                let teams = (1..=3).map(|id| team(id, &[]));
+                odm.collection::<Team>().insert_many(teams).await?;
+                let members = [
+                    member(1, Some(1)),
+                    member(2, Some(1)),
+                    member(3, Some(2)),
+                    member(4, None),
+                ];
+                odm.collection::<Member>().insert_many(members).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", Linked, |odm| {
+                odm.collection::<Member>().insert(member(5, Some(1))).await?;
+            }),
+            row!("insert the other side", Linked, |odm| {
+                odm.collection::<Team>().insert(team(4, &[1, 4])).await?;
+            }),
+            row!("insert_many", Linked, |odm| {
+                let members = [member(5, Some(1)), member(6, Some(2))];
+                odm.collection::<Member>().insert_many(members).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<Team>().update(1).set(|t| t.name, "new").await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let teams = odm.collection::<Team>();
+                teams.update_where(|t| t.id.lt(3)).set(|t| t.name, "new").await?;
+            }),
+            row!("move", Linked, |odm| {
+                let members = odm.collection::<Member>();
+                members.update(1).set(|m| m.team, Ref::new(2)).await?;
+            }),
+            row!("move both", Linked, |odm| {
+                let members = odm.collection::<Member>();
+                members
+                    .update(1)
+                    .set(|m| m.team, Ref::new(2))
+                    .set(|m| m.fan_of, Ref::new(2))
+                    .await?;
+            }),
+            row!("move the copies' alone", One, |odm| {
+                let members = odm.collection::<Member>();
+                members.update(1).set(|m| m.fan_of, Ref::new(2)).await?;
+            }),
+            row!("unset the reference", Linked, |odm| {
+                odm.collection::<Member>().update(1).unset(|m| m.team).await?;
+            }),
+            row!("push on the other side", Linked, |odm| {
+                let teams = odm.collection::<Team>();
+                teams.update(2).push(|t| t.members, Ref::new(1)).await?;
+            }),
+            row!("pull on the other side", Linked, |odm| {
+                let teams = odm.collection::<Team>();
+                teams.update(1).pull(|t| t.members, Ref::new(1)).await?;
+            }),
+            row!("replace a holder", Linked, |odm| {
+                let new = Member {
+                    id: 1,
+                    name: "new".into(),
+                    team: Some(Ref::new(2)),
+                    fan_of: Some(Ref::new(3)),
+                    fan_of_name: some("a lie"),
+                    version: 1,
+                };
+                odm.collection::<Member>().replace(new).await?;
+            }),
+            row!("delete a holder", Linked, |odm| {
+                odm.collection::<Member>().delete(1).await?;
+            }),
+            row!("delete the source", LinkedParts, |odm| {
+                odm.collection::<Team>().delete(1).await?;
+            }),
+            row!("bulk", Linked, |odm| {
+                odm.bulk()
+                    .insert(member(5, Some(1)))
+                    .update::<Team>(1, |u| u.set(|t| t.name, "new"))
+                    .update::<Member>(3, |u| {
+                        u.set(|m| m.team, Ref::new(1)).set(|m| m.fan_of, Ref::new(2))
+                    })
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Member>().insert(member(5, Some(1))).await?;
+                    let teams = tx.collection::<Team>();
+                    teams.update(1).set(|t| t.name, "new").await?;
+                    teams.update(2).push(|t| t.members, Ref::new(1)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
