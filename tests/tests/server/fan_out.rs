@@ -1,5 +1,6 @@
 //! A change of a source with very many holders: in batches, and where an interrupted one goes on.
 
+use odm::FanOut;
 use odm::bson::{Document as Doc, doc, oid::ObjectId};
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
@@ -71,7 +72,8 @@ async fn named(odm: &Odm, name: &str) -> u64 {
 fn every_holder_is_reached_whatever_the_size_of_the_batches() {
     with_db(async |t| {
         let odm = stored(&t).await;
-        let holders = odm.collection::<Event>().find(|e| e.device.eq(Ref::new(1)));
+        let events = odm.collection::<Event>();
+        let holders = events.find(|e| e.device.eq(Ref::new(1)));
         let holders = holders.count().await.unwrap();
         assert!(holders > 1_000, "{holders}");
         for (size, pause, batches) in [
@@ -182,7 +184,8 @@ fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
         assert_eq!(there(odm.collection()).await.unwrap(), HOLDERS as u64);
         assert_eq!(within, HOLDERS as u64);
         let owed = doc! { "_odm.owed": { "$exists": true } };
-        let owed = t.db.collection::<Doc>("devices").count_documents(owed);
+        let devices = t.db.collection::<Doc>("devices");
+        let owed = devices.count_documents(owed);
         assert_eq!(owed.await.unwrap(), 0);
     });
 }
