@@ -83,13 +83,14 @@ async fn the_book_shows_every_design() {
     }
 }
 
-/// Every program of this package has a place on the page.
+/// Every program of this package that has models of its own has a place on the page.
 #[test]
 fn no_design_is_left_out() {
     let source = include_str!("../src/lib.rs");
     let programs = source.lines().filter_map(|line| line.strip_prefix("pub mod "));
     let mut programs: Vec<&str> = programs.map(|name| name.trim_end_matches(';')).collect();
     let mut shown: Vec<&str> = designs().iter().map(|design| design.name).collect();
+    programs.retain(|name| *name != "operations");
     programs.sort_unstable();
     shown.sort_unstable();
     assert_eq!(shown, programs);
