@@ -3,9 +3,11 @@
 //! They are read from the primary and written to a majority, whatever the application's client prefers: a rule looks,
 //! writes and looks again, and the second look may not miss what was acknowledged before.
 
+use super::effects::id;
 use super::graph::fields;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
+use crate::key::Key;
 use crate::map::Context;
 use crate::shape::{Managed, Shape};
 use crate::{Error, Result};
@@ -15,6 +17,7 @@ use mongodb::options::{
     CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
     WriteConcern,
 };
+use std::collections::HashSet;
 
 /// Carries out an action of the driver's, within the session if there is one.
 macro_rules! act {
@@ -299,15 +302,42 @@ impl Scope<'_> {
         else {
             return Ok(());
         };
-        match Context::of(meta).insert_many(error, documents.len(), false) {
-            Error::InsertMany { errors, .. } => {
-                let other = errors.into_iter().map(|(_, error)| error).find(|error| {
-                    !matches!(error, Error::DuplicateKey { fields, .. } if fields.iter().map(String::as_str).eq(["_id"]))
-                });
-                other.map_or(Ok(()), Err)
+        let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
+            Error::InsertMany { errors, .. } => errors,
+            error => return Err(error),
+        };
+        // Whoever was faster may have brought another value back too that only one document can have: which of the two the
+        // server names is its own affair.
+        let mut twins: Vec<Bson> = Vec::new();
+        for (at, error) in &errors {
+            match (error, documents.get(*at)) {
+                (Error::DuplicateKey { fields, .. }, Some(document)) => {
+                    if !fields.iter().map(String::as_str).eq(["_id"]) {
+                        twins.push(document_id(document));
+                    }
+                }
+                _ => {}
             }
-            error => Err(error),
         }
+        let there: HashSet<Key> = match twins.is_empty() {
+            true => HashSet::new(),
+            false => {
+                let there = self.there(meta, &twins).await?;
+                there.iter().map(|document| id(document)).collect()
+            }
+        };
+        let is_there = |at: usize| {
+            documents
+                .get(at)
+                .is_some_and(|document| there.contains(&id(document)))
+        };
+        let other = errors.into_iter().find(|(at, error)| match error {
+            Error::DuplicateKey { fields, .. } => {
+                !fields.iter().map(String::as_str).eq(["_id"]) && !is_there(*at)
+            }
+            _ => true,
+        });
+        other.map_or(Ok(()), |(_, error)| Err(error))
     }
 }
 

@@ -176,8 +176,23 @@ impl Scope<'_> {
     }
 }
 
+/// Whether a filter asks for one document by its id.
+fn names_one(filter: &Document) -> bool {
+    filter
+        .iter()
+        .any(|(name, condition)| match (name.as_str(), condition) {
+            ("_id", Bson::Document(condition)) => !condition.keys().any(|name| name.starts_with('$')),
+            ("_id", Bson::RegularExpression(_)) => false,
+            ("_id", _) => true,
+            ("$and", Bson::Array(all)) => all.iter().filter_map(Bson::as_document).any(names_one),
+            _ => false,
+        })
+}
+
 fn encode(statement: &Statement) -> Result<RawDocumentBuf> {
-    let mut command = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": true };
+    // What names one document by its id is an update of one, which a server carries out as a whole.
+    let one = names_one(&statement.filter);
+    let mut command = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": !one };
     if !statement.array_filters.is_empty() {
         command.insert("arrayFilters", statement.array_filters.clone());
     }
@@ -208,4 +223,19 @@ fn refused(failure: &Document, meta: &'static DocumentMeta) -> Error {
         raw: raw.as_deref(),
     };
     write_error(Context::of(meta), refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_one_document_and_conditions_on_it_any_number() {
+        assert!(names_one(&doc! { "_id": 1, "a": { "$gt": 2 } }));
+        assert!(names_one(&doc! { "_id": { "a": 1 } }));
+        assert!(names_one(&doc! { "$and": [{ "a": 1 }, { "_id": "x" }] }));
+        assert!(!names_one(&doc! { "_id": { "$in": [1] } }));
+        assert!(!names_one(&doc! { "a": 1 }));
+        assert!(!names_one(&doc! { "$or": [{ "_id": 1 }] }));
+    }
 }

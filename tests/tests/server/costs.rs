@@ -23,11 +23,11 @@ impl Sent {
         EventHandler::callback(move |event| {
             let mut sent = sent.lock().unwrap_or_else(|e| e.into_inner());
             match event {
-                CommandEvent::Started(started) => {
-                    if !["endSessions", "hello", "isMaster"].contains(&started.command_name.as_str()) {
-                        sent.0
-                            .push(started.command_name.replace("commitTransaction", "commit"));
-                    }
+                CommandEvent::Started(started)
+                    if !["endSessions", "hello", "isMaster"].contains(&started.command_name.as_str()) =>
+                {
+                    sent.0
+                        .push(started.command_name.replace("commitTransaction", "commit"));
                 }
                 CommandEvent::Succeeded(done) => {
                     let number = |name: &str| match done.reply.get(name) {

@@ -221,7 +221,7 @@ impl Copies {
             let batch = batch.iter().map(|event| NewEvent {
                 id: event.id,
                 what: event.what.clone(),
-                device: event.device.clone(),
+                device: event.device,
             });
             self.odm.collection::<Event>().insert_many(batch).await?;
         }
