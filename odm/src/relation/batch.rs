@@ -308,23 +308,15 @@ impl Scope<'_> {
         };
         // Whoever was faster may have brought another value back too that only one document can have: which of the two the
         // server names is its own affair.
-        let mut twins: Vec<Bson> = Vec::new();
-        for (at, error) in &errors {
-            match (error, documents.get(*at)) {
-                (Error::DuplicateKey { fields, .. }, Some(document)) => {
-                    if !fields.iter().map(String::as_str).eq(["_id"]) {
-                        twins.push(document_id(document));
-                    }
-                }
-                _ => {}
-            }
-        }
+        let of_another_field = |error: &Error| matches!(error, Error::DuplicateKey { fields, .. } if !fields.iter().map(String::as_str).eq(["_id"]));
+        let twins: Vec<Bson> = errors
+            .iter()
+            .filter(|(_, error)| of_another_field(error))
+            .filter_map(|(at, _)| documents.get(*at).map(|document| document_id(document)))
+            .collect();
         let there: HashSet<Key> = match twins.is_empty() {
             true => HashSet::new(),
-            false => {
-                let there = self.there(meta, &twins).await?;
-                there.iter().map(|document| id(document)).collect()
-            }
+            false => self.there(meta, &twins).await?.iter().map(id).collect(),
         };
         let is_there = |at: usize| {
             documents
@@ -332,9 +324,7 @@ impl Scope<'_> {
                 .is_some_and(|document| there.contains(&id(document)))
         };
         let other = errors.into_iter().find(|(at, error)| match error {
-            Error::DuplicateKey { fields, .. } => {
-                !fields.iter().map(String::as_str).eq(["_id"]) && !is_there(*at)
-            }
+            Error::DuplicateKey { .. } => of_another_field(error) && !is_there(*at),
             _ => true,
         });
         other.map_or(Ok(()), |(_, error)| Err(error))
