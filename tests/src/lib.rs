@@ -80,6 +80,10 @@ pub async fn client() -> (Client, Commands) {
         .await
         .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
     options.command_event_handler = Some(commands.handler());
+    // A server may close what was idle for some minutes, and not every command is tried again.
+    options
+        .max_idle_time
+        .get_or_insert(std::time::Duration::from_secs(60));
     options
         .server_selection_timeout
         .get_or_insert(std::time::Duration::from_secs(20));
