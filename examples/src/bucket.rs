@@ -17,7 +17,7 @@ pub struct Post {
     pub text: String,
 }
 
-/// Generates CommentBucket { id, blog_entry_id: Ref<Post>, page: i32, count: i32, comments: Vec<Comment> } and its collection.
+/// Generates `CommentBucket { id, blog_entry_id: Ref<Post>, page: i32, count: i32, comments: Vec<Comment> }` and its collection.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, as_field = blog_entry_id, items = comments, size = 50, collection = "comment_buckets")]
 pub struct Comment {
