@@ -9,8 +9,9 @@
 //! - no other document has changed in any field but its copies, also not in its version;
 //! - the copies are those of the write that was not disturbed, or those from before it.
 //!
-//! The matrix is printed with `cargo test -p odm-tests --test server crashes -- --nocapture`;
-//! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) writes it as a page of the book.
+//! The matrix is printed with `cargo test -p odm-tests --test server crashes -- --nocapture`. Every write on every edge is in
+//! it, but in one of the three modes only, since the whole takes minutes: `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path
+//! from the root of the workspace) has all of them, and writes them as a page of the book.
 
 pub mod atomic;
 mod eventual;
@@ -495,6 +496,8 @@ const AT_ONCE: usize = 4;
 fn a_killed_process_loses_nothing() {
     with_db(async |t| {
         let started = Instant::now();
+        let whole = std::env::var("ODM_CRASH_MATRIX").ok();
+        let all = whole.is_some();
         let client = t.db.client().clone();
         let transactions = {
             let odm = Odm::new(t.db.clone(), (atomic::rows::edges()[0].models)()).unwrap();
@@ -526,6 +529,9 @@ fn a_killed_process_loses_nothing() {
                             if row.effect == Effect::Transaction && mode == Mode::Alone {
                                 continue;
                             }
+                            if !all && (n + m) % Mode::ALL.len() != mode as usize {
+                                continue;
+                            }
                             let known = alone.get(&m).filter(|_| mode == Mode::Eventual);
                             let cuts = place.row(*row, known.map(Vec::as_slice)).await;
                             if mode == Mode::Alone {
@@ -553,7 +559,7 @@ fn a_killed_process_loses_nothing() {
             "{rows} rows, {cuts} cut points, in {:.1} s",
             started.elapsed().as_secs_f64()
         );
-        if let Ok(path) = std::env::var("ODM_CRASH_MATRIX") {
+        if let Some(path) = whole {
             let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
             std::fs::write(format!("{root}/{path}"), page(&table, rows, cuts)).unwrap();
         }
@@ -610,6 +616,7 @@ fn page(table: &str, rows: usize, cuts: usize) -> String {
          *The same*: the write sends the same commands as without transactions, and is not cut once more.\n\n\
          {table}\n\n\
          {rows} rows (a write, an edge, a mode) with {cuts} cut points. The program that makes this table is a test:\n\
-         `cargo test -p odm-tests --test server crashes -- --nocapture`.\n"
+         `ODM_CRASH_MATRIX=book/src/crash-matrix.md cargo test -p odm-tests --test server crashes`. Without the variable it\n\
+         tries every write on every edge in one of the three modes.\n"
     )
 }
