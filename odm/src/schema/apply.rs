@@ -85,7 +85,8 @@ impl Odm {
     /// as it is.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
-    /// fails, the others are still made. A new collection costs one round trip, a validator two, all new indexes of a
+    /// fails, the others are still made. The declared copies are stored, too, which costs one round trip where all are known
+    /// already. A new collection costs one round trip, a validator two, all new indexes of a
     /// collection one (which lasts as long as the server builds them), each changed time to live one. Every change is
     /// acknowledged by a majority.
     ///
@@ -93,6 +94,9 @@ impl Odm {
     /// Before anything is changed: [`Error::SchemaConflict`] if the plan has a [`Change::Conflict`];
     /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
     /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
+    ///
+    /// [`Error::UnknownCopies`] where the database knows copies that these models lack, after the changes are made;
+    /// [`Error::Unsupported`] for `sync = atomic` without transactions.
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
@@ -113,7 +117,8 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
-    /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left.
+    /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left. One round trip
+    /// more looks for declared copies that the database knows and these models lack; a new declaration costs two.
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database

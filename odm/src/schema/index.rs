@@ -324,7 +324,11 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            words.push_str(", for the reference");
+            let what = match self.begins_with(crate::relation::OWED) {
+                true => "what copies owe",
+                false => "the reference",
+            };
+            words.push_str(&format!(", for {what}"));
         }
         words
     }

@@ -542,7 +542,7 @@ fn a_join_keeps_duplicates_order_and_tells_of_missing_targets() {
 #[test]
 fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split() {
     with_db(async |t| {
-        let odm = talks(&t, 5_000).await;
+        let odm = talks(&t, 1_500).await;
         let found = odm
             .collection::<Talk>()
             .find_all()
@@ -550,8 +550,14 @@ fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split()
             .one()
             .await
             .unwrap();
-        assert_eq!(found.unwrap().1.len(), 5_000);
+        assert_eq!(found.unwrap().1.len(), 1_500);
         assert_eq!(t.commands.take(), ["find", "find"]);
+        let others = doc! { "number": { "$ne": 7 } };
+        t.db.collection::<Doc>("topics")
+            .delete_many(others)
+            .await
+            .unwrap();
+        t.commands.clear();
         // 20 MB of keys, where a message may have 16.
         let long = "x".repeat(1_000);
         let ids = (0..20_000).map(|n| format!("{long}{n}")).chain(["t7".to_owned()]);

@@ -816,7 +816,7 @@ fn run(alone: bool) {
                 .ok()
                 .and_then(|value| value.parse::<u64>().ok())
         };
-        let operations = of_environment("ODM_RANDOM_OPERATIONS").unwrap_or(400) as usize;
+        let operations = of_environment("ODM_RANDOM_OPERATIONS").unwrap_or(240) as usize;
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
         let odm = handle(t.db.clone(), alone);
