@@ -403,8 +403,31 @@ fn oid() -> impl Strategy<Value = ObjectId> {
     any::<[u8; 12]>().prop_map(ObjectId::from_bytes)
 }
 
+/// Any date that the server takes: MongoDB takes all, a server written in Python those that Python knows.
 fn date() -> impl Strategy<Value = DateTime> {
-    any::<i64>().prop_map(DateTime::from_millis)
+    static ALL: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let all = *ALL.get_or_init(|| {
+        let taken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let told = taken.clone();
+        // It may be called within a runtime, and waits for one of its own.
+        let ask = std::thread::spawn(move || {
+            odm_tests::with_db(async |t| {
+                let dates = t.db.collection::<bson::Document>("dates");
+                let far = doc! { "date": DateTime::MAX };
+                told.store(
+                    dates.insert_one(far).await.is_ok(),
+                    std::sync::atomic::Ordering::Relaxed,
+                );
+            });
+        });
+        ask.join().unwrap();
+        taken.load(std::sync::atomic::Ordering::Relaxed)
+    });
+    let (first, last) = match all {
+        true => (i64::MIN, i64::MAX),
+        false => (-62_135_596_800_000, 253_402_300_799_999), // the years 1 to 9999
+    };
+    (first..=last).prop_map(DateTime::from_millis)
 }
 
 #[test]
