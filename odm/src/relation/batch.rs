@@ -11,12 +11,13 @@ use crate::key::Key;
 use crate::map::Context;
 use crate::shape::{Managed, Shape};
 use crate::{Error, Result};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
     WriteConcern,
 };
+use mongodb::raw_batch_cursor::RawBatchCursor;
 use std::collections::HashSet;
 
 /// Carries out an action of the driver's, within the session if there is one.
@@ -182,21 +183,6 @@ impl Scope<'_> {
         self.every(meta, filter, doc! { "_id": 1 }).await
     }
 
-    /// The id of the document at this position among those that fit, in the order of their ids.
-    pub(super) async fn nth(
-        &self,
-        meta: &'static DocumentMeta,
-        filter: Document,
-        position: usize,
-    ) -> Result<Option<Bson>> {
-        let mut options = FindOptions::default();
-        options.sort = Some(doc! { "_id": 1 });
-        options.skip = u64::try_from(position).ok();
-        options.projection = Some(doc! { "_id": 1 });
-        let found = self.find_with(meta, filter, options, 1).await?;
-        Ok(found.documents.first().map(document_id))
-    }
-
     /// The first documents that fit, in this order.
     pub(super) async fn first(
         &self,
@@ -331,6 +317,118 @@ impl Scope<'_> {
     }
 }
 
+/// Where batches of the documents that fit end, in the order of their ids. They are read by one cursor, a batch at a time.
+pub(super) struct Ids<'s> {
+    scope: &'s Scope<'s>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    batch: u32,
+    cursor: Option<RawBatchCursor>,
+    /// The end of the batch before.
+    last: Option<Bson>,
+    over: bool,
+}
+
+impl<'s> Ids<'s> {
+    /// Those behind an id, if there is one, in batches of this size. Out of a transaction.
+    pub(super) fn of(
+        scope: &'s Scope<'s>,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        behind: Option<Bson>,
+        batch: usize,
+    ) -> Ids<'s> {
+        Ids {
+            scope,
+            meta,
+            filter,
+            batch: u32::try_from(batch.max(1)).unwrap_or(u32::MAX),
+            cursor: None,
+            last: behind,
+            over: false,
+        }
+    }
+
+    /// Whether the last batch has been read.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The ids that the next batches end with, so many at most. None when there are no more.
+    pub(super) async fn next(&mut self, batches: usize) -> Result<Vec<Bson>> {
+        let mut ends = Vec::with_capacity(batches);
+        while ends.len() < batches && !self.over {
+            let Some(end) = self.end().await? else { continue };
+            self.last = Some(end.clone());
+            ends.push(end);
+        }
+        Ok(ends)
+    }
+
+    /// The id that the next batch ends with; `None` for an empty one.
+    async fn end(&mut self) -> Result<Option<Bson>> {
+        let failed = |error| Context::of(self.meta).driver(error);
+        let reply = match &mut self.cursor {
+            None => None,
+            Some(cursor) => {
+                self.scope.trip();
+                // A cursor outlives neither a long pause nor the primary: then another one goes on behind it.
+                cursor.next().await.and_then(|reply| match reply {
+                    Ok(reply) => Some(reply),
+                    Err(error) => {
+                        tracing::debug!(target: "odm", %error, "the ids are asked for anew");
+                        None
+                    }
+                })
+            }
+        };
+        let reply = match reply {
+            Some(reply) => reply,
+            None => {
+                let behind = self.last.as_ref().map(|last| behind(self.meta, last));
+                let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
+                self.scope.trip();
+                let mut cursor = self
+                    .scope
+                    .collection::<RawDocumentBuf>(self.meta)
+                    .find(filter)
+                    .sort(doc! { "_id": 1 })
+                    .projection(doc! { "_id": 1 })
+                    .batch_size(self.batch)
+                    .batch()
+                    .await
+                    .map_err(failed)?;
+                let first = cursor.next().await.transpose().map_err(failed)?;
+                self.cursor = Some(cursor);
+                let Some(first) = first else {
+                    self.over = true;
+                    return Ok(None);
+                };
+                first
+            }
+        };
+        let cursor = reply.as_raw_document().get_document("cursor");
+        self.over = cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0)));
+        let Some(last) = reply.doc_slices().map_err(failed)?.into_iter().last() else {
+            return Ok(None);
+        };
+        let id = last
+            .ok()
+            .and_then(|last| last.as_document()?.get("_id").ok()?)
+            .and_then(|id| Bson::try_from(id).ok());
+        match id {
+            Some(id) => Ok(Some(id)),
+            None => Err(Error::Decode {
+                collection: self.meta.collection.to_owned(),
+                id: None,
+                ty: self.meta.name,
+                path: "_id".to_owned(),
+                message: "the server sent a document without an id that can be read".to_owned(),
+            }),
+        }
+    }
+}
+
 /// An update with its array filters.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
@@ -338,13 +436,21 @@ pub(super) struct Change {
     pub(super) array_filters: Vec<Document>,
 }
 
-/// All of these conditions.
+/// All of these conditions: in one document where no two are about the same field.
 pub(super) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
-    let mut conditions: Vec<Document> = conditions.into_iter().filter(|one| !one.is_empty()).collect();
-    match conditions.len() {
-        0 | 1 => conditions.pop().unwrap_or_default(),
-        _ => doc! { "$and": conditions },
+    let mut joined = Document::new();
+    let mut clashing = Vec::new();
+    for condition in conditions {
+        match condition.keys().any(|name| joined.contains_key(name)) {
+            false => joined.extend(condition),
+            true => clashing.push(condition),
+        }
     }
+    if clashing.is_empty() {
+        return joined;
+    }
+    clashing.insert(0, joined);
+    doc! { "$and": clashing }
 }
 
 /// The id of a document.
@@ -442,6 +548,16 @@ pub(super) fn up_to(meta: &DocumentMeta, last: &Bson) -> Document {
     }
 }
 
+/// The documents behind the first id and up to the second one.
+pub(super) fn between(meta: &DocumentMeta, behind: Option<&Bson>, up_to: &Bson) -> Document {
+    let end = self::up_to(meta, up_to);
+    let Some(behind) = behind else { return end };
+    if has_one_type(meta) {
+        return doc! { "_id": { "$gt": behind, "$lte": up_to } };
+    }
+    all([self::behind(meta, behind), end])
+}
+
 /// Whether all ids are of one type.
 fn has_one_type(meta: &DocumentMeta) -> bool {
     let id = fields(meta)
@@ -468,8 +584,16 @@ mod tests {
         assert_eq!(all([]), doc! {});
         assert_eq!(all([doc! {}, doc! { "a": 1 }]), doc! { "a": 1 });
         assert_eq!(
+            all([doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [] }]),
+            doc! { "a": 1, "b": 2, "$or": [] }
+        );
+        assert_eq!(
             all([doc! { "a": 1 }, doc! { "a": 2 }]),
             doc! { "$and": [{ "a": 1 }, { "a": 2 }] }
+        );
+        assert_eq!(
+            all([doc! { "a": 1 }, doc! { "b": 2 }, doc! { "b": 3 }, doc! { "c": 4 }]),
+            doc! { "$and": [{ "a": 1, "b": 2, "c": 4 }, { "b": 3 }] }
         );
     }
 

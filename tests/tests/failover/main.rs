@@ -2,4 +2,6 @@
 #![allow(missing_docs)]
 
 mod control;
+mod copies;
+mod scenario;
 mod two_way;

@@ -1,13 +1,12 @@
 //! Two-way references under failover: whatever a write was told, both sides agree in the end.
 
 use super::control::Nodes;
+use super::scenario::{Stop, while_primaries_die};
 use odm::bson::oid::ObjectId;
 use odm::prelude::*;
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -28,9 +27,6 @@ struct Task {
     owner: Ref<Person>,
 }
 
-/// How often the primary is killed.
-const KILLS: usize = 3;
-
 /// What a writer was told.
 #[derive(Default)]
 struct Told {
@@ -40,11 +36,11 @@ struct Told {
 }
 
 /// Inserts tasks and moves them from one owner to another, until it is told to stop.
-async fn write(odm: Odm, owners: Vec<Ref<Person>>, stop: Arc<AtomicBool>) -> Told {
+async fn write(odm: Odm, owners: Vec<Ref<Person>>, stop: Stop) -> Told {
     let tasks = odm.collection::<Task>();
     let mut told = Told::default();
     for n in 0.. {
-        if stop.load(Ordering::SeqCst) {
+        if stop.is_told() {
             break;
         }
         let owner = owners[n % owners.len()];
@@ -64,12 +60,6 @@ async fn write(odm: Odm, owners: Vec<Ref<Person>>, stop: Arc<AtomicBool>) -> Tol
     told
 }
 
-/// Asks for something of the nodes without holding up the tasks that write.
-async fn ask<T: Send + 'static>(nodes: &Nodes, what: impl FnOnce(&Nodes) -> T + Send + 'static) -> T {
-    let nodes = nodes.clone();
-    tokio::task::spawn_blocking(move || what(&nodes)).await.unwrap()
-}
-
 #[test]
 fn both_sides_agree_after_the_primary_died() {
     let nodes = Nodes::of_environment();
@@ -83,34 +73,18 @@ fn both_sides_agree_after_the_primary_died() {
         for _ in 0..4 {
             owners.push(people.insert(NewPerson { tasks: vec![] }).await.unwrap().to_ref());
         }
-        let stop = Arc::new(AtomicBool::new(false));
-        let writers: Vec<_> = (0..4)
+        let stop = Stop::default();
+        let writers = (0..4)
             .map(|_| tokio::spawn(write(odm.clone(), owners.clone(), stop.clone())))
             .collect();
-        let mut killed = Vec::new();
-        for _ in 0..KILLS {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let dead = ask(&nodes, Nodes::kill_primary).await;
-            assert_eq!(ask(&nodes, Nodes::status).await[dead], "down");
-            killed.push(dead);
-            // The writers meet the dead one, the election and the new one.
-            ask(&nodes, Nodes::wait_for_primary).await;
-            tokio::time::sleep(Duration::from_secs(2)).await;
-            ask(&nodes, Nodes::restart_all).await;
-        }
-        stop.store(true, Ordering::SeqCst);
         let mut inserted = Vec::new();
         let (mut moved, mut failed) = (0, 0);
-        for writer in writers {
-            let told = writer.await.unwrap();
+        for told in while_primaries_die(&nodes, &stop, writers).await {
             inserted.extend(told.inserted);
             moved += told.moved;
             failed += told.failed;
         }
-        println!(
-            "killed {killed:?}; {} inserted, {moved} moved, {failed} refused",
-            inserted.len()
-        );
+        println!("{} inserted, {moved} moved, {failed} refused", inserted.len());
         assert!(!inserted.is_empty() && moved > 0, "something happened");
         // What was confirmed is there, whoever was the primary then.
         let there: HashSet<ObjectId> = odm

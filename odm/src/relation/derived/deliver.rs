@@ -3,7 +3,7 @@
 //! A delivery names the version of the source, and goes to those that still refer to it and have an older one. So deliveries
 //! can be repeated, and overtake each other: the newest version stays.
 
-use super::super::batch;
+use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Segment};
 use super::super::scope::{Scope, Statement};
@@ -222,6 +222,10 @@ pub(super) async fn deliver(
     if sources.is_empty() {
         return Ok(delivered);
     }
+    if let ([(document, source)], None) = (sources.as_slice(), scope.session) {
+        delivered.documents = fan_out(scope, meta, edge, document, source, token).await?;
+        return Ok(delivered);
+    }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
     let few = scope
         .few(
@@ -234,18 +238,14 @@ pub(super) async fn deliver(
     if few.is_empty() {
         return Ok(delivered);
     }
-    let is_few = few.len() <= IN_TRANSACTION;
     // To follow in the transaction, however many there are, is what `sync = atomic` promises.
     let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
-    if is_few || always && scope.session.is_some() {
-        // Out of a transaction more may have come meanwhile: they are told the newest by their own writer.
-        let restriction = match scope.session {
-            Some(_) if is_few => doc! { "_id": { "$in": batch::ids(&few) } },
-            _ => Document::new(),
-        };
+    if few.len() <= IN_TRANSACTION || always && scope.session.is_some() {
+        // A transaction sees the same holders still. Out of one more may have come: they are told the newest by their own
+        // writer, and it does no harm to tell them twice.
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(scope, edge, source, To::Older, restriction.clone(), token))
+            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), token))
             .collect();
         delivered.documents += scope.update(edge.holder, &statements).await?;
         return Ok(delivered);
@@ -284,38 +284,38 @@ async fn fan_out(
     let mut last = at(document, &format!("{place}.last"))
         .filter(|_| number(document, &format!("{place}.v")) == source.version)
         .and_then(|last| Bson::try_from(last).ok());
+    let of = holders(edge, vec![source.key.clone()]);
+    let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch);
+    let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
     let mut changed = 0;
     let mut batches = 0_u64;
-    let mut ends = ends(scope, edge, source, last.clone(), &options).await?;
-    loop {
-        let mut from = last.clone();
+    let mut ends = ids.next(at_once).await?;
+    while let Some(border) = ends.last().cloned() {
+        let alone = last.is_none() && ends.len() == 1 && ids.is_over();
+        let mut from = last.take();
         let writes: Vec<_> = ends
             .iter()
             .map(|end| {
-                let behind = from.as_ref().map(|from| batch::behind(edge.holder, from));
-                let up_to = end.as_ref().map(|end| batch::up_to(edge.holder, end));
-                let restriction = batch::all([behind.unwrap_or_default(), up_to.unwrap_or_default()]);
-                from.clone_from(end);
+                // All in one batch are found without their ids.
+                let restriction = match alone {
+                    true => Document::new(),
+                    false => batch::between(edge.holder, from.as_ref(), end),
+                };
+                from = Some(end.clone());
                 let one = statement(scope, edge, source, To::Older, restriction, token);
                 async move { scope.update(edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
         // While these are written, it is found out where the next ones end.
-        let next = async {
-            match &from {
-                Some(from) => self::ends(scope, edge, source, Some(from.clone()), &options).await,
-                None => Ok(Vec::new()),
-            }
-        };
-        let (written, next) = try_join(try_join_all(writes), next).await?;
+        let (written, next) = try_join(try_join_all(writes), ids.next(at_once)).await?;
         for documents in written {
             changed += documents;
             batches += 1;
             report(&options, edge, source, changed, batches);
         }
-        let Some(border) = from else {
-            return Ok(changed);
-        };
+        if next.is_empty() {
+            break;
+        }
         let note = Statement {
             filter: doc! { "_id": &own, VERSION: super::is_number(source.version) },
             update: doc! { "$set": { &place: { "v": source.version, "last": &border } } },
@@ -327,38 +327,14 @@ async fn fan_out(
                 collection = edge.holder.collection,
                 "the source changed while its copies were delivered: the rest is left to the later write"
             );
-            return Ok(changed);
+            break;
         }
         (last, ends) = (Some(border), next);
         if !options.pause.is_zero() {
             tokio::time::sleep(options.pause).await;
         }
     }
-}
-
-/// The ids that the next batches end with, those included; the last batch of all has no end.
-async fn ends(
-    scope: &Scope<'_>,
-    edge: &Edge,
-    source: &Source,
-    mut last: Option<Bson>,
-    options: &FanOut,
-) -> Result<Vec<Option<Bson>>> {
-    let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
-    let mut ends = Vec::with_capacity(at_once);
-    while ends.len() < at_once {
-        let behind = last.as_ref().map(|last| batch::behind(edge.holder, last));
-        let of = batch::all([
-            holders(edge, vec![source.key.clone()]),
-            behind.unwrap_or_default(),
-        ]);
-        last = scope.nth(edge.holder, of, options.batch.max(1) - 1).await?;
-        ends.push(last.clone());
-        if last.is_none() {
-            break;
-        }
-    }
-    Ok(ends)
+    Ok(changed)
 }
 
 fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {
