@@ -561,7 +561,6 @@ impl Prepared<'_> {
 
     /// Puts the copies in that the writes hold. Gives the token under which they owe something.
     async fn amend(self, writes: &mut [Write], trace: &Trace) -> Result<Option<Token>> {
-        let graph = self.odm.graph();
         let mut token = None;
         let amend = Amend {
             odm: self.odm,
@@ -569,8 +568,9 @@ impl Prepared<'_> {
             trace,
         };
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
-        for write in writes.iter().filter(|write| graph.takes_part(write.meta)) {
-            if !metas.iter().any(|meta| meta.collection == write.meta.collection) {
+        for write in writes.iter() {
+            let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
+            if !known && amend.concerns(write.meta).await? {
                 metas.push(write.meta);
             }
         }

@@ -165,7 +165,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
             trace
                 .run(async {
                     let mut token = None;
-                    let derives = collection.odm().graph().takes_part(T::META);
+                    let derives = amend(collection, &trace).concerns(T::META).await?;
                     if derives {
                         let one = std::slice::from_mut(&mut raw);
                         amend(collection, &trace).insert(T::META, one, &mut token).await?;
@@ -284,7 +284,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 let made = trace
                     .run(async {
                         let mut token = None;
-                        if collection.odm().graph().takes_part(T::META) {
+                        if amend(collection, &trace).concerns(T::META).await? {
                             amend(collection, &trace)
                                 .insert(T::META, &mut raw, &mut token)
                                 .await?;

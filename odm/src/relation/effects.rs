@@ -1,7 +1,9 @@
 //! Carries out on the other side of two-way references what a write asks of it: in one command for each collection.
 
+use super::derived::Token;
 use super::graph::{Edge, Graph, is};
 use super::links::{Act, Answers, Effect, Node, Questions, missing};
+use super::pairs;
 use super::scope::{Scope, Statement};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -56,7 +58,8 @@ pub(super) fn id(document: &RawDocumentBuf) -> Key {
     Key::of(document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null))
 }
 
-/// Carries out these effects, all or with an error.
+/// Carries out these effects, all or with an error. Where no transaction makes them one with the write, they mark what they
+/// change.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
@@ -64,6 +67,7 @@ pub(super) async fn apply<'e>(
     scope: &Scope<'_>,
     graph: &Graph,
     effects: impl IntoIterator<Item = &'e Effect>,
+    mark: Option<Token>,
 ) -> Result<()> {
     let mut collections: Vec<(&'static DocumentMeta, Vec<&'e Effect>)> = Vec::new();
     for effect in effects {
@@ -76,7 +80,12 @@ pub(super) async fn apply<'e>(
         }
     }
     for (meta, effects) in collections {
-        let prepared = statements(graph, &effects);
+        let mut prepared = statements(graph, &effects);
+        if let Some(token) = mark {
+            for statement in &mut prepared.statements {
+                pairs::mark(&mut statement.update, token);
+            }
+        }
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
         // What is removed may be gone already; what is added may not fail.

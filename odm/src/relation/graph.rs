@@ -285,12 +285,16 @@ impl Graph {
                 ));
             }
         }
-        for meta in self.models.iter().filter(|meta| self.takes_part(meta)) {
+        for meta in self
+            .models
+            .iter()
+            .filter(|meta| self.takes_part(meta) || self.is_linked(meta))
+        {
             if let Shape::Struct(shape) = (meta.shape)()
                 && shape.deny_unknown
             {
                 problems.push(format!(
-                    "`{}` is the source or the holder of copies, for which the library stores a field `_odm` of its own in \
+                    "`{}` has two-way references, or is the source or the holder of copies, for which the library stores a field `_odm` of its own in \
                      the documents: remove `#[serde(deny_unknown_fields)]`",
                     meta.name
                 ));
@@ -380,6 +384,11 @@ impl Graph {
             || self.incoming(meta).any(|edge| !edge.copies.is_empty())
             || self.derived_in(meta).next().is_some()
             || self.derived_from(meta).next().is_some()
+    }
+
+    /// Whether documents have two-way references.
+    pub(crate) fn is_linked(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).any(Edge::is_two_way)
     }
 
     /// Finds the other side of a two-way reference.

@@ -141,17 +141,7 @@ pub(super) async fn inspect<'g>(
 async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<There> {
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
-        let field = format!("${}", back.path);
-        let side = match back.list {
-            false => Bson::Int32(1),
-            true => doc! { "$cond": [
-                { "$isArray": &field },
-                { "$setIntersection": [&field, { "$literal": holders }] },
-                null,
-            ] }
-            .into(),
-        };
-        fields.insert(back.path.as_str(), side);
+        fields.insert(back.path.as_str(), names_of(back, holders));
     }
     let mut there = There {
         keys: HashSet::new(),
@@ -171,6 +161,20 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
         }
     }
     Ok(there)
+}
+
+/// What is to be read of the references of an edge, to know whom of these documents they name: a projection.
+pub(super) fn names_of(edge: &Edge, ids: &[Bson]) -> Bson {
+    let field = format!("${}", edge.path);
+    match edge.list {
+        false => Bson::Int32(1),
+        true => doc! { "$cond": [
+            { "$isArray": &field },
+            { "$setIntersection": [&field, { "$literal": ids }] },
+            null,
+        ] }
+        .into(),
+    }
 }
 
 /// One reference, or array of them, in one document.

@@ -92,6 +92,11 @@ impl Diff {
         Ok(())
     }
 
+    /// All links that the write made or took away.
+    pub(super) fn links(&self) -> Vec<&Link> {
+        self.added.iter().chain(&self.removed).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
     }

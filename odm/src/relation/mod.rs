@@ -13,6 +13,7 @@ pub(crate) mod graph;
 mod inspect;
 mod links;
 mod order;
+mod pairs;
 mod remove;
 pub(crate) mod repair;
 mod rule;
@@ -24,6 +25,7 @@ mod write;
 pub(crate) use checks::Recheck;
 pub(crate) use derived::{Amended, OWED, Token};
 pub(crate) use graph::{Edge, Graph};
+pub(crate) use pairs::LINKS;
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
@@ -54,6 +56,11 @@ pub(crate) struct Amend<'a> {
 }
 
 impl Amend<'_> {
+    /// Whether the library has something of its own in such documents.
+    pub(crate) async fn concerns(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
+        Ok(self.odm.graph().takes_part(meta) || pairs::are_marked(self.odm, meta).await?)
+    }
+
     /// Puts copies into new documents. What they owe goes by the token.
     pub(crate) async fn insert(
         self,
@@ -62,7 +69,11 @@ impl Amend<'_> {
         token: &mut Option<Token>,
     ) -> Result<()> {
         self.with(async |scope| derived::amend_insert(scope, meta, documents, token).await)
-            .await
+            .await?;
+        match pairs::are_marked(self.odm, meta).await? {
+            true => pairs::mark_new(self.odm.graph(), meta, documents, token),
+            false => Ok(()),
+        }
     }
 
     /// Puts copies beside the references that an update sets.
@@ -74,7 +85,11 @@ impl Amend<'_> {
         token: &mut Option<Token>,
     ) -> Result<()> {
         self.with(async |scope| derived::amend_update(scope, meta, built, upsert, token).await)
-            .await
+            .await?;
+        if pairs::are_marked(self.odm, meta).await? {
+            pairs::mark_changed(self.odm.graph(), meta, built, token);
+        }
+        Ok(())
     }
 
     /// What a replacement becomes: `None` for a document without copies.

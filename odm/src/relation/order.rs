@@ -3,12 +3,15 @@
 //!
 //! A link is written on the side that is not believed first, and unlinked on the side that is believed first. What can be
 //! foreseen to fail (a target that does not exist, an array without room) fails before anything is written; a write that
-//! fails all the same is followed by the reverse of what was done for it.
+//! fails all the same is followed by the reverse of what was done for it. Each of the writes marks the document that it
+//! changes, until both sides agree: see [`pairs`].
 
 use super::checks::put_back;
+use super::derived::Token;
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Act, Diff, Effect, comes_first, missing, reverse};
+use super::pairs;
 use super::scope::Scope;
 use super::write::{Done, Duties, Images, What, remove};
 use crate::key::Key;
@@ -27,6 +30,32 @@ impl<'a> Duties<'a> {
         let graph = self.graph();
         let before = self.look(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
+        let token = self.token();
+        let done = self.both_sides(scope, work, before, planned, &diff, token).await;
+        // Whatever became of it, and whoever came between: both sides agree then.
+        let others = self.edges().filter(|_| !diff.is_empty());
+        let others = others.filter_map(|edge| graph.inverse(edge));
+        let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
+        let agreed = pairs::agree(scope, diff.links(), metas, token).await;
+        let done = done?;
+        agreed?;
+        Ok(done)
+    }
+
+    async fn both_sides<R, F>(
+        &self,
+        scope: &Scope<'_>,
+        work: &F,
+        before: Images,
+        planned: Vec<Effect>,
+        diff: &Diff,
+        token: Token,
+    ) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let graph = self.graph();
         let own = self.inserts(&before);
         let is_inserted = |effect: &Effect| {
             let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
@@ -37,14 +66,14 @@ impl<'a> Duties<'a> {
             .into_iter()
             .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
         have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
-        if let Err(error) = effects::apply(scope, graph, &first).await {
-            take_back(scope, graph, &first).await;
+        if let Err(error) = effects::apply(scope, graph, &first, Some(token)).await {
+            take_back(scope, graph, &first, token).await;
             return Err(error);
         }
         let done = match work(None).await {
             Ok(done) => done,
             Err(error) => {
-                take_back(scope, graph, &first).await;
+                take_back(scope, graph, &first, token).await;
                 return Err(error);
             }
         };
@@ -53,12 +82,12 @@ impl<'a> Duties<'a> {
             let (made, _) = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
             let (kept, undone): (Vec<Effect>, Vec<Effect>) =
                 first.iter().cloned().partition(|effect| made.contains(effect));
-            take_back(scope, graph, &undone).await;
+            take_back(scope, graph, &undone, token).await;
             last = made.into_iter().filter(|effect| !kept.contains(effect)).collect();
         }
-        if let Err(error) = effects::apply(scope, graph, &last).await {
+        if let Err(error) = effects::apply(scope, graph, &last, Some(token)).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
-            take_back(scope, graph, &all).await;
+            take_back(scope, graph, &all, token).await;
             self.undo(scope, &before, &done).await?;
             return Err(error);
         }
@@ -201,14 +230,14 @@ fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
     }
 }
 
-/// Does the reverse of what was done. What can't be reversed any more is left for `audit()` to find.
-async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect]) {
+/// Does the reverse of what was done. What can't be reversed any more is settled by the side that is believed.
+async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect], token: Token) {
     let back: Vec<Effect> = done
         .iter()
         .rev()
         .filter_map(|effect| Some(reverse(effect, graph.edge(effect.edge)?.list)))
         .collect();
-    if let Err(error) = effects::apply(scope, graph, &back).await {
+    if let Err(error) = effects::apply(scope, graph, &back, Some(token)).await {
         tracing::warn!(
             target: "odm",
             %error,

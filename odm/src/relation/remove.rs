@@ -13,6 +13,7 @@
 use super::batch::{Batch, all, behind, document, document_id as id, ids};
 use super::derived;
 use super::graph::is;
+use super::pairs;
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -70,6 +71,7 @@ pub(crate) async fn remove(
     }
     removal.deletes = true;
     let outcome = removal.run(root).await;
+    let agreed = removal.agree(outcome.is_ok()).await;
     if let Some(session) = scope.session {
         if let Err(error) = &outcome {
             // A part of it may be written: whatever the caller does with the error, that is not committed.
@@ -77,7 +79,7 @@ pub(crate) async fn remove(
         }
         session.look_at_the_end(std::mem::take(&mut removal.later));
     }
-    outcome
+    outcome.and(agreed)
 }
 
 /// Looks for what has come to refer to documents that were deleted in a transaction, when it is committed.
@@ -94,7 +96,8 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
             failed = failed.or(Some(error));
         }
     }
-    failed.map_or(Ok(()), Err)
+    let agreed = removal.agree(failed.is_none()).await;
+    failed.map_or(agreed, Err)
 }
 
 /// Documents that were deleted in a transaction of the caller's, and have to be looked after when it is committed.
@@ -161,6 +164,10 @@ struct Removal<'a, 'd> {
     /// The batch at the top, if one was all.
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
+    /// Marks the documents that were linked to deleted ones, where no transaction makes the two one.
+    token: derived::Token,
+    /// The collections of these documents.
+    marked: Vec<&'static DocumentMeta>,
 }
 
 impl<'a, 'd> Removal<'a, 'd> {
@@ -174,7 +181,25 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
+            token: derived::Token::new(),
+            marked: Vec::new(),
         }
+    }
+
+    /// Whether the two sides of a link are written one after the other.
+    fn is_alone(&self) -> bool {
+        !self.transactions && self.scope.session.is_none()
+    }
+
+    /// Removes the marks of a deletion that is done; what one that failed has left on one side is mended.
+    async fn agree(&mut self, done: bool) -> Result<()> {
+        for meta in std::mem::take(&mut self.marked) {
+            match done {
+                true => pairs::unmark(&self.scope, meta, Document::new(), vec![self.token.into()]).await?,
+                false => drop(pairs::recover(&self.scope, meta).await?),
+            }
+        }
+        Ok(())
     }
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
@@ -264,8 +289,9 @@ impl<'a, 'd> Removal<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::After(at + 1);
-                // Of a two-way reference the document itself would have changed, and not been deleted.
-                if !rule.is_two_way() {
+                // Of a two-way reference the document itself would have changed, and not been deleted; where no transaction
+                // makes it sure, what had lost it may have been mended meanwhile.
+                if !rule.is_two_way() || self.is_alone() {
                     return self.treat_late(level, rule).await.map(Some);
                 }
             }
@@ -426,10 +452,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 Ok((self.deletes || below.rules.restricts).then_some(below))
             }
             // Those of two-way references go in one transaction with the documents.
-            OnDelete::Nullify | OnDelete::Pull
-                if self.deletes
-                    && !(rule.is_two_way() && (self.transactions || self.scope.session.is_some())) =>
-            {
+            OnDelete::Nullify | OnDelete::Pull if self.deletes && (!rule.is_two_way() || self.is_alone()) => {
                 self.detach(meta, documents, rule).await?;
                 Ok(None)
             }
@@ -458,6 +481,10 @@ impl<'a, 'd> Removal<'a, 'd> {
         };
         // What others have copied of the copies that are emptied is emptied too.
         let (token, mut passed_on) = (derived::Token::new(), false);
+        let marks = rule.is_two_way() && self.is_alone();
+        if marks && !self.marked.iter().any(|meta| is(meta, holder)) {
+            self.marked.push(holder);
+        }
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
@@ -475,6 +502,9 @@ impl<'a, 'd> Removal<'a, 'd> {
                         .odm
                         .graph()
                         .passed_on(holder, &path, token, &mut change.update);
+                }
+                if marks {
+                    pairs::mark(&mut change.update, self.token);
                 }
                 let changed = self.scope.update_many(holder, filter, change).await?;
                 self.count(rule, changed);
@@ -500,9 +530,9 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Deletes the batch; what is left in it are the documents that are gone now.
     async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let unlinks: Vec<Rule<'a>> = match self.transactions || self.scope.session.is_some() {
-            true => two_way(&level.rules),
-            false => Vec::new(),
+        let unlinks: Vec<Rule<'a>> = match self.is_alone() {
+            false => two_way(&level.rules),
+            true => Vec::new(),
         };
         let batch = std::mem::take(&mut level.batch);
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());

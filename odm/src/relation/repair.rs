@@ -310,7 +310,11 @@ impl Repaired {
     }
 
     /// Mends what can be mended, and gives the rest.
-    async fn mend<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    pub(super) async fn mend<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+    ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut links = Vec::new();
         let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();

@@ -278,7 +278,7 @@ fn the_holders_of_a_two_way_reference_are_named_by_the_document() {
     };
     assert_eq!(
         filter,
-        doc! { "$and": [{ "_id": { "$in": [7_i64] } }, { "owner": { "$in": [1] } }] }
+        doc! { "_id": { "$in": [7_i64] }, "owner": { "$in": [1] } }
     );
     let (room, change) = rule(&graph, &TASK, "tasks").edge.attachment(Bson::Int32(7));
     assert_eq!(

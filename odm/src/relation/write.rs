@@ -12,6 +12,7 @@ use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Diff, Node};
+use super::pairs;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -253,6 +254,10 @@ impl<'a> Duties<'a> {
             }
         }
         metas
+    }
+
+    pub(super) fn token(&self) -> Token {
+        self.token.unwrap_or_default()
     }
 
     pub(super) fn writes(&self) -> &[Write<'a>] {
@@ -531,7 +536,7 @@ impl<'a> Duties<'a> {
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        effects::apply(scope, graph, &effects).await
+        effects::apply(scope, graph, &effects, None).await
     }
 
     /// The documents that the writes concern, as they are read after them.
@@ -764,6 +769,18 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
     }
     let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
     let effects = links::effects(graph, &diff, &answers)?;
-    effects::apply(scope, graph, &effects).await?;
-    scope.delete(meta, ids).await
+    let mark = match scope.session {
+        Some(_) => None,
+        None => Some(Token::new()),
+    };
+    effects::apply(scope, graph, &effects, mark).await?;
+    scope.delete(meta, ids).await?;
+    match mark {
+        Some(token) => {
+            let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);
+            let metas = metas.flatten().map(|edge| edge.holder).collect();
+            pairs::agree(scope, diff.links(), metas, token).await
+        }
+        None => Ok(()),
+    }
 }

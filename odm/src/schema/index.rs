@@ -122,9 +122,9 @@ impl Index {
         Some(index)
     }
 
-    /// The index by which documents are found that owe something to copies.
-    pub fn of_debts() -> Index {
-        let mut index = Index::on([(crate::relation::OWED.to_owned(), IndexKind::Ascending)].into_iter());
+    /// The index by which documents are found that owe something to copies, or to the other side of a two-way reference.
+    pub fn of_debts(field: &str) -> Index {
+        let mut index = Index::on([(field.to_owned(), IndexKind::Ascending)].into_iter());
         index.implied = true;
         index.sparse = true;
         index

@@ -498,8 +498,10 @@ impl Look {
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
-        let debts = graph.takes_part(meta).then(Index::of_debts);
-        for index in copies.filter_map(Index::of_copies).chain(debts) {
+        let debts = graph.takes_part(meta).then_some(crate::relation::OWED);
+        let links = graph.is_linked(meta).then_some(crate::relation::LINKS);
+        let owed = debts.into_iter().chain(links).map(Index::of_debts);
+        for index in copies.filter_map(Index::of_copies).chain(owed) {
             if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {
                 declared.push(index);
             }

@@ -39,6 +39,10 @@ const TASKS: i32 = 8;
 /// Of each kind of document that others refer to there are so many, always.
 const SOURCES: i32 = 48;
 
+/// A task has so many documents of a kind at most, then it deletes one: else there would be more and more of them, and each
+/// operation would write more than the one before.
+const MOST: usize = 24;
+
 const COPIES: [(&str, &str); 21] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
@@ -247,7 +251,30 @@ impl Task {
         self.pick(collection).expect("sources are never deleted")
     }
 
+    /// The deletion of one of a kind that the task has too many of.
+    fn too_many(&mut self, odm: &Odm) -> Option<Operation> {
+        macro_rules! delete {
+            ($($Document:ident $name:literal),*) => {$(
+                if self.all($name).count() > MOST {
+                    let (id, _) = self.pick($name)?;
+                    let documents = odm.collection::<$Document>();
+                    return Some(one("delete one of many", ($name, id), None, async move {
+                        documents.delete(id).await.map(drop)
+                    }));
+                }
+            )*};
+        }
+        delete!(
+            Log "logs", Receipt "receipts", Product "products", Review "reviews", Vote "votes", Street "streets",
+            Mayor "mayors"
+        );
+        None
+    }
+
     fn operation(&mut self, odm: Odm) -> Operation {
+        if let Some(delete) = self.too_many(&odm) {
+            return delete;
+        }
         let to = self.random.below(SOURCES);
         let text = format!("{}", self.random.below(1_000_000));
         match self.random.below(30) {

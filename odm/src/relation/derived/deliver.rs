@@ -150,11 +150,16 @@ pub(super) fn statement(
             )
         }
     };
+    let copies = || {
+        let all = edge.copies.iter().zip(&source.values);
+        all.filter(|(copy, _)| copy.sync != SyncMode::Snapshot)
+    };
     let mut update = Document::new();
-    for (copy, value) in edge.copies.iter().zip(&source.values) {
-        if copy.sync == SyncMode::Snapshot {
-            continue;
-        }
+    // For the same reason what is unset stands before what is set.
+    if copies().any(|(copy, value)| value.is_none() && !copy.required) {
+        update.insert("$unset", Document::new());
+    }
+    for (copy, value) in copies() {
         let name = format!("{prefix}{}", copy.name);
         match value {
             Some(value) => put(&mut update, "$set", &name, value.clone()),

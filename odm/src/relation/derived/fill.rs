@@ -3,6 +3,7 @@
 
 use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
+use super::super::pairs;
 use super::super::scope::Scope;
 use super::deliver::{Source, sources, structs};
 use super::{COPIED, OWED, OWN, Token, VERSION, at, former, is_atomic, meet, plain_name, put};
@@ -679,11 +680,13 @@ pub(crate) async fn amend_replace(
     token: &mut Option<Token>,
 ) -> Result<Option<Amended>> {
     let graph = scope.odm.graph();
-    if !graph.takes_part(meta) {
+    let is_marked = pairs::are_marked(scope.odm, meta).await?;
+    if !graph.takes_part(meta) && !is_marked {
         return Ok(None);
     }
     let transactions = transactions(scope, meta).await?;
     let concern = of_any(graph, meta, transactions);
+    let mark = is_marked.then(|| *token.get_or_insert_with(Token::new));
     let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
@@ -750,6 +753,9 @@ pub(crate) async fn amend_replace(
     }
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
         own.insert("was", marks);
+    }
+    if let Some(mark) = mark {
+        own.insert("links", pairs::marked(mark));
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

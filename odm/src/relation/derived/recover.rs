@@ -2,6 +2,7 @@
 
 use super::super::batch::{self, all, behind};
 use super::super::graph::Graph;
+use super::super::pairs;
 use super::super::scope::Scope;
 use super::fill::needed;
 use super::pay::{owing, pay};
@@ -29,7 +30,8 @@ impl Graph {
 
 impl Odm {
     /// Finishes what writes have begun whose process has died: copies that were not delivered any more, subsets and numbers
-    /// that were not derived again, documents that were to be deleted.
+    /// that were not derived again, documents that were to be deleted, and two-way references that a deployment without
+    /// transactions has on one side alone.
     ///
     /// A write leaves what it owes in the documents that it writes, by the same atomic write, so nothing can be forgotten.
     /// It is safe to run this anywhere, at any time and by several processes at once, also while the writer is alive after
@@ -39,8 +41,9 @@ impl Odm {
     /// What the server says; then the rest is still owed.
     ///
     /// # Cost
-    /// One round trip for each collection that holds copies or is copied from, on a partial index of the documents that owe
-    /// something; for these what their writers would have needed.
+    /// One round trip for each collection that holds copies or is copied from, and one for each with two-way references, on a
+    /// sparse index of the documents that owe something; for these what their writers would have needed. Of a two-way
+    /// reference it is also a look through the collection on the other side, for what may still refer to such a document.
     ///
     /// # Example
     /// ```no_run
@@ -138,6 +141,9 @@ impl IntoFuture for Recovering {
                             break;
                         }
                     }
+                }
+                for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
+                    recovered.documents += pairs::recover(&scope, meta).await?;
                 }
                 trace.done(trips.into_inner(), recovered.copies);
                 Ok(recovered)

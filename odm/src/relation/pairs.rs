@@ -1,0 +1,278 @@
+//! Two-way references where the deployment has no transactions: what makes both sides agree after a crash.
+//!
+//! A link is two writes then, and in between it stands on one side alone. Each of these writes, on whichever side, leaves the
+//! token of its operation in the document that it changes, by the same atomic write. So wherever a link is on one side
+//! alone, the document that was written last is marked. Who removes the mark has seen both sides agree after it was left:
+//! the operation itself when it ends, or [`recover`]. Whatever others write meanwhile is marked with their tokens.
+
+use super::batch::{self, all, behind, document_id};
+use super::derived::{Token, put};
+use super::graph::{Edge, Graph};
+use super::inspect::{self, Fault, Kind, names_of};
+use super::links::Link;
+use super::repair::Repaired;
+use super::scope::{Scope, Statement};
+use super::{audit, changes};
+use crate::document::DocumentMeta;
+use crate::key::{self, Key};
+use crate::update::Built;
+use crate::{Error, Odm, Result};
+use futures::future::try_join;
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// In a document with two-way references: the tokens of the operations that may have left a link on one side.
+pub(crate) const LINKS: &str = "_odm.links";
+
+/// So many marked documents are looked at together.
+const BATCH: usize = 200;
+
+/// Whether what links a document is marked: where no transaction makes both sides one.
+pub(crate) async fn are_marked(odm: &Odm, meta: &DocumentMeta) -> Result<bool> {
+    Ok(odm.graph().is_linked(meta) && !odm.has_transactions().await?)
+}
+
+/// Marks new documents that are linked.
+pub(super) fn mark_new(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    documents: &mut [RawDocumentBuf],
+    token: &mut Option<Token>,
+) -> Result<()> {
+    for raw in documents {
+        let mut edges = graph.outgoing(meta).filter(|edge| edge.is_two_way());
+        if edges.all(|edge| edge.values(raw).next().is_none()) {
+            continue;
+        }
+        let token = *token.get_or_insert_with(Token::new);
+        let encoding = |source: mongodb::bson::error::Error| Error::Encode {
+            field: "document".to_owned(),
+            source: Box::new(source),
+        };
+        let mut document = Document::try_from(&*raw).map_err(encoding)?;
+        put_below(&mut document, vec![token.into()]);
+        *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
+    }
+    Ok(())
+}
+
+fn put_below(document: &mut Document, tokens: Vec<Bson>) {
+    let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
+    if let Bson::Document(own) = document.entry(own.to_owned()).or_insert_with(|| doc! {}.into()) {
+        own.insert(name, tokens);
+    }
+}
+
+/// Marks the documents that an update links or unlinks.
+pub(super) fn mark_changed(graph: &Graph, meta: &DocumentMeta, built: &mut Built, token: &mut Option<Token>) {
+    let mut edges = graph.outgoing(meta).filter(|edge| edge.is_two_way());
+    if edges.any(|edge| changes::touches(edge, &built.update)) {
+        mark(&mut built.update, *token.get_or_insert_with(Token::new));
+    }
+}
+
+/// The part of an update that marks what it changes.
+pub(super) fn mark(update: &mut Document, token: Token) {
+    put(update, "$addToSet", LINKS, token.into());
+}
+
+/// What the marks of a document become when it is replaced: an expression.
+pub(super) fn marked(token: Token) -> Document {
+    doc! { "$setUnion": [{ "$ifNull": [format!("${LINKS}"), []] }, [token]] }
+}
+
+/// The documents that may have a link on one side.
+pub(crate) fn are_open() -> Document {
+    doc! { LINKS: { "$exists": true } }
+}
+
+/// Removes marks with these tokens from the documents that fit.
+pub(super) async fn unmark(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    tokens: Vec<Bson>,
+) -> Result<()> {
+    let field = format!("${LINKS}");
+    let rest = doc! { "$setDifference": [{ "$ifNull": [&field, []] }, { "$literal": tokens.clone() }] };
+    let or_none = doc! { "$cond": [{ "$eq": [&field, []] }, "$$REMOVE", &field] };
+    let pipeline = vec![
+        doc! { "$set": { LINKS: rest } },
+        doc! { "$set": { LINKS: or_none } },
+    ];
+    let filter = all([which, doc! { LINKS: { "$in": tokens } }]);
+    scope.compute(meta, filter, pipeline).await?;
+    Ok(())
+}
+
+/// At the end of an operation: sees that both sides of what it linked and unlinked agree, lets them agree where somebody else
+/// has come between, and removes its marks from these collections.
+pub(super) async fn agree<'g>(
+    scope: &Scope<'g>,
+    links: Vec<&Link>,
+    metas: Vec<&'static DocumentMeta>,
+    token: Token,
+) -> Result<()> {
+    let graph: &'g Graph = scope.odm.graph();
+    let mut by_edge: HashMap<usize, Vec<&Link>> = HashMap::new();
+    for link in &links {
+        by_edge.entry(link.edge).or_default().push(link);
+    }
+    let mut faults = Vec::new();
+    for (at, links) in by_edge {
+        let Some((edge, back)) = graph.edge(at).and_then(|edge| Some((edge, graph.inverse(edge)?))) else {
+            continue;
+        };
+        let mut holders: HashMap<&Key, &Bson> = HashMap::new();
+        let mut others: HashMap<&Key, &Bson> = HashMap::new();
+        for link in &links {
+            holders.insert(&link.holder.key, &link.holder.id);
+            others.insert(&link.target.key, &link.target.id);
+        }
+        let (here, there) = try_join(
+            side(scope, edge, &holders, &others),
+            side(scope, back, &others, &holders),
+        )
+        .await?;
+        for link in links {
+            let (holder, target) = (here.get(&link.holder.key), there.get(&link.target.key));
+            let names = holder.is_some_and(|names| names.contains(&link.target.key));
+            let is_named = target.is_some_and(|names| names.contains(&link.holder.key));
+            let mut add = |edge: &'g Edge, holder: &Bson, other: &Bson, other_is_there: bool| {
+                let kind = match other_is_there {
+                    true => Kind::OneSided { other: other.clone() },
+                    false => Kind::Dangling {
+                        target: Some(0),
+                        key: other.clone(),
+                    },
+                };
+                faults.push(Fault {
+                    edge,
+                    holder: holder.clone(),
+                    kind,
+                });
+            };
+            match (names, is_named) {
+                (true, false) => add(edge, &link.holder.id, &link.target.id, target.is_some()),
+                (false, true) => add(back, &link.target.id, &link.holder.id, holder.is_some()),
+                _ => {}
+            }
+        }
+    }
+    mend(scope, faults).await?;
+    let mut known = HashSet::new();
+    for meta in metas {
+        if known.insert(meta.collection) {
+            unmark(scope, meta, Document::new(), vec![token.into()]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whom of these others each of these documents names; one that does not exist is missing.
+async fn side(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    documents: &HashMap<&Key, &Bson>,
+    others: &HashMap<&Key, &Bson>,
+) -> Result<HashMap<Key, HashSet<Key>>> {
+    let others: Vec<Bson> = others.values().map(|id| (*id).clone()).collect();
+    let fields = doc! { "_id": 1, edge.path.as_str(): names_of(edge, &others) };
+    let mut names = HashMap::with_capacity(documents.len());
+    for ids in key::chunks(documents.keys().copied()) {
+        let which = doc! { "_id": { "$in": ids } };
+        for document in scope.every(edge.holder, which, fields.clone()).await? {
+            let named = edge.keys(0, &document).into_iter().collect();
+            names.insert(Key::of_bson(&document_id(&document)), named);
+        }
+    }
+    Ok(names)
+}
+
+async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<()> {
+    if faults.is_empty() {
+        return Ok(());
+    }
+    for left in Repaired::default().mend(scope, faults).await? {
+        tracing::warn!(
+            target: "odm",
+            collection = left.edge.holder.collection,
+            field = left.edge.path.as_str(),
+            id = %left.holder,
+            "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
+        );
+    }
+    Ok(())
+}
+
+/// Lets both sides agree of all that the marked documents of a collection name, or that names them. Gives how many documents
+/// were marked.
+pub(super) async fn recover<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta) -> Result<u64> {
+    let graph: &'g Graph = scope.odm.graph();
+    let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
+    let mut fields = inspect::fields(edges.iter().copied());
+    fields.insert(LINKS, 1);
+    let (mut last, mut count): (Option<Bson>, u64) = (None, 0);
+    loop {
+        let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+        let found = scope
+            .batch(meta, all([are_open(), after]), Some(fields.clone()), BATCH)
+            .await?;
+        last = found.documents.last().map(document_id);
+        count += found.documents.len() as u64;
+        if !found.documents.is_empty() {
+            relink(scope, meta, &edges, &found.documents).await?;
+        }
+        if !found.more {
+            return Ok(count);
+        }
+    }
+}
+
+async fn relink<'g>(
+    scope: &Scope<'g>,
+    meta: &'static DocumentMeta,
+    edges: &[&'g Edge],
+    documents: &[RawDocumentBuf],
+) -> Result<()> {
+    let graph: &'g Graph = scope.odm.graph();
+    let ids = batch::ids(documents);
+    let mut faults = audit::look(scope, edges, documents).await?.faults;
+    for edge in edges {
+        let Some(back) = graph.inverse(edge) else { continue };
+        // Whom they don't name any more is not known, and no index leads to who names them: it is a look through the other
+        // collection, after a crash alone.
+        let names_them = doc! { &back.path: { "$in": &ids } };
+        let fields = inspect::fields([back]);
+        let others = scope.every(back.holder, names_them, fields).await?;
+        let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+        let found = audit::look(scope, &[back], &others).await?.faults;
+        faults.extend(found.into_iter().filter(|fault| match &fault.kind {
+            Kind::OneSided { other } => own.contains(&Key::of_bson(other)),
+            _ => false,
+        }));
+    }
+    let which = doc! { "_id": { "$in": ids } };
+    let mut tokens: Vec<Bson> = documents
+        .iter()
+        .filter_map(|document| batch::value(document, LINKS))
+        .filter_map(|tokens| match tokens {
+            Bson::Array(tokens) => Some(tokens),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if !faults.is_empty() {
+        // What is mended here may cross what somebody else writes, until it was looked at again.
+        let own = Token::new();
+        let claim = Statement {
+            filter: which.clone(),
+            update: doc! { "$addToSet": { LINKS: own } },
+            array_filters: Vec::new(),
+        };
+        scope.update(meta, std::slice::from_ref(&claim)).await?;
+        tokens.push(own.into());
+        mend(scope, faults).await?;
+    }
+    unmark(scope, meta, which, tokens).await
+}
