@@ -90,10 +90,18 @@ impl Scope<'_> {
         projection: Document,
         limit: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let few = self
-            .find_some(meta, filter, Some(projection), limit, false)
-            .await?;
-        Ok(few.documents)
+        Ok(self.some(meta, filter, projection, limit).await?.documents)
+    }
+
+    /// The same, and whether there may be more: also where they are too large to be read together.
+    pub(super) async fn some(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+    ) -> Result<Batch> {
+        self.find_some(meta, filter, Some(projection), limit, false).await
     }
 
     async fn find_some(

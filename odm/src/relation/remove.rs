@@ -497,11 +497,11 @@ impl<'a, 'd> Removal<'a, 'd> {
                 let mut change = rule.detachment(documents);
                 for copy in &rule.edge.copies {
                     let path = rule.edge.copy_path(copy);
-                    passed_on |= self
-                        .scope
-                        .odm
-                        .graph()
-                        .passed_on(holder, &path, token, &mut change.update);
+                    passed_on |=
+                        self.scope
+                            .odm
+                            .graph()
+                            .passed_on(holder, &path, token.into(), &mut change.update);
                 }
                 if marks {
                     pairs::mark(&mut change.update, self.token);

@@ -181,7 +181,10 @@ fn names_one(filter: &Document) -> bool {
     filter
         .iter()
         .any(|(name, condition)| match (name.as_str(), condition) {
-            ("_id", Bson::Document(condition)) => !condition.keys().any(|name| name.starts_with('$')),
+            ("_id", Bson::Document(condition)) => match condition.get_array("$in") {
+                Ok(ids) => condition.len() == 1 && ids.len() == 1,
+                Err(_) => !condition.keys().any(|name| name.starts_with('$')),
+            },
             ("_id", Bson::RegularExpression(_)) => false,
             ("_id", _) => true,
             ("$and", Bson::Array(all)) => all.iter().filter_map(Bson::as_document).any(names_one),

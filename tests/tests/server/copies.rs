@@ -519,6 +519,33 @@ fn a_chain_of_copies_is_true_to_its_end() {
 }
 
 #[test]
+fn a_chain_of_copies_is_one_transaction() {
+    with_db(async |t| {
+        let odm = auto::stocked(&t).await;
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let names = async |shelves: odm::Collection<auto::Shelf>| {
+            let shelf = shelves.get(2).await.unwrap().unwrap();
+            let names = shelf.books.into_iter().map(|entry| entry.author_name);
+            names.collect::<Vec<_>>()
+        };
+        let before = names(odm.collection()).await;
+        let rolled_back = odm
+            .transaction(async |tx| {
+                let authors = tx.collection::<auto::Author>();
+                authors.update(2).set(|a| a.name, "Second").await?;
+                assert_eq!(names(tx.collection()).await, ["Second", "author 1", "Second"]);
+                Err::<(), _>(odm::Error::application("changed its mind"))
+            })
+            .await;
+        assert!(rolled_back.is_err());
+        assert_eq!(names(odm.collection()).await, before);
+        assert_true(&odm).await;
+    });
+}
+
+#[test]
 fn children_that_move_leave_their_former_parents_true() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;

@@ -10,7 +10,7 @@ use super::super::graph::{Derived, Edge, Graph, What};
 use super::super::scope::{Scope, Statement};
 use super::fill::whole;
 use super::images::Image;
-use super::{FORMER, GONE, STAMP, Token, at, is_atomic, is_number, number, put};
+use super::{Debt, FORMER, GONE, STAMP, at, is_atomic, is_number, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::{DocumentMeta, IndexKind};
 use crate::key::Key;
@@ -47,13 +47,21 @@ fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key>
     edge.keys(target, child).into_iter().next()
 }
 
+/// What following children came to.
+pub(super) struct Followed {
+    /// How many parents were changed.
+    pub(super) parents: u64,
+    /// Those from whose derived fields others derive something: their collection, and a field with its value in them.
+    pub(super) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson)>,
+}
+
 /// Carries out in the parents what changed in their children, within a transaction.
 pub(super) async fn follow(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
-    token: Token,
-) -> Result<u64> {
+    debt: Debt,
+) -> Result<Followed> {
     let graph = scope.odm.graph();
     let mut parents = Parents::new();
     for derived in graph.derived_from(meta) {
@@ -91,7 +99,7 @@ pub(super) async fn follow(
             }
         }
     }
-    carry_out(scope, parents, token).await
+    carry_out(scope, parents, debt).await
 }
 
 fn is_same(names: &[String], image: &Image) -> bool {
@@ -320,12 +328,13 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
 
 /// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
-async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<u64> {
+async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Followed> {
     let graph = scope.odm.graph();
     // The statements of each collection, and the parents in it that have to be there.
     type OfCollection<'g> = (&'static DocumentMeta, Vec<Statement>, Vec<(&'g Edge, Key)>);
     let mut collections: Vec<OfCollection<'_>> = Vec::new();
     let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
+    let mut passed_on = Vec::new();
     for ((at, key), mut change) in parents {
         let Some(edge) = graph.edge(at) else { continue };
         let touched = |at: &usize| graph.derived().get(*at);
@@ -363,7 +372,9 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<
         }
         put(&mut change.update, "$inc", STAMP, 1_i64.into());
         for derived in change.touched.iter().filter_map(touched) {
-            graph.passed_on(meta, derived.field.name, token, &mut change.update);
+            if graph.passed_on(meta, derived.field.name, debt, &mut change.update) {
+                passed_on.push((meta, edge.by(), key.to_bson()));
+            }
         }
         let statement = Statement {
             filter: doc! { edge.by(): key.to_bson() },
@@ -411,7 +422,10 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, token: Token) -> Result<
         };
         scope.update(meta, std::slice::from_ref(&statement)).await?;
     }
-    Ok(written)
+    Ok(Followed {
+        parents: written,
+        passed_on,
+    })
 }
 
 /// Fails if one of the parents that children name now is not there.
@@ -650,7 +664,7 @@ pub(super) async fn refresh(
     edge: &Edge,
     list: &[&Derived],
     keys: HashSet<Key>,
-    token: Token,
+    debt: Debt,
 ) -> Result<u64> {
     let Some(meta) = list.first().map(|derived| derived.parent) else {
         return Ok(0);
@@ -687,7 +701,7 @@ pub(super) async fn refresh(
             let mut update = as_update(values);
             put(&mut update, "$inc", STAMP, 1_i64.into());
             for name in names {
-                graph.passed_on(meta, name, token, &mut update);
+                graph.passed_on(meta, name, debt, &mut update);
             }
             let statement = Statement {
                 filter: doc! { edge.by(): key.to_bson(), STAMP: is_number(stamp) },

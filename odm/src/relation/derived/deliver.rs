@@ -8,7 +8,7 @@ use super::super::effects::id;
 use super::super::graph::{Edge, Segment};
 use super::super::scope::{Scope, Statement};
 use super::former::present;
-use super::{AT, COPIED, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
+use super::{AT, COPIED, Debt, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -117,7 +117,7 @@ pub(super) fn statement(
     source: &Source,
     to: To,
     restriction: Document,
-    token: Token,
+    debt: Debt,
 ) -> Statement {
     let behind = is_behind(source.version, to);
     let (prefix, version_prefix);
@@ -169,7 +169,7 @@ pub(super) fn statement(
         scope
             .odm
             .graph()
-            .passed_on(edge.holder, &edge.copy_path(copy), token, &mut update);
+            .passed_on(edge.holder, &edge.copy_path(copy), debt, &mut update);
     }
     put(
         &mut update,
@@ -217,7 +217,7 @@ pub(super) async fn deliver(
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[RawDocumentBuf],
-    token: Token,
+    debt: Debt,
 ) -> Result<Delivered> {
     let mut sources: Vec<(&RawDocumentBuf, Source)> = Vec::new();
     for document in documents {
@@ -228,7 +228,7 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     if let ([(document, source)], None) = (sources.as_slice(), scope.session) {
-        delivered.documents = fan_out(scope, meta, edge, document, source, token).await?;
+        delivered.documents = fan_out(scope, meta, edge, document, source, debt).await?;
         return Ok(delivered);
     }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
@@ -250,7 +250,7 @@ pub(super) async fn deliver(
         // writer, and it does no harm to tell them twice.
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), token))
+            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), debt))
             .collect();
         delivered.documents += scope.update(edge.holder, &statements).await?;
         return Ok(delivered);
@@ -264,7 +264,7 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     for (document, source) in &sources {
-        delivered.documents += fan_out(scope, meta, edge, document, source, token).await?;
+        delivered.documents += fan_out(scope, meta, edge, document, source, debt).await?;
     }
     Ok(delivered)
 }
@@ -280,7 +280,7 @@ async fn fan_out(
     edge: &Edge,
     document: &RawDocumentBuf,
     source: &Source,
-    token: Token,
+    debt: Debt,
 ) -> Result<u64> {
     let options = scope.odm.fan_out_options().clone();
     let own = batch::document_id(document);
@@ -307,7 +307,7 @@ async fn fan_out(
                     false => batch::between(edge.holder, from.as_ref(), end),
                 };
                 from = Some(end.clone());
-                let one = statement(scope, edge, source, To::Older, restriction, token);
+                let one = statement(scope, edge, source, To::Older, restriction, debt);
                 async move { scope.update(edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
@@ -368,7 +368,7 @@ pub(super) async fn pull(
     edge: &Edge,
     documents: &[RawDocumentBuf],
     to: To,
-    token: Token,
+    debt: Debt,
 ) -> Result<u64> {
     let mut wanted: HashMap<Key, Vec<(&RawDocumentBuf, i64)>> = HashMap::new();
     for document in documents {
@@ -393,7 +393,7 @@ pub(super) async fn pull(
             .collect();
         if !behind.is_empty() {
             let restriction = doc! { "_id": { "$in": behind } };
-            statements.push(statement(scope, edge, source, to, restriction, token));
+            statements.push(statement(scope, edge, source, to, restriction, debt));
         }
     }
     scope.update(edge.holder, &statements).await

@@ -135,7 +135,7 @@ impl<'g> Kept<'g> {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
                 raise_above(scope, edge, &documents, token).await?;
-                let mended = pull(scope, edge, &documents, To::NoNewer, token).await?;
+                let mended = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
                 if mended > 0 && is_passed_on(scope, edge) {
                     settle(*scope, edge.holder, token).await?;
                 }
@@ -154,7 +154,7 @@ impl<'g> Kept<'g> {
                     .filter_map(|parent| at(parent, edge.by()))
                     .map(Key::of)
                     .collect();
-                let mended = refresh(scope, edge, &[derived], keys, token).await?;
+                let mended = refresh(scope, edge, &[derived], keys, token.into()).await?;
                 if graph.is_read(derived.parent, derived.field.name) {
                     settle(*scope, derived.parent, token).await?;
                 }

@@ -64,6 +64,30 @@ pub(super) const COPIED: &str = "_copied";
 /// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
 pub(super) const IN_TRANSACTION: usize = 1_000;
 
+/// What is noted in a document whose change is passed on to others.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Debt {
+    /// Everything is paid after the write.
+    All(Token),
+    /// The write is within a transaction, which pays what is kept true in it.
+    Later(Token),
+}
+
+impl Debt {
+    fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
+        match self {
+            Debt::All(token) => Some(token),
+            Debt::Later(token) => graph.is_followed_later(meta).then_some(token),
+        }
+    }
+}
+
+impl From<Token> for Debt {
+    fn from(token: Token) -> Debt {
+        Debt::All(token)
+    }
+}
+
 impl Edge {
     /// When the copies beside it follow their source: `None` where there are none, or all are snapshots.
     pub(crate) fn sync(&self) -> Option<SyncMode> {
@@ -113,15 +137,24 @@ impl Graph {
         &self,
         meta: &DocumentMeta,
         field: &str,
-        token: Token,
+        debt: Debt,
         update: &mut Document,
     ) -> bool {
         if !self.is_read(meta, field) {
             return false;
         }
         put(update, "$inc", VERSION, 1_i64.into());
-        put(update, "$set", OWED, token.into());
+        if let Some(token) = debt.of(self, meta) {
+            put(update, "$set", OWED, token.into());
+        }
         true
+    }
+
+    /// Whether something of such a document is derived elsewhere that follows it after a transaction.
+    pub(super) fn is_followed_later(&self, meta: &DocumentMeta) -> bool {
+        let later = |sync: SyncMode| !is_atomic(sync, true);
+        self.copied(meta).any(|edge| edge.sync().is_some_and(later))
+            || self.derived_from(meta).any(|derived| later(derived.sync))
     }
 
     /// The reference by which a child names the parent of a derived field.

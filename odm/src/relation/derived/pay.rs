@@ -1,20 +1,20 @@
 //! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
 
 use super::super::batch;
-use super::super::graph::Edge;
+use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, Write};
 use super::children::{follow, parents_of, refresh};
 use super::deliver::{To, deliver, held, is_passed_on, pull, strike_out};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
-use super::{LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
+use super::{Debt, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
 use crate::document::DocumentMeta;
-use crate::key::Key;
+use crate::key::{self, Key};
 use crate::reference::OnDelete;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,6 +39,16 @@ impl Left {
     }
 }
 
+/// What is owed within a transaction.
+struct Within {
+    /// The documents that it changed from which others derive something: by collection, a field of theirs, and its values.
+    passed_on: Vec<(&'static DocumentMeta, String, Vec<Bson>)>,
+    /// What is paid after the commit goes by this token.
+    later: Token,
+    left: Left,
+    copies: u64,
+}
+
 /// Pays within the transaction of the writes, whose documents are compared before and after. Gives how many documents were
 /// changed, and what is to be paid after the commit.
 pub(in super::super) async fn pay_within<R: Done>(
@@ -47,14 +57,12 @@ pub(in super::super) async fn pay_within<R: Done>(
     before: Before,
     done: &R,
 ) -> Result<(u64, Left)> {
-    let token = Token::new();
-    let mut left = Left::default();
-    let mut copies = 0;
+    let mut within = Within::new();
     let images = before.after(scope, writes, done).await?;
     for (meta, images) in &images {
-        copies += pay_for(scope, meta, images, token, &mut left).await?;
+        within.pay_for(scope, meta, images).await?;
     }
-    Ok((copies, left))
+    within.end(scope).await
 }
 
 /// The same for documents that were deleted.
@@ -63,7 +71,6 @@ pub(in super::super) async fn pay_for_deleted(
     meta: &'static DocumentMeta,
     documents: &[&RawDocumentBuf],
 ) -> Result<(u64, Left)> {
-    let mut left = Left::default();
     let images: Vec<Image> = documents
         .iter()
         .map(|document| Image {
@@ -72,52 +79,153 @@ pub(in super::super) async fn pay_for_deleted(
             inserted: false,
         })
         .collect();
-    let copies = pay_for(scope, meta, &images, Token::new(), &mut left).await?;
-    Ok((copies, left))
+    let mut within = Within::new();
+    within.pay_for(scope, meta, &images).await?;
+    within.end(scope).await
 }
 
-async fn pay_for(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    images: &[Image],
-    token: Token,
-    left: &mut Left,
-) -> Result<u64> {
-    let graph = scope.odm.graph();
-    let mut copies = 0;
-    for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-        if hold(scope, edge, images, token).await? && is_passed_on(scope, edge) {
-            left.add(meta, token);
+impl Within {
+    fn new() -> Within {
+        Within {
+            passed_on: Vec::new(),
+            later: Token::new(),
+            left: Left::default(),
+            copies: 0,
         }
     }
-    for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
-        let changed: Vec<RawDocumentBuf> = images
-            .iter()
-            .filter(|image| is_changed(edge, image))
-            .filter_map(|image| image.after.clone())
-            .collect();
-        let delivered = deliver(scope, meta, edge, &changed, token).await?;
-        copies += delivered.documents;
+
+    fn debt(&self) -> Debt {
+        Debt::Later(self.later)
+    }
+
+    fn pass_on(&mut self, graph: &Graph, meta: &'static DocumentMeta, field: &str, values: Vec<Bson>) {
+        if graph.is_followed_later(meta) {
+            self.left.add(meta, self.later);
+        }
+        let same = |known: &&mut (&DocumentMeta, String, _)| {
+            known.0.collection == meta.collection && known.1 == field
+        };
+        match self.passed_on.iter_mut().find(same) {
+            Some((_, _, known)) => known.extend(values),
+            None => self.passed_on.push((meta, field.to_owned(), values)),
+        }
+    }
+
+    async fn pay_for(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        images: &[Image],
+    ) -> Result<()> {
+        let graph = scope.odm.graph();
+        for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
+            if hold(scope, edge, images, self.debt()).await? && is_passed_on(scope, edge) {
+                let written = images.iter().filter_map(|image| image.after.as_ref());
+                self.pass_on(graph, meta, "_id", batch::ids(written));
+            }
+        }
+        for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
+            let changed: Vec<RawDocumentBuf> = images
+                .iter()
+                .filter(|image| is_changed(edge, image))
+                .filter_map(|image| image.after.clone())
+                .collect();
+            self.deliver(scope, meta, edge, &changed).await?;
+        }
+        let followed = follow(scope, meta, images, self.debt()).await?;
+        self.copies += followed.parents;
+        for (parent, by, key) in followed.passed_on {
+            self.pass_on(graph, parent, by, vec![key]);
+        }
+        Ok(())
+    }
+
+    async fn deliver(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        edge: &Edge,
+        documents: &[RawDocumentBuf],
+    ) -> Result<()> {
+        let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
+        self.copies += delivered.documents;
         if !delivered.left.is_empty() {
-            let note = Statement {
-                filter: doc! { "_id": { "$in": delivered.left } },
-                update: doc! { "$set": { OWED: token } },
-                array_filters: Vec::new(),
-            };
-            scope.update(meta, std::slice::from_ref(&note)).await?;
-            left.add(meta, token);
+            self.owe(scope, meta, doc! { "_id": { "$in": delivered.left } })
+                .await?;
         }
         if delivered.documents > 0 && is_passed_on(scope, edge) {
-            left.add(edge.holder, token);
+            let keys = documents
+                .iter()
+                .filter_map(|document| batch::value(document, edge.by()));
+            self.pass_on(scope.odm.graph(), edge.holder, &edge.path, keys.collect());
         }
+        Ok(())
     }
-    copies += follow(scope, meta, images, token).await?;
-    for derived in graph.derived_from(meta) {
-        if graph.is_read(derived.parent, derived.field.name) {
-            left.add(derived.parent, token);
+
+    /// Notes in these documents that something of them is to be paid after the commit.
+    async fn owe(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, which: Document) -> Result<()> {
+        let note = Statement {
+            filter: which,
+            update: doc! { "$set": { OWED: self.later } },
+            array_filters: Vec::new(),
+        };
+        scope.update(meta, std::slice::from_ref(&note)).await?;
+        self.left.add(meta, self.later);
+        Ok(())
+    }
+
+    /// Pays what was passed on, and what that passes on.
+    async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
+        while let Some((meta, field, values)) = self.passed_on.pop() {
+            let keys: Vec<Key> = values.iter().map(Key::of_bson).collect();
+            for values in key::chunks(&keys) {
+                self.pay_further(scope, meta, doc! { &field: { "$in": values } })
+                    .await?;
+            }
         }
+        Ok((self.copies, self.left))
     }
-    Ok(copies)
+
+    /// Brings what is derived of these documents up to date, which this transaction has changed.
+    async fn pay_further(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        which: Document,
+    ) -> Result<()> {
+        let graph = scope.odm.graph();
+        let fields = needed(graph, meta);
+        // To follow in the transaction, however many there are, is what `sync = atomic` promises.
+        let documents = match graph.needs_transactions(meta) {
+            Some(_) => scope.every(meta, which, fields).await?,
+            None => {
+                let some = scope
+                    .some(meta, which.clone(), fields, IN_TRANSACTION + 1)
+                    .await?;
+                if some.more {
+                    return self.owe(scope, meta, which).await;
+                }
+                some.documents
+            }
+        };
+        if documents.is_empty() {
+            return Ok(());
+        }
+        for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
+            self.deliver(scope, meta, edge, &documents).await?;
+        }
+        let kept = |derived: &Derived| is_atomic(derived.sync, true);
+        for (edge, list, keys) in parents_of(graph, meta, &documents, kept) {
+            let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
+            self.copies += refresh(scope, edge, &list, keys, self.debt()).await?;
+            for derived in list {
+                if graph.is_read(derived.parent, derived.field.name) {
+                    self.pass_on(graph, derived.parent, edge.by(), parents.clone());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn is_kept(edge: &Edge) -> bool {
@@ -139,7 +247,7 @@ fn is_changed(edge: &Edge, image: &Image) -> bool {
 
 /// Locks the sources of the copies that a write has taken, if they have the versions that the copies were taken from; where
 /// one has a newer one, the copies are taken again, which it says.
-async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) -> Result<bool> {
+async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> Result<bool> {
     let Some(meta) = edge.targets.first().copied() else {
         return Ok(false);
     };
@@ -182,7 +290,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
             return Ok(false);
         }
     }
-    for keys in crate::key::chunks(taken.keys()) {
+    for keys in key::chunks(taken.keys()) {
         let all = lock(doc! { edge.by(): { "$in": keys } });
         scope.update(meta, std::slice::from_ref(&all)).await?;
     }
@@ -195,7 +303,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], token: Token) ->
     if !missing.is_empty() {
         return Err(super::missing(edge, meta, missing));
     }
-    Ok(pull(scope, edge, &holders, To::Older, token).await? > 0)
+    Ok(pull(scope, edge, &holders, To::Older, debt).await? > 0)
 }
 
 /// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
@@ -209,12 +317,12 @@ pub(crate) fn settle<'s>(
         let mut copies = 0;
         loop {
             let filter = doc! { OWED: token };
-            let owing = scope.few(meta, filter, fields.clone(), BATCH).await?;
-            if owing.is_empty() {
+            let owing = scope.some(meta, filter, fields.clone(), BATCH).await?;
+            if owing.documents.is_empty() {
                 return Ok(copies);
             }
-            copies += pay(&scope, meta, &owing).await?;
-            if owing.len() < BATCH {
+            copies += pay(&scope, meta, &owing.documents).await?;
+            if !owing.more {
                 return Ok(copies);
             }
         }
@@ -234,20 +342,20 @@ pub(crate) fn pay<'s>(
         let mut copies = 0;
         let mut passed_on: Vec<&'static DocumentMeta> = Vec::new();
         for edge in graph.copying(meta) {
-            let changed = pull(scope, edge, documents, To::Older, token).await?;
+            let changed = pull(scope, edge, documents, To::Older, token.into()).await?;
             if changed > 0 && is_passed_on(scope, edge) {
                 passed_on.push(meta);
             }
         }
         for edge in graph.copied(meta) {
-            let delivered = deliver(scope, meta, edge, documents, token).await?;
+            let delivered = deliver(scope, meta, edge, documents, token.into()).await?;
             copies += delivered.documents;
             if delivered.documents > 0 && is_passed_on(scope, edge) {
                 passed_on.push(edge.holder);
             }
         }
         for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
-            copies += refresh(scope, edge, &list, keys, token).await?;
+            copies += refresh(scope, edge, &list, keys, token.into()).await?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
                     passed_on.push(derived.parent);
@@ -278,7 +386,7 @@ pub(crate) fn pay<'s>(
 pub(in super::super) async fn delete_with_debts(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    filter: mongodb::bson::Document,
+    filter: Document,
 ) -> Result<u64> {
     let token = Token::new();
     let mark = Statement {
@@ -302,7 +410,7 @@ pub(in super::super) async fn refresh_parents(
     let graph = scope.odm.graph();
     let token = Token::new();
     for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
-        refresh(scope, edge, &list, keys, token).await?;
+        refresh(scope, edge, &list, keys, token.into()).await?;
         for derived in list {
             if graph.is_read(derived.parent, derived.field.name) {
                 settle(*scope, derived.parent, token).await?;
@@ -328,6 +436,6 @@ pub(crate) async fn pay_left(odm: &Odm, left: Left) -> Result<(u64, u64)> {
 }
 
 /// The condition of the documents that owe something.
-pub(crate) fn owing() -> mongodb::bson::Document {
+pub(crate) fn owing() -> Document {
     doc! { OWED: { "$exists": true } }
 }
