@@ -30,13 +30,15 @@ impl<'a> Duties<'a> {
         let graph = self.graph();
         let before = self.look(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
-        let token = self.token();
-        let done = self.both_sides(scope, work, before, planned, &diff, token).await;
+        let mut tokens = vec![self.token()];
+        let done = self
+            .both_sides(scope, work, before, planned, &diff, &mut tokens)
+            .await;
         // Whatever became of it, and whoever came between: both sides agree then.
         let others = self.edges().filter(|_| !diff.is_empty());
         let others = others.filter_map(|edge| graph.inverse(edge));
         let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
-        let agreed = pairs::agree(scope, diff.links(), metas, token).await;
+        let agreed = pairs::agree(scope, diff.links(), metas, tokens).await;
         let done = done?;
         agreed?;
         Ok(done)
@@ -49,13 +51,14 @@ impl<'a> Duties<'a> {
         before: Images,
         planned: Vec<Effect>,
         diff: &Diff,
-        token: Token,
+        tokens: &mut Vec<Token>,
     ) -> Result<R>
     where
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let graph = self.graph();
+        let token = tokens.first().copied().unwrap_or_default();
         let own = self.inserts(&before);
         let is_inserted = |effect: &Effect| {
             let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
@@ -67,13 +70,13 @@ impl<'a> Duties<'a> {
             .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
         have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
         if let Err(error) = effects::apply(scope, graph, &first, Some(token)).await {
-            take_back(scope, graph, &first, token).await;
+            take_back(scope, graph, &first, tokens).await;
             return Err(error);
         }
         let done = match work(None).await {
             Ok(done) => done,
             Err(error) => {
-                take_back(scope, graph, &first, token).await;
+                take_back(scope, graph, &first, tokens).await;
                 return Err(error);
             }
         };
@@ -82,13 +85,13 @@ impl<'a> Duties<'a> {
             let (made, _) = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
             let (kept, undone): (Vec<Effect>, Vec<Effect>) =
                 first.iter().cloned().partition(|effect| made.contains(effect));
-            take_back(scope, graph, &undone, token).await;
+            take_back(scope, graph, &undone, tokens).await;
             last = made.into_iter().filter(|effect| !kept.contains(effect)).collect();
         }
         if let Err(error) = effects::apply(scope, graph, &last, Some(token)).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
-            take_back(scope, graph, &all, token).await;
-            self.undo(scope, &before, &done).await?;
+            take_back(scope, graph, &all, tokens).await;
+            self.undo(scope, &before, &done, tokens).await?;
             return Err(error);
         }
         if let Some(recheck) = self.recheck(scope, before, &done).await? {
@@ -141,7 +144,13 @@ impl<'a> Duties<'a> {
     }
 
     /// Takes back the write itself, after the other side could not follow.
-    async fn undo<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<()> {
+    async fn undo<R: Done>(
+        &self,
+        scope: &Scope<'_>,
+        before: &Images,
+        done: &R,
+        tokens: &mut Vec<Token>,
+    ) -> Result<()> {
         for (at, write) in self.writes().iter().enumerate() {
             if let What::Insert(document) = write.what
                 && let Some(holder) = super::write::node(document)
@@ -157,9 +166,15 @@ impl<'a> Duties<'a> {
             );
             let keys: Vec<Key> = documents.iter().map(id).collect();
             let now = read(scope, meta, &keys, &names).await?;
+            let token = Token::new();
+            tokens.push(token);
             let statements: Vec<_> = documents
                 .iter()
                 .filter_map(|document| put_back(document, now.get(&id(document))?, &names))
+                .map(|mut statement| {
+                    pairs::mark(&mut statement.update, token);
+                    statement
+                })
                 .collect();
             scope.update(meta, &statements).await?;
         }
@@ -231,7 +246,9 @@ fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
 }
 
 /// Does the reverse of what was done. What can't be reversed any more is settled by the side that is believed.
-async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect], token: Token) {
+async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect], tokens: &mut Vec<Token>) {
+    let token = Token::new();
+    tokens.push(token);
     let back: Vec<Effect> = done
         .iter()
         .rev()

@@ -11,7 +11,7 @@ use super::graph::{Edge, Graph};
 use super::inspect::{self, Fault, Kind, names_of};
 use super::links::Link;
 use super::repair::Repaired;
-use super::scope::{Scope, Statement};
+use super::scope::Scope;
 use super::{audit, changes};
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -71,6 +71,14 @@ pub(super) fn mark_changed(graph: &Graph, meta: &DocumentMeta, built: &mut Built
     }
 }
 
+/// A token for one more write, where writes are marked. Each has one of its own: who has seen the mark of the write before
+/// may remove that one.
+pub(super) fn another(marks: &mut Option<Vec<Token>>) -> Option<Token> {
+    let token = Token::new();
+    marks.as_mut()?.push(token);
+    Some(token)
+}
+
 /// The part of an update that marks what it changes.
 pub(super) fn mark(update: &mut Document, token: Token) {
     put(update, "$addToSet", LINKS, token.into());
@@ -87,7 +95,7 @@ pub(crate) fn are_open() -> Document {
 }
 
 /// Removes marks with these tokens from the documents that fit.
-pub(super) async fn unmark(
+async fn unmark(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     which: Document,
@@ -111,7 +119,7 @@ pub(super) async fn agree<'g>(
     scope: &Scope<'g>,
     links: Vec<&Link>,
     metas: Vec<&'static DocumentMeta>,
-    token: Token,
+    mut tokens: Vec<Token>,
 ) -> Result<()> {
     let graph: &'g Graph = scope.odm.graph();
     let mut by_edge: HashMap<usize, Vec<&Link>> = HashMap::new();
@@ -159,14 +167,8 @@ pub(super) async fn agree<'g>(
             }
         }
     }
-    mend(scope, faults).await?;
-    let mut known = HashSet::new();
-    for meta in metas {
-        if known.insert(meta.collection) {
-            unmark(scope, meta, Document::new(), vec![token.into()]).await?;
-        }
-    }
-    Ok(())
+    tokens.extend(mend(scope, faults).await?);
+    unmark_all(scope, metas, &tokens).await
 }
 
 /// Whom of these others each of these documents names; one that does not exist is missing.
@@ -189,11 +191,13 @@ async fn side(
     Ok(names)
 }
 
-async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<()> {
+/// Mends with marks, and looks again: a mend may cross what somebody else writes. Gives the tokens of the marks.
+async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Token>> {
     if faults.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    for left in Repaired::default().mend(scope, faults).await? {
+    let mut marks = Some(Vec::new());
+    for left in Repaired::default().mend(scope, faults, &mut marks).await? {
         tracing::warn!(
             target: "odm",
             collection = left.edge.holder.collection,
@@ -202,7 +206,7 @@ async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<()> {
             "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
         );
     }
-    Ok(())
+    Ok(marks.unwrap_or_default())
 }
 
 /// Lets both sides agree of all that the marked documents of a collection name, or that names them. Gives how many documents
@@ -253,7 +257,7 @@ async fn relink<'g>(
         }));
     }
     let which = doc! { "_id": { "$in": ids } };
-    let mut tokens: Vec<Bson> = documents
+    let tokens: Vec<Bson> = documents
         .iter()
         .filter_map(|document| batch::value(document, LINKS))
         .filter_map(|tokens| match tokens {
@@ -263,16 +267,31 @@ async fn relink<'g>(
         .flatten()
         .collect();
     if !faults.is_empty() {
-        // What is mended here may cross what somebody else writes, until it was looked at again.
-        let own = Token::new();
-        let claim = Statement {
-            filter: which.clone(),
-            update: doc! { "$addToSet": { LINKS: own } },
-            array_filters: Vec::new(),
-        };
-        scope.update(meta, std::slice::from_ref(&claim)).await?;
-        tokens.push(own.into());
-        mend(scope, faults).await?;
+        let own = mend(scope, faults).await?;
+        let others = edges.iter().filter_map(|edge| graph.inverse(edge));
+        let metas: Vec<_> = others.map(|back| back.holder).chain([meta]).collect();
+        unmark_all(scope, metas, &own).await?;
     }
     unmark(scope, meta, which, tokens).await
+}
+
+/// Removes the marks of one operation from these collections.
+pub(super) async fn unmark_all(
+    scope: &Scope<'_>,
+    metas: impl IntoIterator<Item = &'static DocumentMeta>,
+    tokens: &[Token],
+) -> Result<()> {
+    let mut known = HashSet::new();
+    for meta in metas {
+        if known.insert(meta.collection) {
+            unmark(
+                scope,
+                meta,
+                Document::new(),
+                tokens.iter().map(|token| (*token).into()).collect(),
+            )
+            .await?;
+        }
+    }
+    Ok(())
 }

@@ -164,8 +164,8 @@ struct Removal<'a, 'd> {
     /// The batch at the top, if one was all.
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
-    /// Marks the documents that were linked to deleted ones, where no transaction makes the two one.
-    token: derived::Token,
+    /// Mark the documents that were linked to deleted ones, where no transaction makes the two one.
+    tokens: Vec<derived::Token>,
     /// The collections of these documents.
     marked: Vec<&'static DocumentMeta>,
 }
@@ -181,7 +181,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
-            token: derived::Token::new(),
+            tokens: Vec::new(),
             marked: Vec::new(),
         }
     }
@@ -195,7 +195,7 @@ impl<'a, 'd> Removal<'a, 'd> {
     async fn agree(&mut self, done: bool) -> Result<()> {
         for meta in std::mem::take(&mut self.marked) {
             match done {
-                true => pairs::unmark(&self.scope, meta, Document::new(), vec![self.token.into()]).await?,
+                true => pairs::unmark_all(&self.scope, [meta], &self.tokens).await?,
                 false => drop(pairs::recover(&self.scope, meta).await?),
             }
         }
@@ -482,6 +482,10 @@ impl<'a, 'd> Removal<'a, 'd> {
         // What others have copied of the copies that are emptied is emptied too.
         let (token, mut passed_on) = (derived::Token::new(), false);
         let marks = rule.is_two_way() && self.is_alone();
+        let mark = derived::Token::new();
+        if marks {
+            self.tokens.push(mark);
+        }
         if marks && !self.marked.iter().any(|meta| is(meta, holder)) {
             self.marked.push(holder);
         }
@@ -504,7 +508,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                             .passed_on(holder, &path, token.into(), &mut change.update);
                 }
                 if marks {
-                    pairs::mark(&mut change.update, self.token);
+                    pairs::mark(&mut change.update, mark);
                 }
                 let changed = self.scope.update_many(holder, filter, change).await?;
                 self.count(rule, changed);

@@ -6,9 +6,10 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{all, document_id, value};
-use super::derived::Kept;
+use super::derived::{Kept, Token};
 use super::graph::{Edge, Graph};
 use super::inspect::{Fault, Kind, confirm, look_at};
+use super::pairs;
 use super::scope::{Scope, Statement};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -282,7 +283,7 @@ impl Repaired {
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
                 self.left.count(documents.len(), edges, &inspected);
-                for fault in self.mend(scope, faults).await? {
+                for fault in self.mend(scope, faults, &mut None).await? {
                     self.left.found(&fault);
                 }
             }
@@ -309,11 +310,13 @@ impl Repaired {
         }
     }
 
-    /// Mends what can be mended, and gives the rest.
+    /// Mends what can be mended, and gives the rest. What is written for it is marked, if it is to be, with tokens that are
+    /// added to these.
     pub(super) async fn mend<'g>(
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
+        marks: &mut Option<Vec<Token>>,
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut links = Vec::new();
@@ -334,12 +337,12 @@ impl Repaired {
             }
         }
         for ((_, target), faults) in detached {
-            left.extend(self.detach(scope, target, faults).await?);
+            left.extend(self.detach(scope, target, faults, marks).await?);
         }
         for faults in repeated.into_values() {
             left.extend(self.name_once(scope, faults).await?);
         }
-        left.extend(self.link(scope, links).await?);
+        left.extend(self.link(scope, links, marks).await?);
         Ok(left)
     }
 
@@ -349,6 +352,7 @@ impl Repaired {
         scope: &Scope<'g>,
         target: usize,
         faults: Vec<Fault<'g>>,
+        marks: &mut Option<Vec<Token>>,
     ) -> Result<Vec<Fault<'g>>> {
         let Some(edge) = faults.first().map(|fault| fault.edge) else {
             return Ok(faults);
@@ -363,7 +367,10 @@ impl Repaired {
             })
             .filter(|key| known.insert(Key::of_bson(key)))
             .collect();
-        let change = edge.detachment(target, &keys);
+        let mut change = edge.detachment(target, &keys);
+        if let Some(token) = pairs::another(marks) {
+            pairs::mark(&mut change.update, token);
+        }
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = match edge.list {
             true => Mend::Pulled,
@@ -410,7 +417,12 @@ impl Repaired {
     }
 
     /// Makes both sides of links equal.
-    async fn link<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    async fn link<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+        marks: &mut Option<Vec<Token>>,
+    ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut open = faults;
         for _ in 0..ROUNDS {
@@ -424,7 +436,7 @@ impl Repaired {
             open = Vec::new();
             let mut changed = 0;
             for faults in by_edge.into_values() {
-                let settled = self.settle(scope, faults).await?;
+                let settled = self.settle(scope, faults, marks).await?;
                 left.extend(settled.stuck);
                 open.extend(again(scope, settled.mended).await?);
                 changed += settled.changed;
@@ -439,7 +451,12 @@ impl Repaired {
     }
 
     /// Follows the side that is believed, for links of one edge.
-    async fn settle<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Settled<'g>> {
+    async fn settle<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+        marks: &mut Option<Vec<Token>>,
+    ) -> Result<Settled<'g>> {
         let graph = scope.odm.graph();
         let Some((edge, back)) = faults
             .first()
@@ -463,7 +480,15 @@ impl Repaired {
                 false => stuck.push(fault),
             }
         }
-        let statements: Vec<Statement> = losses.iter().filter_map(loss).collect();
+        let mut marked = |mut statements: Vec<Statement>| {
+            if let Some(token) = pairs::another(marks) {
+                statements
+                    .iter_mut()
+                    .for_each(|one| pairs::mark(&mut one.update, token));
+            }
+            statements
+        };
+        let statements = marked(losses.iter().filter_map(loss).collect());
         let mut changed = 0;
         match scope.update(edge.holder, &statements).await {
             Ok(n) => {
@@ -479,7 +504,7 @@ impl Repaired {
             ),
             false => single(scope, edge, back, gains, &mut stuck).await?,
         };
-        match scope.update(back.holder, &statements).await {
+        match scope.update(back.holder, &marked(statements)).await {
             Ok(n) => {
                 self.count(back, Mend::Linked, n);
                 changed += n;

@@ -779,7 +779,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         Some(token) => {
             let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);
             let metas = metas.flatten().map(|edge| edge.holder).collect();
-            pairs::agree(scope, diff.links(), metas, token).await
+            pairs::agree(scope, diff.links(), metas, vec![token]).await
         }
         None => Ok(()),
     }

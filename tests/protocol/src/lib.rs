@@ -15,4 +15,6 @@ mod children;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod transactions;
