@@ -294,8 +294,8 @@ impl Graph {
                 && shape.deny_unknown
             {
                 problems.push(format!(
-                    "`{}` has two-way references, or is the source or the holder of copies, for which the library stores a field `_odm` of its own in \
-                     the documents: remove `#[serde(deny_unknown_fields)]`",
+                    "`{}` has two-way references, or is the source or the holder of copies, for which the library stores a \
+                     field `_odm` of its own in the documents: remove `#[serde(deny_unknown_fields)]`",
                     meta.name
                 ));
             }

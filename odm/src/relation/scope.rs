@@ -237,7 +237,8 @@ mod tests {
         assert!(names_one(&doc! { "_id": 1, "a": { "$gt": 2 } }));
         assert!(names_one(&doc! { "_id": { "a": 1 } }));
         assert!(names_one(&doc! { "$and": [{ "a": 1 }, { "_id": "x" }] }));
-        assert!(!names_one(&doc! { "_id": { "$in": [1] } }));
+        assert!(names_one(&doc! { "_id": { "$in": [1] } }));
+        assert!(!names_one(&doc! { "_id": { "$in": [1, 2] } }));
         assert!(!names_one(&doc! { "a": 1 }));
         assert!(!names_one(&doc! { "$or": [{ "_id": 1 }] }));
     }
