@@ -1,9 +1,12 @@
 //! Two-way references where the deployment has no transactions: what makes both sides agree after a crash.
 //!
-//! A link is two writes then, and in between it stands on one side alone. Each of these writes, on whichever side, leaves the
+//! A link is two writes then, and in between it stands on one side alone. Each of these writes, on whichever side, leaves a
 //! token of its operation in the document that it changes, by the same atomic write. So wherever a link is on one side
 //! alone, the document that was written last is marked. Who removes the mark has seen both sides agree after it was left:
 //! the operation itself when it ends, or [`recover`]. Whatever others write meanwhile is marked with their tokens.
+//!
+//! What has no right answer, or is changed by others all the time that it is mended, is told to `tracing` and left to
+//! `audit()`, and its mark goes too: otherwise every recovery would meet it again.
 
 use super::batch::{self, all, behind, document_id};
 use super::derived::{Token, put};
@@ -28,7 +31,7 @@ pub(crate) const LINKS: &str = "_odm.links";
 const BATCH: usize = 200;
 
 /// Whether what links a document is marked: where no transaction makes both sides one.
-pub(crate) async fn are_marked(odm: &Odm, meta: &DocumentMeta) -> Result<bool> {
+pub(super) async fn are_marked(odm: &Odm, meta: &DocumentMeta) -> Result<bool> {
     Ok(odm.graph().is_linked(meta) && !odm.has_transactions().await?)
 }
 
@@ -90,7 +93,7 @@ pub(super) fn marked(token: Token) -> Document {
 }
 
 /// The documents that may have a link on one side.
-pub(crate) fn are_open() -> Document {
+fn are_open() -> Document {
     doc! { LINKS: { "$exists": true } }
 }
 

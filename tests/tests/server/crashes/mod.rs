@@ -556,7 +556,7 @@ fn a_killed_process_loses_nothing() {
     });
 }
 
-/// Of the rows one of so many is tried by the plain test: of every edge some, and of every kind of write on some edge.
+/// Of the rows one of so many is tried by the plain test, of every edge some.
 const SHARE: usize = 7;
 
 type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
