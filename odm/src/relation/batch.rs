@@ -350,7 +350,8 @@ impl<'s> Ids<'s> {
             scope,
             meta,
             filter,
-            batch: u32::try_from(batch.max(1)).unwrap_or(u32::MAX),
+            // The driver refuses a greater one.
+            batch: i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs(),
             cursor: None,
             last: behind,
             over: false,

@@ -81,6 +81,7 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
             (holders as usize / 2, Duration::ZERO, 3),
             (holders as usize, Duration::ZERO, 1),
             (2_000, Duration::ZERO, 1),
+            (usize::MAX, Duration::ZERO, 1),
             (400, Duration::from_millis(1), 3),
         ] {
             let told = Arc::new(Mutex::new(Vec::new()));
