@@ -4,7 +4,7 @@ use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
 use crate::filter::IntoSort;
-use crate::key::{Key, chunks};
+use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
 use crate::{Collection, Document, Error, Filter, Find, Order, Result};
@@ -329,7 +329,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 /// Children that are wanted, by their parents.
 struct Wanted<R, C> {
     what: Arc<What>,
-    places: HashMap<Key, u32>,
+    places: Places,
     /// The numbers of each parent's children.
     groups: Vec<Vec<u32>>,
     found: Vec<Child<C>>,
@@ -671,7 +671,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let list = *state.list.get_or_insert_with(|| {
             hop.add(Box::new(Wanted::<R, C> {
                 what: self.what.clone(),
-                places: HashMap::new(),
+                places: Places::default(),
                 groups: Vec::new(),
                 found: Vec::new(),
                 with_raw: !J::NOTHING,

@@ -1,14 +1,13 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use super::{Slot, Tree};
-use crate::key::{Key, chunks};
+use crate::key::{Key, Places, chunks};
 use crate::session::Shared;
 use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
-use std::collections::HashMap;
 
 /// So many queries of one join are on their way together, outside a transaction.
 const IN_FLIGHT: usize = 4;
@@ -209,7 +208,7 @@ impl Slot {
 /// Documents that are wanted by the value of a field.
 pub(crate) struct ById<T> {
     by: &'static str,
-    places: HashMap<Key, u32>,
+    places: Places,
     found: Vec<Found<T>>,
     with_raw: bool,
     lane: u32,
@@ -225,7 +224,7 @@ impl<T: Document + Clone> ById<T> {
     pub(crate) fn new(by: &'static str) -> ById<T> {
         ById {
             by,
-            places: HashMap::new(),
+            places: Places::default(),
             found: Vec::new(),
             with_raw: false,
             lane: 0,
@@ -304,7 +303,7 @@ impl<T: Document + Clone> ById<T> {
 }
 
 fn read<T: Document>(
-    places: &HashMap<Key, u32>,
+    places: &Places,
     by: &str,
     with_raw: bool,
     raw: &RawDocument,

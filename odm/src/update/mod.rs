@@ -455,11 +455,32 @@ impl<T: crate::Document> Changes<T> {
                 ),
             });
         }
+        for operator in ["$push", "$addToSet"] {
+            if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
+                fields.iter_mut().for_each(|(_, value)| without_each(value));
+            }
+        }
         Ok(Built {
             update: self.operators,
             array_filters: self.array_filters,
             guards: self.guards,
         })
+    }
+}
+
+/// One item stands without `$each`, which is less for the server to take apart; but for a document that could be taken for
+/// modifiers itself.
+fn without_each(value: &mut Bson) {
+    let Bson::Document(each) = value else { return };
+    if each.len() != 1 {
+        return;
+    }
+    let Ok([item]) = each.get_array_mut("$each").map(Vec::as_mut_slice) else {
+        return;
+    };
+    let modifiers = |item: &Document| item.keys().any(|key| key.starts_with('$'));
+    if !item.as_document().is_some_and(modifiers) {
+        *value = std::mem::replace(item, Bson::Null);
     }
 }
 
@@ -535,5 +556,38 @@ impl<R> Changes<R> {
             });
         }
         fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_item_stands_without_each_unless_it_looks_like_modifiers() {
+        let sent = |value: Document| {
+            let mut value = Bson::Document(value);
+            without_each(&mut value);
+            value
+        };
+        assert_eq!(sent(doc! { "$each": [1] }), Bson::Int32(1));
+        assert_eq!(
+            sent(doc! { "$each": [{ "a": 1 }] }),
+            Bson::Document(doc! { "a": 1 })
+        );
+        assert_eq!(
+            sent(doc! { "$each": [[1, 2]] }),
+            Bson::Array(vec![1.into(), 2.into()])
+        );
+        for same in [
+            doc! { "$each": [{ "$each": [1, 2] }] },
+            doc! { "$each": [{ "a": 1, "$slice": 0 }] },
+            doc! { "$each": [] },
+            doc! { "$each": [1, 2] },
+            doc! { "$each": [1], "$slice": 2 },
+            doc! { "each": [1] },
+        ] {
+            assert_eq!(sent(same.clone()), Bson::Document(same));
+        }
     }
 }
