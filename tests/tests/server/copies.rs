@@ -1180,3 +1180,71 @@ fn a_document_without_copies_costs_nothing_more() {
         assert_eq!(t.commands.take(), ["update"]);
     });
 }
+
+/// References that are kept where their target is deleted, with copies beside them.
+mod kept {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "makers")]
+    pub struct Maker {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "tools")]
+    pub struct Tool {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(on_delete = keep)]
+        pub maker: Ref<Maker>,
+        #[denormalize(from = maker.name)]
+        pub maker_name: String,
+    }
+}
+
+#[test]
+fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
+    use kept::{Maker, NewTool, Tool};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
+        odm.sync().await.unwrap();
+        for odm in [odm.clone(), odm.without_transactions()] {
+            let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
+            let name = "first".to_owned();
+            makers.insert(Maker { id: 1, name }).await.unwrap();
+            let maker = Ref::new(1);
+            tools.insert(NewTool { id: 1, maker }).await.unwrap();
+            let shown = async || tools.get(1).await.unwrap().unwrap().maker_name;
+
+            makers.delete(1).await.unwrap();
+            assert_eq!(shown().await, "first");
+            makers.update(1).set(|m| m.name, "second").upsert().await.unwrap();
+            assert_eq!(shown().await, "second");
+            makers.update(1).set(|m| m.name, "third").await.unwrap();
+            assert_eq!(shown().await, "third");
+
+            makers.delete(1).await.unwrap();
+            makers
+                .update_where(|m| m.id.eq(1))
+                .set(|m| m.name, "fourth")
+                .upsert()
+                .await
+                .unwrap();
+            assert_eq!(shown().await, "fourth");
+
+            // The same where somebody else brings it back, who knows no versions.
+            let raw = t.db.collection::<Doc>("makers");
+            raw.delete_one(doc! { "_id": 1 }).await.unwrap();
+            raw.insert_one(doc! { "_id": 1, "name": "fifth" }).await.unwrap();
+            makers.update(1).set(|m| m.name, "sixth").await.unwrap();
+            assert_eq!(shown().await, "sixth");
+            assert!(odm.audit().await.unwrap().is_clean());
+            makers.delete_where(|m| m.id.gt(0)).await.unwrap();
+            tools.delete_where(|t| t.id.gt(0)).await.unwrap();
+        }
+    });
+}

@@ -7,6 +7,7 @@ use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Segment};
 use super::super::scope::{Scope, Statement};
+use super::fill::{first_version, needed};
 use super::former::present;
 use super::{AT, COPIED, Debt, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
 use crate::copy::SyncMode;
@@ -411,6 +412,43 @@ pub(super) async fn raise(
     let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
     let set = doc! { "$set": { VERSION: { "$max": [above, least] }, OWED: token } };
     scope.update_by_pipeline(meta, filter, vec![set]).await
+}
+
+/// Versions below this were counted from nothing, since [`first_version`] is above it.
+const COUNTED: i64 = 1_000_000_000_000_000;
+
+/// Raises the versions of sources that were counted from nothing: they were inserted past the library, or by an upsert, which
+/// raises the version of the document that it finds and so can't choose that of one that it makes. Copies may be of a time
+/// when another document had the id, and newer than that. Gives the documents as they are then, if there were any.
+pub(super) async fn lift(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[RawDocumentBuf],
+) -> Result<Option<Vec<RawDocumentBuf>>> {
+    let (low, mut lifted): (Vec<&RawDocumentBuf>, Vec<_>) = documents
+        .iter()
+        .partition(|document| number(document, VERSION) < COUNTED);
+    if low.is_empty() {
+        return Ok(None);
+    }
+    let low: Vec<Key> = low.into_iter().map(id).collect();
+    let above = first_version();
+    let statements: Vec<Statement> = low
+        .iter()
+        .map(|id| Statement {
+            filter: doc! { "_id": id.to_bson(), VERSION: { "$not": { "$gte": COUNTED } } },
+            update: doc! { "$inc": { VERSION: above } },
+            array_filters: Vec::new(),
+        })
+        .collect();
+    scope.update(meta, &statements).await?;
+    let mut again = Vec::new();
+    for ids in key::chunks(&low) {
+        let fields = needed(scope.odm.graph(), meta);
+        again.extend(scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await?);
+    }
+    lifted.extend(&again);
+    Ok(Some(lifted.into_iter().cloned().collect()))
 }
 
 /// The references of an edge in a document, with the version of the copies beside each: -1 where there is none.

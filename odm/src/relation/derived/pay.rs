@@ -5,7 +5,7 @@ use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, Write};
 use super::children::{follow, parents_of, refresh};
-use super::deliver::{To, deliver, held, is_passed_on, pull, strike_out};
+use super::deliver::{To, deliver, held, is_passed_on, lift, pull, strike_out};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::{Debt, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
@@ -147,6 +147,8 @@ impl Within {
         edge: &Edge,
         documents: &[RawDocumentBuf],
     ) -> Result<()> {
+        let lifted = lift(scope, meta, documents).await?;
+        let documents = lifted.as_deref().unwrap_or(documents);
         let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
         self.copies += delivered.documents;
         if !delivered.left.is_empty() {
@@ -347,7 +349,13 @@ pub(crate) fn pay<'s>(
                 passed_on.push(meta);
             }
         }
-        for edge in graph.copied(meta) {
+        let mut edges = graph.copied(meta).peekable();
+        let lifted = match edges.peek() {
+            Some(_) => lift(scope, meta, documents).await?,
+            None => None,
+        };
+        for edge in edges {
+            let documents = lifted.as_deref().unwrap_or(documents);
             let delivered = deliver(scope, meta, edge, documents, token.into()).await?;
             copies += delivered.documents;
             if delivered.documents > 0 && is_passed_on(scope, edge) {
