@@ -92,6 +92,18 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
     });
     let sums = bucket.sums.iter().filter_map(|sum| {
         let field = of_item(cx, container, &sum.field, "sum")?;
+        if is_no_number(field.ty) {
+            cx.error(
+                &sum.field,
+                format!(
+                    "`{}.{}` is no number that can be summed. `sum` adds up fields of the integer types, `f32` and `f64`, and \
+                     `Option`s of them: name such a field, or leave out `sum`",
+                    container.ident,
+                    field.label()
+                ),
+            );
+            return None;
+        }
         Some(Sum {
             stored: &field.name,
             ty: field.ty,
@@ -304,6 +316,31 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
     }
     plan.sums.iter().for_each(|sum| of(&sum.name));
     differ
+}
+
+/// A type that everybody knows to be no number. Of others the compiler says so, in more words.
+fn is_no_number(ty: &Type) -> bool {
+    const KNOWN: [&str; 17] = [
+        "String",
+        "char",
+        "bool",
+        "DateTime",
+        "Timestamp",
+        "ObjectId",
+        "Uuid",
+        "Decimal128",
+        "Binary",
+        "Bson",
+        "Document",
+        "Vec",
+        "VecDeque",
+        "HashMap",
+        "BTreeMap",
+        "HashSet",
+        "BTreeSet",
+    ];
+    let ty = if ty::is_option(ty) { ty::inside(ty) } else { ty };
+    KNOWN.iter().any(|name| ty::named(ty, name))
 }
 
 /// The type that a sum of these has, where everybody knows it.

@@ -9,9 +9,10 @@ pub struct Post {
 }
 
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[bucket(of = Post, sum(name))]
+#[bucket(of = Post, sum(name, at, stars))]
 pub struct Comment {
-    pub name: String,
+    #[field(max_len = 100)]
+    pub name: Option<String>,
     pub stars: i32,
     pub at: DateTime,
 }
