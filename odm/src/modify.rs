@@ -681,6 +681,9 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             let mut built = self.changes.build(self.upsert, crate::now())?;
             relation::prepare(collection.odm(), T::META, &mut built);
             let filter = self.filter.into_document()?;
+            if self.upsert {
+                relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built);
+            }
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);

@@ -29,7 +29,7 @@ pub(crate) use pairs::LINKS;
 pub(crate) use remove::{Later, combines, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
-pub(crate) use write::{Done, Duties, What, Write, prepare};
+pub(crate) use write::{Done, Duties, What, Write, prepare, prepare_upsert};
 
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};

@@ -102,6 +102,16 @@ pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built)
     changes::as_sets(odm.graph().outgoing(meta), built);
 }
 
+/// The same for an upsert by a condition, which gives the new document values too.
+pub(crate) fn prepare_upsert(
+    odm: &Odm,
+    meta: &'static DocumentMeta,
+    condition: &Document,
+    built: &mut Built,
+) {
+    derived::from_condition(odm.graph(), meta, condition, &mut built.update);
+}
+
 impl<'a> Duties<'a> {
     /// `None` where the writes touch no reference, which is decided without a question to the server.
     ///

@@ -1203,7 +1203,45 @@ mod kept {
         pub maker: Ref<Maker>,
         #[denormalize(from = maker.name)]
         pub maker_name: String,
+        #[field(min = 0)]
+        pub left: i32,
     }
+}
+
+#[test]
+fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
+    use kept::{Maker, Tool};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
+        odm.sync().await.unwrap();
+        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+            let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
+            let name = format!("maker {id}");
+            makers.insert(Maker { id, name }).await.unwrap();
+            let stock = async |maker: i32, more: i32| {
+                tools
+                    .update_where(|t| t.maker.eq(Ref::new(maker)) & t.id.eq(10 + maker))
+                    .inc(|t| t.left, more)
+                    .upsert()
+                    .await
+            };
+            assert!(stock(id, 3).await.unwrap().upserted.is_some());
+            assert!(stock(id, 4).await.unwrap().upserted.is_none());
+            let tool = tools.get(10 + id).await.unwrap().unwrap();
+            let expected = Tool {
+                id: 10 + id,
+                maker: Ref::new(id),
+                maker_name: format!("maker {id}"),
+                left: 7,
+            };
+            assert_eq!(tool, expected);
+            makers.update(id).set(|m| m.name, "renamed").await.unwrap();
+            assert_eq!(tools.get(10 + id).await.unwrap().unwrap().maker_name, "renamed");
+            let error = stock(99, 1).await.unwrap_err();
+            assert!(matches!(error, Error::MissingReference { .. }), "{error}");
+            assert!(odm.audit().await.unwrap().is_clean());
+        }
+    });
 }
 
 #[test]
@@ -1217,7 +1255,14 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
             let name = "first".to_owned();
             makers.insert(Maker { id: 1, name }).await.unwrap();
             let maker = Ref::new(1);
-            tools.insert(NewTool { id: 1, maker }).await.unwrap();
+            tools
+                .insert(NewTool {
+                    id: 1,
+                    maker,
+                    left: 0,
+                })
+                .await
+                .unwrap();
             let shown = async || tools.get(1).await.unwrap().unwrap().maker_name;
 
             makers.delete(1).await.unwrap();

@@ -457,6 +457,46 @@ fn visit_operand(
     }
 }
 
+/// Says in an upsert's changes which references its condition gives to a new document, so that their copies come with them.
+pub(crate) fn from_condition(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    condition: &Document,
+    update: &mut Document,
+) {
+    for edge in graph.outgoing(meta) {
+        if edge.copies.is_empty() || edge.array().is_some() {
+            continue;
+        }
+        let is_changed = update
+            .values()
+            .filter_map(Bson::as_document)
+            .flat_map(Document::keys)
+            .any(|name| meet(name, &edge.path));
+        if !is_changed && let Some(value) = demanded(condition, &edge.path) {
+            put(update, "$setOnInsert", &edge.path, value.clone());
+        }
+    }
+}
+
+/// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document.
+fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
+    condition.iter().find_map(|(name, value)| match value {
+        Bson::Array(all) if name == "$and" => all
+            .iter()
+            .filter_map(Bson::as_document)
+            .find_map(|condition| demanded(condition, path)),
+        Bson::Document(operators) if name == path => match operators.get("$eq") {
+            Some(Bson::Null) => None,
+            Some(value) => Some(value),
+            // A value that is a document itself.
+            None => operators.keys().all(|key| !key.starts_with('$')).then_some(value),
+        },
+        Bson::Null | Bson::Array(_) | Bson::RegularExpression(_) => None,
+        value => (name == path).then_some(value),
+    })
+}
+
 /// Prepares an update: copies stand beside the references that it sets, versions of what it changes grow, and what it owes
 /// is noted. Gives the token of the debt.
 ///
