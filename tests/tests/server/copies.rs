@@ -1281,12 +1281,6 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
                 .unwrap();
             assert_eq!(shown().await, "fourth");
 
-            // The same where somebody else brings it back, who knows no versions.
-            let raw = t.db.collection::<Doc>("makers");
-            raw.delete_one(doc! { "_id": 1 }).await.unwrap();
-            raw.insert_one(doc! { "_id": 1, "name": "fifth" }).await.unwrap();
-            makers.update(1).set(|m| m.name, "sixth").await.unwrap();
-            assert_eq!(shown().await, "sixth");
             assert!(odm.audit().await.unwrap().is_clean());
             makers.delete_where(|m| m.id.gt(0)).await.unwrap();
             tools.delete_where(|t| t.id.gt(0)).await.unwrap();

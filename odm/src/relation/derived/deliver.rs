@@ -417,8 +417,8 @@ pub(super) async fn raise(
 /// Versions below this were counted from nothing, since [`first_version`] is above it.
 const COUNTED: i64 = 1_000_000_000_000_000;
 
-/// Raises the versions of sources that were counted from nothing: they were inserted past the library, or by an upsert, which
-/// raises the version of the document that it finds and so can't choose that of one that it makes. Copies may be of a time
+/// Raises the versions of sources that were counted from nothing: they were inserted by an upsert, which raises the version of
+/// the document that it finds and so can't choose that of one that it makes, or past the library. Copies may be of a time
 /// when another document had the id, and newer than that. Gives the documents as they are then, if there were any.
 pub(super) async fn lift(
     scope: &Scope<'_>,

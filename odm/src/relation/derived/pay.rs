@@ -125,11 +125,15 @@ impl Within {
             }
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
-            let changed: Vec<RawDocumentBuf> = images
-                .iter()
-                .filter(|image| is_changed(edge, image))
-                .filter_map(|image| image.after.clone())
-                .collect();
+            let after = |inserted: bool| {
+                let changed = images
+                    .iter()
+                    .filter(move |image| image.inserted == inserted && is_changed(edge, image));
+                changed.filter_map(|image| image.after.clone())
+            };
+            let inserted: Vec<RawDocumentBuf> = after(true).collect();
+            let mut changed = lift(scope, meta, &inserted).await?.unwrap_or(inserted);
+            changed.extend(after(false));
             self.deliver(scope, meta, edge, &changed).await?;
         }
         let followed = follow(scope, meta, images, self.debt()).await?;
@@ -147,8 +151,6 @@ impl Within {
         edge: &Edge,
         documents: &[RawDocumentBuf],
     ) -> Result<()> {
-        let lifted = lift(scope, meta, documents).await?;
-        let documents = lifted.as_deref().unwrap_or(documents);
         let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
         self.copies += delivered.documents;
         if !delivered.left.is_empty() {
