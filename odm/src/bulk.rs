@@ -3,7 +3,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, write_error};
-use crate::relation::{self, Amend, Done, Duties, Token};
+use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, never_changed};
@@ -495,6 +495,7 @@ impl Prepared<'_> {
             odm: self.odm,
             session: self.session,
             trips: &trips,
+            unvalidated: false,
         };
         let mut made = Made {
             ordered: self.ordered,
@@ -566,6 +567,7 @@ impl Prepared<'_> {
             odm: self.odm,
             session: self.session,
             trace,
+            beside: &[],
         };
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in writes.iter() {
@@ -574,7 +576,13 @@ impl Prepared<'_> {
                 metas.push(write.meta);
             }
         }
+        amend.sources_first(&mut metas);
+        let mut inserted: Vec<Inserts> = Vec::new();
         for meta in metas {
+            let amend = Amend {
+                beside: &inserted,
+                ..amend
+            };
             let of = |write: &&mut Write| write.meta.collection == meta.collection;
             let mut inserts: Vec<(usize, RawDocumentBuf)> = Vec::new();
             for (at, write) in writes.iter_mut().enumerate() {
@@ -585,6 +593,10 @@ impl Prepared<'_> {
             }
             let (places, mut documents): (Vec<usize>, Vec<RawDocumentBuf>) = inserts.into_iter().unzip();
             amend.insert(meta, &mut documents, &mut token).await?;
+            let copied = match !documents.is_empty() && amend.may_copy(meta).await? {
+                true => Some((meta, documents.clone())),
+                false => None,
+            };
             for (at, document) in places.into_iter().zip(documents) {
                 crate::check::document(meta, &document)?;
                 if let Some(write) = writes.get_mut(at) {
@@ -605,6 +617,7 @@ impl Prepared<'_> {
                     What::Insert(_) | What::Delete { .. } => {}
                 }
             }
+            inserted.extend(copied);
         }
         Ok(token)
     }

@@ -55,7 +55,10 @@ impl<T: Document> std::fmt::Debug for Collection<T> {
 macro_rules! act {
     ($session:expr, $action:expr) => {
         match $session {
-            Some(session) => $action.session(&mut *session.lock().await).await,
+            Some(session) => {
+                let outcome = $action.session(&mut *session.lock().await).await;
+                session.noted(outcome)
+            }
             None => $action.await,
         }
     };

@@ -202,7 +202,7 @@ pub enum Error {
     },
 
     /// Some documents of `insert_many` were not inserted.
-    #[error("{collection}: {} of {} documents were not inserted; the first: {}", .errors.len(), .errors.len() + .inserted, First(.errors))]
+    #[error("{collection}: {} refused, {inserted} inserted; the first refusal: {}", .errors.len(), First(.errors))]
     InsertMany {
         /// The collection.
         collection: &'static str,

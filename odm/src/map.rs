@@ -151,6 +151,16 @@ impl Context {
                 source: None,
             }),
             10334 | 17419 => Some(self.too_large(message::size(refusal.message))),
+            28 => {
+                let holder = refusal.message.split_once("in element {")?.1.split_once(':')?.0;
+                Some(Error::Query {
+                    collection: self.collection,
+                    message: format!(
+                        "`{holder}` holds no document where it is stored (but null, for example), so that nothing in it can be \
+                         changed: set the whole of it"
+                    ),
+                })
+            }
             2 if refusal.message.contains("object to insert too large") => {
                 Some(self.too_large(message::size(refusal.message)))
             }

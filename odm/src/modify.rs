@@ -307,6 +307,7 @@ impl<T: Document> Prepared<'_, T> {
             odm: self.collection.odm(),
             session: self.collection.session(),
             trace,
+            beside: &[],
         };
         amend
             .update(T::META, &mut self.built, self.upsert, &mut self.token)
@@ -705,6 +706,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         odm: collection.odm(),
                         session: collection.session(),
                         trace: &trace,
+                        beside: &[],
                     };
                     let mut token = None;
                     amend

@@ -49,11 +49,26 @@ impl Shared {
         self.end.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// An operation failed after a part of it was written: the transaction can only be rolled back.
+    /// An operation failed: the server has ended the transaction, or a part of it was written, and it can only be rolled back.
     pub(crate) fn spoil(&self, error: &Error) {
         self.end()
             .spoiled
             .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
+    }
+
+    /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
+    /// error over.
+    pub(crate) fn noted<R>(&self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
+        use mongodb::error::ErrorKind::{BulkWrite, Command, InsertMany, Write};
+        if let Err(error) = &outcome
+            && matches!(&*error.kind, Command(_) | Write(_) | InsertMany(_) | BulkWrite(_))
+        {
+            let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR);
+            self.end()
+                .spoiled
+                .get_or_insert_with(|| (error.to_string(), again));
+        }
+        outcome
     }
 
     /// Asks once more, after the commit, whether the targets of what was written are still there.
@@ -234,6 +249,10 @@ impl Odm {
             let end = std::mem::take(&mut *tx.session.end());
             let (made, again) = match (made, end.spoiled) {
                 (Ok(_), Some((error, again))) => (Err(spoiled(&error)), again),
+                // An error that was passed over has ended it, so what came after it failed for that alone.
+                (Err(later), Some((error, false))) if later.is_transient_transaction_error() => {
+                    (Err(spoiled(&error)), false)
+                }
                 (made, _) => (made, false),
             };
             match made {
@@ -267,8 +286,7 @@ impl Odm {
 
 fn spoiled(error: &str) -> Error {
     Error::application(format!(
-        "an operation of the transaction had failed after a part of it was written, so the transaction was rolled back: \
-         {error}"
+        "an operation of the transaction had failed, so the transaction was rolled back: {error}"
     ))
 }
 

@@ -10,7 +10,7 @@ use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
-use mongodb::options::UpdateModifications;
+use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -483,6 +483,7 @@ fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Am
         odm: collection.odm(),
         session: collection.session(),
         trace,
+        beside: &[],
     }
 }
 
@@ -511,21 +512,26 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
             let replace = |session: Option<Shared>| {
                 async move {
                     let collection = collection.within(session);
-                    let result = match pipeline {
+                    let replaced = match pipeline {
                         None => {
                             let action = collection.raw().replace_one(filter.clone(), raw);
                             act!(collection.session(), action)
+                                .map(|result| (result.matched_count == 1).then_some(Replaced(None)))
                         }
+                        // What the library has in it only the server knows.
                         Some(pipeline) => {
                             let update = UpdateModifications::Pipeline(pipeline.clone());
-                            let action = collection.raw().update_one(filter.clone(), update);
+                            let action = collection
+                                .raw()
+                                .find_one_and_update(filter.clone(), update)
+                                .return_document(ReturnDocument::After);
                             act!(collection.session(), action)
+                                .map(|found| found.map(|stored| Replaced(Some(stored))))
                         }
                     };
-                    let result = result.map_err(Collection::<T>::error)?;
-                    if result.matched_count == 1 {
+                    if let Some(replaced) = replaced.map_err(Collection::<T>::error)? {
                         trace.done(1, 1);
-                        return Ok(());
+                        return Ok(replaced);
                     }
                     trace.done(2, 0);
                     let stored = peek(&collection, id, version_field::<T>()).await?;
@@ -542,18 +548,26 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                 filter,
                 document: raw,
             };
-            match Duties::of(
+            let replaced = match Duties::of(
                 collection.odm(),
                 [Write { meta: T::META, what }].into_iter(),
                 token,
             )? {
                 None => replace(collection.session().cloned()).await?,
                 Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
+            };
+            match replaced.0 {
+                Some(stored) => decode::decode(T::META.collection, &stored),
+                None => Ok(document),
             }
-            Ok(document)
         })
         .await
 }
+
+/// The stored document, where it is not the one that was given.
+struct Replaced(Option<RawDocumentBuf>);
+
+impl Done for Replaced {}
 
 /// What to delete. Carried out by `.await`, which gives [`Deleted`].
 ///
@@ -662,6 +676,7 @@ async fn delete<T: Document>(
             odm: collection.odm(),
             session: collection.session(),
             trips: &trips,
+            unvalidated: false,
         };
         let mut done = Deleted::default();
         relation::remove(scope, T::META, filter, &mut done).await?;

@@ -345,6 +345,7 @@ impl<I: Bucketed> Buckets<I> {
             odm,
             session: self.collection.session(),
             trace: &trace,
+            beside: &[],
         };
         amend
             .update(I::Bucket::META, &mut built, true, &mut token)
@@ -637,7 +638,7 @@ impl<I: Bucketed> Buckets<I> {
     }
 }
 
-impl<I: ByCount> Buckets<I> {
+impl<I: Bucketed> Buckets<I> {
     /// The items of one page, from 1; none if there is no such page.
     ///
     /// # Errors
@@ -653,15 +654,16 @@ impl<I: ByCount> Buckets<I> {
     /// let second = odm.buckets::<Comment>().page(&post, 2).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn page(&self, parent: impl Target<I::Parent>, page: i32) -> Result<Vec<I>> {
+    pub async fn page(&self, parent: impl Target<I::Parent>, page: i32) -> Result<Vec<I>>
+    where
+        I: ByCount,
+    {
         let mut find = self.of(parent.target_id());
         find.filter = find.filter & Filter::raw(doc! { I::BUCKET.page: { "$eq": page } });
         find.sort.clear();
         Ok(find.one().await?.map(I::items).unwrap_or_default())
     }
-}
 
-impl<I: Timed> Buckets<I> {
     /// The items of a time, in its order; those of one time as they came.
     ///
     /// # Errors
@@ -682,7 +684,10 @@ impl<I: Timed> Buckets<I> {
         &self,
         parent: impl Target<I::Parent>,
         time: impl RangeBounds<DateTime>,
-    ) -> Result<Vec<I>> {
+    ) -> Result<Vec<I>>
+    where
+        I: Timed,
+    {
         let meta = I::BUCKET;
         let mut find = self.of(parent.target_id());
         let (from, to) = (time.start_bound().cloned(), time.end_bound().cloned());

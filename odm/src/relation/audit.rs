@@ -169,6 +169,7 @@ impl IntoFuture for Auditing {
                     odm: &chosen.odm,
                     session: None,
                     trips: &trips,
+                    unvalidated: false,
                 };
                 let edges = chosen.edges()?;
                 let mut audit = Audit::of(&edges);

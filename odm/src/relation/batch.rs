@@ -273,11 +273,22 @@ impl Scope<'_> {
         pipeline: Vec<Document>,
     ) -> Result<()> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let mut action = collection.update_many(filter, pipeline);
-        if self.session.is_none() {
-            action = action.write_concern(WriteConcern::majority());
-        }
-        act!(self, meta, action)?;
+        let send = async |unvalidated: bool| {
+            let mut action = collection.update_many(filter.clone(), pipeline.clone());
+            if self.session.is_none() {
+                action = action.write_concern(WriteConcern::majority());
+            }
+            if unvalidated {
+                action = action.bypass_document_validation(true);
+            }
+            self.trip();
+            crate::collection::act!(self.session, action)
+        };
+        let sent = match send(self.unvalidated).await {
+            Err(error) if self.unvalidated && super::scope::is_unauthorized(&error) => send(false).await,
+            sent => sent,
+        };
+        sent.map_err(|error| Context::of(meta).driver(error))?;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, OWED, Token};
+pub(crate) use derived::{Amended, Inserts, OWED, Token};
 pub(crate) use graph::{Edge, Graph};
 pub(crate) use pairs::LINKS;
 pub(crate) use remove::{Later, combines, remove};
@@ -53,9 +53,35 @@ pub(crate) struct Amend<'a> {
     pub(crate) odm: &'a Odm,
     pub(crate) session: Option<&'a crate::session::Shared>,
     pub(crate) trace: &'a crate::trace::Trace,
+    /// What the same operation inserts into other collections.
+    pub(crate) beside: &'a [Inserts],
 }
 
 impl Amend<'_> {
+    /// Puts collections from which others of them copy before these.
+    pub(crate) fn sources_first(self, metas: &mut Vec<&'static crate::document::DocumentMeta>) {
+        let graph = self.odm.graph();
+        let mut rest = std::mem::take(metas);
+        while !rest.is_empty() {
+            let waits = |meta: &crate::document::DocumentMeta| {
+                let copying = graph.outgoing(meta).filter(|edge| !edge.copies.is_empty());
+                copying.flat_map(|edge| &edge.targets).any(|target| {
+                    target.collection != meta.collection
+                        && rest.iter().any(|other| other.collection == target.collection)
+                })
+            };
+            // Those that copy from each other have no order.
+            let next = rest.iter().position(|meta| !waits(meta)).unwrap_or(0);
+            metas.push(rest.remove(next));
+        }
+    }
+
+    /// Whether copies may be taken of documents that the same operation inserts: if it fails, nothing of it is left.
+    pub(crate) async fn may_copy(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
+        let is_source = self.odm.graph().copied(meta).next().is_some();
+        Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
+    }
+
     /// Whether the library has something of its own in such documents.
     pub(crate) async fn concerns(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
         Ok(self.odm.graph().takes_part(meta) || pairs::are_marked(self.odm, meta).await?)
@@ -68,7 +94,7 @@ impl Amend<'_> {
         documents: &mut [RawDocumentBuf],
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| derived::amend_insert(scope, meta, documents, token).await)
+        self.with(async |scope| derived::amend_insert(scope, meta, documents, self.beside, token).await)
             .await?;
         match pairs::are_marked(self.odm, meta).await? {
             true => pairs::mark_new(self.odm.graph(), meta, documents, token),
@@ -84,7 +110,7 @@ impl Amend<'_> {
         upsert: bool,
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| derived::amend_update(scope, meta, built, upsert, token).await)
+        self.with(async |scope| derived::amend_update(scope, meta, built, upsert, self.beside, token).await)
             .await?;
         if pairs::are_marked(self.odm, meta).await? {
             pairs::mark_changed(self.odm.graph(), meta, built, token);
@@ -99,7 +125,7 @@ impl Amend<'_> {
         document: &RawDocumentBuf,
         token: &mut Option<Token>,
     ) -> Result<Option<Amended>> {
-        self.with(async |scope| derived::amend_replace(scope, meta, document, token).await)
+        self.with(async |scope| derived::amend_replace(scope, meta, document, self.beside, token).await)
             .await
     }
 
@@ -109,6 +135,7 @@ impl Amend<'_> {
             odm: self.odm,
             session: self.session,
             trips: &trips,
+            unvalidated: false,
         };
         let done = work(&scope).await;
         self.trace.more(trips.into_inner());
@@ -138,6 +165,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
             odm,
             session: None,
             trips: &trips,
+            unvalidated: false,
         };
         let mut left = left;
         let debts = std::mem::take(&mut left.left);

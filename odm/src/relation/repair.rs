@@ -220,6 +220,7 @@ impl IntoFuture for Repairing {
                     odm: &chosen.odm,
                     session: None,
                     trips: &trips,
+                    unvalidated: false,
                 };
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
@@ -254,7 +255,7 @@ impl Repaired {
             let (_, stale) = kept.compare(scope, &documents).await?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             if !stale.is_empty() {
-                mended += kept.mend(scope, &stale).await?;
+                mended += kept.mend(&scope.unvalidated(), &stale).await?;
             }
         }
         if mended > 0 {

@@ -17,6 +17,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) session: Option<&'a Shared>,
     /// How many commands were sent.
     pub(crate) trips: &'a AtomicU64,
+    /// The validator is left out: what is written mends one field of documents that may lack others too.
+    pub(crate) unvalidated: bool,
 }
 
 /// One statement of an `update` command, for all documents that fit.
@@ -35,6 +37,14 @@ impl Scope<'_> {
     pub(super) fn within<'b>(&'b self, session: &'b Shared) -> Scope<'b> {
         Scope {
             session: Some(session),
+            ..*self
+        }
+    }
+
+    /// The same past the validator.
+    pub(super) fn unvalidated(&self) -> Self {
+        Scope {
+            unvalidated: true,
             ..*self
         }
     }
@@ -146,10 +156,24 @@ impl Scope<'_> {
             if let Some(concern) = &concern {
                 command.append(cstr!("writeConcern"), concern.clone());
             }
-            let action = self.odm.database().run_raw_command(command);
-            self.trip();
-            let reply = crate::collection::act!(self.session, action)
-                .map_err(|error| Context::of(meta).driver(error))?;
+            let send = async |command: RawDocumentBuf| {
+                let action = self.odm.database().run_raw_command(command);
+                self.trip();
+                crate::collection::act!(self.session, action)
+            };
+            let reply = match self.unvalidated {
+                true => {
+                    let mut unvalidated = command.clone();
+                    unvalidated.append(cstr!("bypassDocumentValidation"), true);
+                    match send(unvalidated).await {
+                        // This user has to write within the validator.
+                        Err(error) if is_unauthorized(&error) => send(command).await,
+                        reply => reply,
+                    }
+                }
+                false => send(command).await,
+            };
+            let reply = reply.map_err(|error| Context::of(meta).driver(error))?;
             matched += number(reply.get("n"));
             if let Some(failure) = reply
                 .get_array("writeErrors")
@@ -207,6 +231,11 @@ fn encoded(statement: &Document) -> Result<RawDocumentBuf> {
         field: "update".to_owned(),
         source: Box::new(source),
     })
+}
+
+/// The server's answer to a user who lacks a privilege.
+pub(super) fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+    matches!(&*error.kind, mongodb::error::ErrorKind::Command(command) if command.code == 13)
 }
 
 fn number(value: Option<&Bson>) -> u64 {

@@ -201,6 +201,7 @@ impl<'a> Duties<'a> {
             odm: self.odm,
             session,
             trips: &trips,
+            unvalidated: false,
         };
         let transaction = self.wants_transaction();
         let done = match (transaction, session) {

@@ -265,7 +265,8 @@ impl Odm {
         }
         let mut others: Vec<&String> = existing
             .keys()
-            .filter(|name| !name.starts_with("system."))
+            // MongoDB's own, and those in which the library keeps the declared edges and the reconciler's place.
+            .filter(|name| !name.starts_with("system.") && !name.starts_with("_odm_"))
             .collect();
         others.sort();
         plan.notes.extend(

@@ -360,6 +360,10 @@ impl<R> Changes<R> {
                     by,
                     bound,
                 }),
+                Guard::There { name } => self.problem(format!(
+                    "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
+                     the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
+                )),
                 _ => self.problem(
                     "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
                      put the changed one in its place by `replace_item`"

@@ -31,6 +31,7 @@ mod reconciler;
 mod references;
 mod roundtrip;
 mod schema;
+mod together;
 mod tracing;
 mod transactions;
 mod two_way;

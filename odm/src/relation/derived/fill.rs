@@ -218,6 +218,9 @@ fn wrapped<'v>(name: &str, value: &'v mut Bson) -> Option<&'v mut Document> {
     value.as_document_mut()
 }
 
+/// Documents that an operation inserts into one collection, with what the library has in them.
+pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
+
 /// The sources of all copies that a write brings, by edge.
 #[derive(Default)]
 struct Sources(HashMap<usize, HashMap<Key, Source>>);
@@ -231,6 +234,7 @@ async fn read(
     wanted: HashMap<usize, HashMap<Key, Bson>>,
     own: &[RawDocumentBuf],
     meta: &DocumentMeta,
+    beside: &[Inserts],
 ) -> Result<Sources> {
     let graph = scope.odm.graph();
     let mut all = Sources::default();
@@ -238,8 +242,14 @@ async fn read(
         let Some(edge) = graph.edge(at) else { continue };
         let mut found = sources(scope, edge, keys.keys()).await?;
         // What the write inserts itself is there too.
-        if edge.target(meta).is_some() {
-            for document in own {
+        let others = beside
+            .iter()
+            .map(|(meta, documents)| (*meta, documents.as_slice()));
+        for (_, documents) in others
+            .chain([(meta, own)])
+            .filter(|(meta, _)| edge.target(meta).is_some())
+        {
+            for document in documents {
                 if let Some(source) = Source::of(edge, document) {
                     found.entry(Key::of_bson(&source.key)).or_insert(source);
                 }
@@ -329,6 +339,7 @@ pub(crate) async fn amend_insert(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &mut [RawDocumentBuf],
+    beside: &[Inserts],
     token: &mut Option<Token>,
 ) -> Result<()> {
     let graph = scope.odm.graph();
@@ -354,7 +365,7 @@ pub(crate) async fn amend_insert(
         }
         whole.push(document);
     }
-    let sources = read(scope, wanted, documents, meta).await?;
+    let sources = read(scope, wanted, documents, meta, beside).await?;
     for (document, raw) in whole.iter_mut().zip(documents) {
         for edge in &edges {
             visit(&edge.segments, false, document, &mut |within| {
@@ -507,6 +518,7 @@ pub(crate) async fn amend_update(
     meta: &'static DocumentMeta,
     built: &mut Built,
     upsert: bool,
+    beside: &[Inserts],
     token: &mut Option<Token>,
 ) -> Result<()> {
     let graph = scope.odm.graph();
@@ -549,7 +561,7 @@ pub(crate) async fn amend_update(
     if !concern.is_any() && itself.is_empty() && wanted.is_empty() {
         return Ok(());
     }
-    let sources = read(scope, wanted, &[], meta).await?;
+    let sources = read(scope, wanted, &[], meta, beside).await?;
     for (operator, fields) in built.update.iter_mut() {
         let Bson::Document(fields) = fields else { continue };
         for (name, value) in fields.iter_mut() {
@@ -563,7 +575,7 @@ pub(crate) async fn amend_update(
         }
     }
     for (edge, operator, prefix, value) in itself {
-        beside(edge, &operator, &prefix, &value, &sources, &mut built.update);
+        put_beside(edge, &operator, &prefix, &value, &sources, &mut built.update);
     }
     if is_source_of(graph, meta, &built.update) {
         put(&mut built.update, "$inc", VERSION, 1_i64.into());
@@ -591,7 +603,14 @@ fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
 }
 
 /// The copies beside a reference that an update sets or removes.
-fn beside(edge: &Edge, operator: &str, prefix: &str, value: &Bson, sources: &Sources, update: &mut Document) {
+fn put_beside(
+    edge: &Edge,
+    operator: &str,
+    prefix: &str,
+    value: &Bson,
+    sources: &Sources,
+    update: &mut Document,
+) {
     let set = if operator == "$setOnInsert" {
         operator
     } else {
@@ -602,6 +621,8 @@ fn beside(edge: &Edge, operator: &str, prefix: &str, value: &Bson, sources: &Sou
         let name = format!("{prefix}{}", copy.name);
         match copy.required {
             true => put(update, set, &name, Bson::Null),
+            // A new document has none, and one that was there keeps its own.
+            false if operator == "$setOnInsert" => {}
             false => put(update, "$unset", &name, "".into()),
         }
     };
@@ -617,7 +638,9 @@ fn beside(edge: &Edge, operator: &str, prefix: &str, value: &Bson, sources: &Sou
         }
         None => {
             edge.copies.iter().for_each(|copy| empty(copy, update));
-            put(update, "$unset", &version, "".into());
+            if operator != "$setOnInsert" {
+                put(update, "$unset", &version, "".into());
+            }
         }
     }
 }
@@ -717,6 +740,7 @@ pub(crate) async fn amend_replace(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     raw: &RawDocumentBuf,
+    beside: &[Inserts],
     token: &mut Option<Token>,
 ) -> Result<Option<Amended>> {
     let graph = scope.odm.graph();
@@ -739,7 +763,7 @@ pub(crate) async fn amend_replace(
             want(edge, within, &mut wanted)
         });
     }
-    let sources = read(scope, wanted, &[], meta).await?;
+    let sources = read(scope, wanted, &[], meta, beside).await?;
     let taken = taken(scope, meta, &edges, raw).await?;
     for edge in &edges {
         let mut kept = taken

@@ -7,8 +7,8 @@ use super::fill::{Concern, needed, of_any, of_delete, of_insert, of_update};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use mongodb::bson::{RawDocument, RawDocumentBuf};
-use std::collections::HashMap;
+use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use std::collections::{HashMap, HashSet};
 
 /// What one write concerns.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
@@ -132,9 +132,32 @@ impl Before {
     ) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
+        let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
+        for (at, write) in writes.iter().enumerate() {
+            if let What::Insert(document) = write.what
+                && done.inserted(at)
+                && concern(graph, write, true).is_any()
+            {
+                inserted.push((write.meta, document));
+            }
+        }
         for own in self.own {
             let meta = own.meta;
             let mut before = own.before;
+            // Another of the writes may have changed what was inserted.
+            let mut new: HashSet<Key> = HashSet::new();
+            inserted.retain(|(of, document)| {
+                let is_own = of.collection == meta.collection;
+                if is_own {
+                    new.insert(Key::of(
+                        document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null),
+                    ));
+                }
+                !is_own
+            });
+            for id in &new {
+                before.entry(id.clone()).or_insert(None);
+            }
             let upserted = done.upserted().map(Key::of_bson);
             if let Some(id) = &upserted {
                 before.entry(id.clone()).or_insert(None);
@@ -149,20 +172,15 @@ impl Before {
             let images = before
                 .into_iter()
                 .map(|(key, before)| Image {
-                    inserted: before.is_none() && upserted.as_ref() == Some(&key),
+                    inserted: before.is_none() && (upserted.as_ref() == Some(&key) || new.contains(&key)),
                     before,
                     after: after.remove(&key),
                 })
+                .filter(|image| image.before.is_some() || image.after.is_some() || !image.inserted)
                 .collect();
             all.push((meta, images));
         }
-        for (at, write) in writes.iter().enumerate() {
-            let What::Insert(document) = write.what else {
-                continue;
-            };
-            if !done.inserted(at) || !concern(graph, write, true).is_any() {
-                continue;
-            }
+        for (meta, document) in inserted {
             let image = Image {
                 before: None,
                 after: Some(RawDocument::to_owned(document)),
@@ -170,10 +188,10 @@ impl Before {
             };
             match all
                 .iter_mut()
-                .find(|(meta, _)| meta.collection == write.meta.collection)
+                .find(|(known, _)| known.collection == meta.collection)
             {
                 Some((_, images)) => images.push(image),
-                None => all.push((write.meta, vec![image])),
+                None => all.push((meta, vec![image])),
             }
         }
         Ok(all)

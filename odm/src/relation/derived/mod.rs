@@ -26,7 +26,7 @@ pub(crate) mod recover;
 pub(crate) mod stored;
 
 pub(super) use fill::needed;
-pub(crate) use fill::{Amended, Concern, amend_insert, amend_replace, amend_update, from_condition};
+pub(crate) use fill::{Amended, Concern, Inserts, amend_insert, amend_replace, amend_update, from_condition};
 pub(super) use former::mark_former;
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;

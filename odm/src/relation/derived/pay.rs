@@ -437,6 +437,7 @@ pub(crate) async fn pay_left(odm: &Odm, left: Left) -> Result<(u64, u64)> {
         odm,
         session: None,
         trips: &trips,
+        unvalidated: false,
     };
     let mut copies = 0;
     for (meta, token) in left.debts {

@@ -372,6 +372,7 @@ impl Follower {
             odm: &self.odm,
             session: None,
             trips: &trips,
+            unvalidated: false,
         };
         for (meta, written) in collections.into_values() {
             mend(&scope, meta, written).await?;

@@ -122,6 +122,7 @@ impl IntoFuture for Recovering {
                     odm: &odm,
                     session: None,
                     trips: &trips,
+                    unvalidated: false,
                 };
                 let mut recovered = Recovered::default();
                 for meta in odm.graph().debtors() {

@@ -284,6 +284,7 @@ impl IntoFuture for Backfilling {
                     odm: &odm,
                     session: None,
                     trips: &trips,
+                    unvalidated: false,
                 };
                 let filled = fill(&scope, all, &read).await?;
                 trace.done(trips.into_inner(), filled.documents);
@@ -330,7 +331,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let (_, stale) = kept.compare(scope, &documents).await?;
             if !stale.is_empty() {
-                filled.documents += kept.mend(scope, &stale).await?;
+                filled.documents += kept.mend(&scope.unvalidated(), &stale).await?;
             }
             if let Some(last) = documents.last().map(document_id) {
                 scope.trip();
