@@ -453,8 +453,9 @@ impl<T: Document> Collection<T> {
     /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says of a change
-    /// of all of them.
+    /// One round trip; one more to find out why, where it was refused, and one to read what it keeps of the stored document
+    /// (derived fields, and copies with `sync = snapshot`). With references more, as [`Update`] says of a change of all of
+    /// them.
     ///
     /// # Example
     /// ```no_run

@@ -10,7 +10,7 @@ use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -509,29 +509,38 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                 Some(amended) => (&amended.document, Some(&amended.pipeline)),
                 None => (&raw, None),
             };
+            let is_whole = amended.as_ref().is_none_or(|amended| amended.is_whole);
             let replace = |session: Option<Shared>| {
                 async move {
                     let collection = collection.within(session);
-                    let replaced = match pipeline {
+                    let result = match pipeline {
                         None => {
                             let action = collection.raw().replace_one(filter.clone(), raw);
                             act!(collection.session(), action)
-                                .map(|result| (result.matched_count == 1).then_some(Replaced(None)))
                         }
-                        // What the library has in it only the server knows.
                         Some(pipeline) => {
                             let update = UpdateModifications::Pipeline(pipeline.clone());
-                            let action = collection
-                                .raw()
-                                .find_one_and_update(filter.clone(), update)
-                                .return_document(ReturnDocument::After);
+                            let action = collection.raw().update_one(filter.clone(), update);
                             act!(collection.session(), action)
-                                .map(|found| found.map(|stored| Replaced(Some(stored))))
                         }
                     };
-                    if let Some(replaced) = replaced.map_err(Collection::<T>::error)? {
-                        trace.done(1, 1);
-                        return Ok(replaced);
+                    let result = result.map_err(Collection::<T>::error)?;
+                    if result.matched_count == 1 {
+                        // Not by one command with the write: of a sharded collection it takes only what names a shard key.
+                        let stored = match is_whole {
+                            true => None,
+                            false => {
+                                let mut action = collection.raw().find_one(doc! { "_id": id });
+                                if collection.session().is_none() {
+                                    action = action.selection_criteria(SelectionCriteria::ReadPreference(
+                                        ReadPreference::Primary,
+                                    ));
+                                }
+                                act!(collection.session(), action).map_err(Collection::<T>::error)?
+                            }
+                        };
+                        trace.done(if is_whole { 1 } else { 2 }, 1);
+                        return Ok(Replaced(stored));
                     }
                     trace.done(2, 0);
                     let stored = peek(&collection, id, version_field::<T>()).await?;
@@ -556,7 +565,8 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                 None => replace(collection.session().cloned()).await?,
                 Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
             };
-            match replaced.0 {
+            let copied = amended.filter(|_| is_whole).map(|amended| amended.document);
+            match replaced.0.or(copied) {
                 Some(stored) => decode::decode(T::META.collection, &stored),
                 None => Ok(document),
             }

@@ -41,10 +41,6 @@ impl Sent {
                             let upserted = done.reply.get_array("upserted").map_or(0, Vec::len);
                             number("nModified") + upserted as i64
                         }
-                        "findAndModify" => {
-                            let outcome = done.reply.get_document("lastErrorObject");
-                            i64::from(outcome.is_ok_and(|outcome| outcome.get_i32("n").is_ok_and(|n| n == 1)))
-                        }
                         _ => 0,
                     };
                 }

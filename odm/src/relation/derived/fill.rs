@@ -729,6 +729,8 @@ pub(crate) struct Amended {
     pub(crate) pipeline: Vec<Document>,
     /// What it stores of the application's fields, with their copies.
     pub(crate) document: RawDocumentBuf,
+    /// Whether that is all: no field is kept as it is stored.
+    pub(crate) is_whole: bool,
 }
 
 /// Prepares a replacement: what it becomes is a pipeline that keeps what the library has in the document. `None` where
@@ -806,6 +808,7 @@ pub(crate) async fn amend_replace(
             );
         }
     }
+    let is_whole = kept.is_empty();
     let mut own = Document::new();
     if graph.copied(meta).next().is_some() {
         // Without a version it was written past the library, and its copies may be of a time when it had one.
@@ -829,6 +832,7 @@ pub(crate) async fn amend_replace(
     Ok(Some(Amended {
         pipeline,
         document: stored,
+        is_whole,
     }))
 }
 
