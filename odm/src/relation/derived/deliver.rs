@@ -502,19 +502,27 @@ pub(super) async fn strike_out(
     let graph = scope.odm.graph();
     struct Same {
         token: Bson,
+        /// The parents as they were noted when the debt was paid: a write under the same token may have noted another since.
+        noted: Option<Bson>,
         marks: Vec<Bson>,
         ids: Vec<Bson>,
     }
-    let mut tokens: HashMap<(Key, Key), Same> = HashMap::new();
+    let mut tokens: HashMap<(Key, Key, Key), Same> = HashMap::new();
     for document in documents {
         if let Some(token) = at(document, OWED).and_then(|token| Bson::try_from(token).ok()) {
             let marks = match at(document, FORMER) {
                 Some(_) => present(graph, meta, document),
                 None => Vec::new(),
             };
-            let same = (Key::of_bson(&token), Key::of_bson(&marks.clone().into()));
+            let noted = at(document, FORMER).and_then(|noted| Bson::try_from(noted).ok());
+            let same = (
+                Key::of_bson(&token),
+                Key::of_bson(&marks.clone().into()),
+                Key::of_bson(noted.as_ref().unwrap_or(&Bson::Null)),
+            );
             let same = tokens.entry(same).or_insert_with(|| Same {
                 token,
+                noted,
                 marks,
                 ids: Vec::new(),
             });
@@ -523,18 +531,26 @@ pub(super) async fn strike_out(
     }
     let statements: Vec<Statement> = tokens
         .into_values()
-        .map(|Same { token, marks, ids }| {
-            // With the same token the document has the same parents still.
-            let update = match marks.is_empty() {
-                true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
-                false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
-            };
-            Statement {
-                filter: doc! { "_id": { "$in": ids }, OWED: token },
-                update,
-                array_filters: Vec::new(),
-            }
-        })
+        .map(
+            |Same {
+                 token,
+                 noted,
+                 marks,
+                 ids,
+             }| {
+                // With the same token and the same notes the document has the same parents still.
+                let noted = noted.unwrap_or_else(|| doc! { "$exists": false }.into());
+                let update = match marks.is_empty() {
+                    true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
+                    false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
+                };
+                Statement {
+                    filter: doc! { "_id": { "$in": ids }, OWED: token, FORMER: noted },
+                    update,
+                    array_filters: Vec::new(),
+                }
+            },
+        )
         .collect();
     scope.update(meta, &statements).await?;
     Ok(())
