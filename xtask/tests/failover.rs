@@ -204,22 +204,32 @@ async fn an_interruption_stops_the_nodes_and_the_tests() -> Result<()> {
     Ok(())
 }
 
+/// Whether they end before anybody has looked at them, or later.
 #[tokio::test]
-async fn a_node_that_ends_is_told_with_its_log() {
-    let launch = |_: &Path, _| {
+async fn nodes_that_end_are_told_with_their_log() -> Result<()> {
+    let says = "echo no disk left; exit 3";
+    let soon = |_: &Path, _| {
+        std::thread::sleep(Duration::from_millis(200));
         let mut command = Command::new("sh");
-        command.args(["-c", "echo no disk left; exit 3"]);
+        command.args(["-c", says]);
         Ok(command)
     };
-    let error = ReplicaSet::start(launch)
-        .await
-        .err()
-        .map(|error| format!("{error:#}"));
-    let error = error.unwrap_or_default();
-    assert!(
-        error.contains("a node ended") && error.contains("no disk left"),
-        "{error}"
-    );
+    let late = |_: &Path, _| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("sleep 1; {says}")]);
+        Ok(command)
+    };
+    for error in [
+        ReplicaSet::start(soon).await.err(),
+        ReplicaSet::start(late).await.err(),
+    ] {
+        let error = error.map(|error| format!("{error:#}")).unwrap_or_default();
+        assert!(
+            error.contains("a node ended") && error.contains("no disk left"),
+            "{error}"
+        );
+    }
+    Ok(())
 }
 
 #[test]

@@ -86,6 +86,7 @@ pub struct ReplicaSet<L> {
 struct Node {
     port: u16,
     dir: PathBuf,
+    /// From its start until it is killed here: one that ends by itself keeps it.
     process: Option<Process>,
 }
 
@@ -96,11 +97,14 @@ impl Node {
 
     /// Whether it was started and has not ended.
     fn runs(&mut self) -> bool {
-        let ended = |process: &mut Process| process.ended().is_some();
-        if self.process.as_mut().is_some_and(ended) {
-            self.process = None;
-        }
-        self.process.is_some()
+        self.process
+            .as_mut()
+            .is_some_and(|process| process.ended().is_none())
+    }
+
+    /// Whether it has ended without being killed here, however soon after its start that was.
+    fn ended_by_itself(&mut self) -> bool {
+        self.process.is_some() && !self.runs()
     }
 }
 
@@ -186,7 +190,7 @@ where
     /// Waits until a node is the primary, and says which.
     ///
     /// # Errors
-    /// Where none is in time.
+    /// Where none is in time, or a node has ended by itself.
     pub async fn wait_for_primary(&mut self) -> Result<usize> {
         let deadline = Instant::now() + READY_WITHIN;
         let states = self
@@ -235,14 +239,12 @@ where
         what: &str,
         accept: impl Fn(&[State]) -> bool,
     ) -> Result<Vec<State>> {
-        let before: Vec<bool> = self.nodes.iter_mut().map(Node::runs).collect();
         loop {
             let states = self.status().await;
             if accept(&states) {
                 return Ok(states);
             }
-            let ended = |(state, ran): (&State, &bool)| *state == State::Down && *ran;
-            if states.iter().zip(&before).any(ended) {
+            if self.nodes.iter_mut().any(Node::ended_by_itself) {
                 return Err(self.explained(anyhow!("a node ended while the nodes were {what}")));
             }
             if Instant::now() >= deadline {
