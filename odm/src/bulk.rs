@@ -491,12 +491,7 @@ impl Prepared<'_> {
     /// them back; else it is looked for by halves.
     async fn delete(self, meta: &'static DocumentMeta, deletes: &[Write]) -> Result<Made> {
         let trips = AtomicU64::new(0);
-        let scope = relation::Scope {
-            odm: self.odm,
-            session: self.session,
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = relation::Scope::new(self.odm, self.session, &trips);
         let mut made = Made {
             ordered: self.ordered,
             ..Made::default()

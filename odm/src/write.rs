@@ -682,12 +682,7 @@ async fn delete<T: Document>(
     collection.odm().may_write(T::META)?;
     if relation::has_rules(graph, T::META) {
         let trips = AtomicU64::new(0);
-        let scope = relation::Scope {
-            odm: collection.odm(),
-            session: collection.session(),
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
         let mut done = Deleted::default();
         relation::remove(scope, T::META, filter, &mut done).await?;
         return Ok((done, trips.into_inner()));

@@ -165,12 +165,7 @@ impl IntoFuture for Auditing {
             let trace = Trace::new("(all)", "audit");
             let audit = trace.run(async {
                 let trips = AtomicU64::new(0);
-                let scope = Scope {
-                    odm: &chosen.odm,
-                    session: None,
-                    trips: &trips,
-                    unvalidated: false,
-                };
+                let scope = Scope::new(&chosen.odm, None, &trips);
                 let edges = chosen.edges()?;
                 let mut audit = Audit::of(&edges);
                 for (meta, edges) in edges {

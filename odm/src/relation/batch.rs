@@ -265,33 +265,6 @@ impl Scope<'_> {
         Ok(act!(self, meta, action)?.modified_count)
     }
 
-    /// Updates documents that copies depend on by a pipeline.
-    pub(super) async fn update_by_pipeline(
-        &self,
-        meta: &'static DocumentMeta,
-        filter: Document,
-        pipeline: Vec<Document>,
-    ) -> Result<()> {
-        let collection = self.collection::<RawDocumentBuf>(meta);
-        let send = async |unvalidated: bool| {
-            let mut action = collection.update_many(filter.clone(), pipeline.clone());
-            if self.session.is_none() {
-                action = action.write_concern(WriteConcern::majority());
-            }
-            if unvalidated {
-                action = action.bypass_document_validation(true);
-            }
-            self.trip();
-            crate::collection::act!(self.session, action)
-        };
-        let sent = match send(self.unvalidated).await {
-            Err(error) if self.unvalidated && super::scope::is_unauthorized(&error) => send(false).await,
-            sent => sent,
-        };
-        sent.map_err(|error| Context::of(meta).driver(error))?;
-        Ok(())
-    }
-
     /// Inserts documents as they are; one whose id is there already is left out.
     pub(super) async fn restore(
         &self,

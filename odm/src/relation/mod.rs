@@ -131,12 +131,7 @@ impl Amend<'_> {
 
     async fn with<R>(self, work: impl AsyncFnOnce(&Scope<'_>) -> Result<R>) -> Result<R> {
         let trips = AtomicU64::new(0);
-        let scope = Scope {
-            odm: self.odm,
-            session: self.session,
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = Scope::new(self.odm, self.session, &trips);
         let done = work(&scope).await;
         self.trace.more(trips.into_inner());
         done
@@ -161,12 +156,7 @@ pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
 pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result<()>> {
     async move {
         let trips = AtomicU64::new(0);
-        let scope = Scope {
-            odm,
-            session: None,
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = Scope::new(odm, None, &trips);
         let mut left = left;
         let debts = std::mem::take(&mut left.left);
         let deleted = match left.deleted.is_empty() {

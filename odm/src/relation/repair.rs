@@ -216,12 +216,7 @@ impl IntoFuture for Repairing {
             let trace = Trace::new("(all)", "repair");
             let repaired = trace.run(async {
                 let trips = AtomicU64::new(0);
-                let scope = Scope {
-                    odm: &chosen.odm,
-                    session: None,
-                    trips: &trips,
-                    unvalidated: false,
-                };
+                let scope = Scope::new(&chosen.odm, None, &trips);
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
                 for _ in 0..PASSES {

@@ -32,6 +32,17 @@ pub(super) struct Statement {
 /// The greatest size of one command's statements: a command is a document too.
 const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
 
+impl<'a> Scope<'a> {
+    pub(crate) fn new(odm: &'a Odm, session: Option<&'a Shared>, trips: &'a AtomicU64) -> Self {
+        Scope {
+            odm,
+            session,
+            trips,
+            unvalidated: false,
+        }
+    }
+}
+
 impl Scope<'_> {
     /// The same within a transaction.
     pub(super) fn within<'b>(&'b self, session: &'b Shared) -> Scope<'b> {
@@ -234,7 +245,7 @@ fn encoded(statement: &Document) -> Result<RawDocumentBuf> {
 }
 
 /// The server's answer to a user who lacks a privilege.
-pub(super) fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+fn is_unauthorized(error: &mongodb::error::Error) -> bool {
     matches!(&*error.kind, mongodb::error::ErrorKind::Command(command) if command.code == 13)
 }
 

@@ -197,12 +197,7 @@ impl<'a> Duties<'a> {
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let trips = AtomicU64::new(0);
-        let scope = Scope {
-            odm: self.odm,
-            session,
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = Scope::new(self.odm, session, &trips);
         let transaction = self.wants_transaction();
         let done = match (transaction, session) {
             (false, _) => self.checked(&scope, &work).await,

@@ -19,7 +19,7 @@ type Values = [u8; CHILDREN];
 struct Child {
     value: u8,
     parent: u8,
-    /// The former parents that are not yet told: a bit for each.
+    /// The parents that it has had, and that may not be told: a bit for each.
     former: u8,
     gone: bool,
     owed: Token,
@@ -45,6 +45,8 @@ enum Safeguard {
     TombstoneInDelete,
     TokenInDelete,
     FormerParent,
+    NewParent,
+    MarkThatStays,
     DebtOfParent,
     NewStamps,
     Recovery,
@@ -110,6 +112,8 @@ enum At {
     Start,
     /// The second write of one operation.
     Again,
+    /// The move itself, after the child was marked with its parent.
+    Moves,
     /// The debt as a write of its own.
     Owes,
     /// Has read the child that it deletes without a mark.
@@ -255,16 +259,25 @@ impl Children {
                 }
                 At::Settles
             }
-            (At::Start, Work::Move { child, parent }) => match &mut next.children[child as usize] {
-                None => At::Done,
-                Some(there) => {
-                    if !self.lacks(Safeguard::FormerParent) {
-                        there.former |= 1 << there.parent;
-                    }
-                    (there.parent, there.owed) = (parent, first);
-                    At::Settles
+            (At::Start, Work::Move { child, .. }) if !self.lacks(Safeguard::FormerParent) => {
+                if let Some(there) = &mut next.children[child as usize] {
+                    there.former |= 1 << there.parent;
+                    there.owed = first;
                 }
-            },
+                At::Moves
+            }
+            (At::Start | At::Moves, Work::Move { child, parent }) => {
+                match &mut next.children[child as usize] {
+                    None => At::Done,
+                    Some(there) => {
+                        if !self.lacks(Safeguard::FormerParent) && !self.lacks(Safeguard::NewParent) {
+                            there.former |= 1 << parent;
+                        }
+                        (there.parent, there.owed) = (parent, second);
+                        At::Settles
+                    }
+                }
+            }
             (At::Start, Work::Delete { child }) => match &mut next.children[child as usize] {
                 None => At::Done,
                 Some(there) if self.lacks(Safeguard::Tombstone) => At::Deletes(Debtor::Child(child, *there)),
@@ -353,7 +366,8 @@ impl Children {
                             .as_mut()
                             .filter(|there| fits(there.owed))
                         {
-                            (there.owed, there.former) = (NONE, 0);
+                            let stays = there.former != 0 && !self.lacks(Safeguard::MarkThatStays);
+                            (there.owed, there.former) = (NONE, u8::from(stays) << there.parent);
                         }
                     }
                     Debtor::Parent(at, _) => {
@@ -371,7 +385,7 @@ impl Children {
                     At::Done
                 }
             }
-            (At::Again | At::Owes | At::Deletes(_), _) => return None,
+            (At::Again | At::Moves | At::Owes | At::Deletes(_), _) => return None,
         };
         next.at[process] = at;
         Some(next)
@@ -601,6 +615,16 @@ fn moves() -> Children {
     )
 }
 
+fn moves_there_and_back() -> Children {
+    model(
+        [true, false],
+        &[
+            Work::Move { child: 0, parent: 1 },
+            Work::Move { child: 0, parent: 0 },
+        ],
+    )
+}
+
 fn twice() -> Children {
     model(
         [true, false],
@@ -638,6 +662,10 @@ fn derived_fields_stay_true() {
     holds(
         "a child goes to another parent and is updated, a recovery",
         moves(),
+    );
+    holds(
+        "a child goes to another parent and back, a recovery",
+        moves_there_and_back(),
     );
     holds("two updates in one operation, a recovery", twice());
     holds("a parent goes and comes back, two updates", parent_comes_back());
@@ -704,6 +732,24 @@ fn each_safeguard_of_derived_fields_is_needed() {
             "noting the former parent",
             moves(),
             Safeguard::FormerParent,
+            AT_THE_END,
+        ),
+        (
+            "a token for the mark and another for the move",
+            moves(),
+            Safeguard::TokenOfEachWrite,
+            AT_THE_END,
+        ),
+        (
+            "noting the parent that a child goes to",
+            moves_there_and_back(),
+            Safeguard::NewParent,
+            AT_THE_END,
+        ),
+        (
+            "the mark of the present parent, which stays",
+            moves_there_and_back(),
+            Safeguard::MarkThatStays,
             AT_THE_END,
         ),
         (

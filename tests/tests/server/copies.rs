@@ -660,6 +660,83 @@ fn a_child_that_is_moved_by_a_process_that_dies_leaves_no_parent_stale() {
     });
 }
 
+/// Without transactions: a recovery has paid what the mark of a move owes, and strikes it out when the move is made.
+#[test]
+fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
+    use super::copying::watched;
+    use odm::mongodb::event::command::CommandEvent;
+    use std::sync::mpsc;
+    const PATIENCE: Duration = Duration::from_secs(20);
+    /// The name of the command, where it is one on the books.
+    fn on_books(command: &Doc) -> Option<&str> {
+        let (name, collection) = command.iter().next()?;
+        (collection.as_str() == Some("books")).then_some(name)
+    }
+    with_db(async |t| {
+        let odm = auto::stocked(&t).await;
+        // To another author, and back to the one who is still noted, as an earlier move may have left him.
+        for to in [2, 1] {
+            let note = doc! { "$addToSet": { "_odm.was": { "by": "author", "key": 1_i64 } } };
+            let raw = odm.database().collection::<Doc>("books");
+            raw.update_one(doc! { "_id": 5 }, note).await.unwrap();
+            let (about_to_strike, is_about_to_strike) = mpsc::channel();
+            let (moved, has_moved) = mpsc::channel();
+            let (struck, has_struck) = mpsc::channel();
+            let recoverer = {
+                let has_moved = Mutex::new(has_moved);
+                watched(&t, auto::models(), move |event| {
+                    let CommandEvent::Started(started) = event else {
+                        return;
+                    };
+                    let strikes = || started.command.to_string().contains(r#""$unset": { "_odm.owed""#);
+                    if on_books(&started.command) == Some("update") && strikes() {
+                        about_to_strike.send(()).unwrap();
+                        // Only the first strike is held up.
+                        let _ = has_moved.lock().unwrap().recv_timeout(PATIENCE);
+                    }
+                })
+                .await
+                .without_transactions()
+            };
+            let updates = AtomicU64::new(0);
+            let (struck, has_struck) = (Mutex::new(Some((recoverer, struck))), Mutex::new(has_struck));
+            let is_about_to_strike = Mutex::new(is_about_to_strike);
+            let writer = watched(&t, auto::models(), move |event| match event {
+                CommandEvent::Started(started) => match on_books(&started.command) {
+                    Some("update") if updates.fetch_add(1, Ordering::SeqCst) == 1 => {
+                        let (recoverer, struck) = struck.lock().unwrap().take().unwrap();
+                        std::thread::spawn(move || {
+                            let runtime = tokio::runtime::Builder::new_current_thread()
+                                .enable_all()
+                                .build()
+                                .unwrap();
+                            runtime.block_on(recoverer.recover().into_future()).unwrap();
+                            struck.send(()).unwrap();
+                        });
+                        is_about_to_strike.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                    }
+                    Some("find") if updates.load(Ordering::SeqCst) == 2 => {
+                        // The first look after the move.
+                        updates.store(3, Ordering::SeqCst);
+                        moved.send(()).unwrap();
+                        has_struck.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                    }
+                    _ => {}
+                },
+                _ => {}
+            })
+            .await
+            .without_transactions();
+            let books = writer.collection::<auto::Book>();
+            books.update(5).set(|b| b.author, Ref::new(to)).await.unwrap();
+            let audit = odm.audit().await.unwrap();
+            assert!(audit.is_clean(), "{audit}");
+            assert!(owing(&odm).await.is_empty());
+            assert_eq!(books.get(5).await.unwrap().unwrap().author, Ref::new(to));
+        }
+    });
+}
+
 #[test]
 fn a_late_delivery_does_not_bring_back_what_was_deleted() {
     with_db(async |t| {

@@ -143,6 +143,22 @@ pub async fn raw(odm: &Odm, collection: &str, id: i64) -> Doc {
     found.unwrap_or_else(|| panic!("no document {id}"))
 }
 
+/// Another process with these models, whose commands are watched as they come and go: what watches them holds them up.
+pub async fn watched(
+    t: &TestDb,
+    models: impl IntoIterator<Item = Model>,
+    watch: impl Fn(CommandEvent) + Send + Sync + 'static,
+) -> Odm {
+    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
+        .await
+        .unwrap();
+    options.command_event_handler = Some(EventHandler::callback(watch));
+    let client = odm::mongodb::Client::with_options(options).unwrap();
+    let odm = Odm::new(client.database(t.db.name()), models).unwrap();
+    odm.server().await.unwrap();
+    odm
+}
+
 /// A process that can be told when to die.
 pub struct Mortal {
     pub odm: Odm,
@@ -153,7 +169,7 @@ pub struct Mortal {
 pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mortal {
     let left: Arc<Mutex<Option<usize>>> = Arc::default();
     let fuse = left.clone();
-    let handler = EventHandler::callback(move |event| {
+    let odm = watched(t, models, move |event| {
         let CommandEvent::Started(started) = event else {
             return;
         };
@@ -178,14 +194,8 @@ pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mort
             Some(more) => *more -= 1,
             None => {}
         }
-    });
-    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
-        .await
-        .unwrap();
-    options.command_event_handler = Some(handler);
-    let client = odm::mongodb::Client::with_options(options).unwrap();
-    let odm = Odm::new(client.database(t.db.name()), models).unwrap();
-    odm.server().await.unwrap();
+    })
+    .await;
     Mortal { odm, left }
 }
 

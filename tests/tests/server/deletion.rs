@@ -748,11 +748,11 @@ pub async fn interrupted_at(
     (command, collection, n): (&'static str, &'static str, usize),
     work: impl FnOnce(odm::mongodb::Database) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
 ) -> Odm {
-    use odm::mongodb::event::{EventHandler, command::CommandEvent};
+    use odm::mongodb::event::command::CommandEvent;
     let work = std::sync::Mutex::new(Some(work));
     let seen = std::sync::atomic::AtomicUsize::new(0);
     let name = t.db.name().to_owned();
-    let handler = EventHandler::callback(move |event| {
+    super::copying::watched(t, models, move |event| {
         let CommandEvent::Started(started) = event else {
             return;
         };
@@ -779,15 +779,8 @@ pub async fn interrupted_at(
             });
         });
         other.join().unwrap();
-    });
-    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
-        .await
-        .unwrap();
-    options.command_event_handler = Some(handler);
-    let client = odm::mongodb::Client::with_options(options).unwrap();
-    let odm = Odm::new(client.database(t.db.name()), models).unwrap();
-    odm.server().await.unwrap();
-    odm
+    })
+    .await
 }
 
 /// Inserts a document at the moment when this host is about to be deleted.

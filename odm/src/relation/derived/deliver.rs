@@ -9,7 +9,9 @@ use super::super::graph::{Edge, Segment};
 use super::super::scope::{Scope, Statement};
 use super::fill::{first_version, needed};
 use super::former::present;
-use super::{AT, COPIED, Debt, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, put};
+use super::{
+    AT, COPIED, DEBTS, Debt, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, one_more_debt, put,
+};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -410,8 +412,10 @@ pub(super) async fn raise(
     token: Token,
 ) -> Result<()> {
     let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
-    let set = doc! { "$set": { VERSION: { "$max": [above, least] }, OWED: token } };
-    scope.update_by_pipeline(meta, filter, vec![set]).await
+    let raised = doc! { "$max": [above, least] };
+    let set = doc! { "$set": { VERSION: raised, OWED: token, DEBTS: one_more_debt() } };
+    scope.compute(meta, filter, vec![set]).await?;
+    Ok(())
 }
 
 /// Versions below this were counted from nothing, since [`first_version`] is above it.
@@ -493,65 +497,75 @@ pub(super) fn structs<'d>(edge: &Edge, document: &'d RawDocument) -> Vec<&'d Raw
     found
 }
 
-/// The statement that strikes out debts, if they are still these.
+/// Documents with the same debt, as it was read.
+pub(super) struct Same {
+    token: Bson,
+    debts: Option<Bson>,
+    ids: Vec<Bson>,
+}
+
+impl Same {
+    /// The condition of those that nobody has written since, so far as a debt was left by it.
+    pub(super) fn filter(&self) -> Document {
+        let debts = match &self.debts {
+            Some(debts) => debts.clone(),
+            None => doc! { "$exists": false }.into(),
+        };
+        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DEBTS: debts }
+    }
+}
+
+/// These documents by their debts.
+pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
+    let mut all: HashMap<(Key, Key), Same> = HashMap::new();
+    for document in documents {
+        let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
+        let Some(token) = value(OWED) else { continue };
+        let debts = value(DEBTS);
+        let key = (
+            Key::of_bson(&token),
+            Key::of_bson(debts.as_ref().unwrap_or(&Bson::Null)),
+        );
+        let same = all.entry(key).or_insert_with(|| Same {
+            token,
+            debts,
+            ids: Vec::new(),
+        });
+        same.ids.push(id(document).to_bson());
+    }
+    all.into_values().collect()
+}
+
+/// Strikes debts out, if they are still as they were read.
 pub(super) async fn strike_out(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &[RawDocumentBuf],
 ) -> Result<()> {
     let graph = scope.odm.graph();
-    struct Same {
-        token: Bson,
-        /// The parents as they were noted when the debt was paid: a write under the same token may have noted another since.
-        noted: Option<Bson>,
-        marks: Vec<Bson>,
-        ids: Vec<Bson>,
-    }
-    let mut tokens: HashMap<(Key, Key, Key), Same> = HashMap::new();
+    // A document that nobody has written since has the same parents still.
+    let mut parents: HashMap<Key, (Vec<Bson>, Vec<&RawDocumentBuf>)> = HashMap::new();
     for document in documents {
-        if let Some(token) = at(document, OWED).and_then(|token| Bson::try_from(token).ok()) {
-            let marks = match at(document, FORMER) {
-                Some(_) => present(graph, meta, document),
-                None => Vec::new(),
-            };
-            let noted = at(document, FORMER).and_then(|noted| Bson::try_from(noted).ok());
-            let same = (
-                Key::of_bson(&token),
-                Key::of_bson(&marks.clone().into()),
-                Key::of_bson(noted.as_ref().unwrap_or(&Bson::Null)),
-            );
-            let same = tokens.entry(same).or_insert_with(|| Same {
-                token,
-                noted,
-                marks,
-                ids: Vec::new(),
-            });
-            same.ids.push(id(document).to_bson());
-        }
+        let marks = match at(document, FORMER) {
+            Some(_) => present(graph, meta, document),
+            None => Vec::new(),
+        };
+        let key = Key::of_bson(&marks.clone().into());
+        let (_, with) = parents.entry(key).or_insert_with(|| (marks, Vec::new()));
+        with.push(document);
     }
-    let statements: Vec<Statement> = tokens
-        .into_values()
-        .map(
-            |Same {
-                 token,
-                 noted,
-                 marks,
-                 ids,
-             }| {
-                // With the same token and the same notes the document has the same parents still.
-                let noted = noted.unwrap_or_else(|| doc! { "$exists": false }.into());
-                let update = match marks.is_empty() {
-                    true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
-                    false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
-                };
-                Statement {
-                    filter: doc! { "_id": { "$in": ids }, OWED: token, FORMER: noted },
-                    update,
-                    array_filters: Vec::new(),
-                }
-            },
-        )
-        .collect();
+    let mut statements = Vec::new();
+    for (marks, with) in parents.into_values() {
+        let update = match marks.is_empty() {
+            true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
+            false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
+        };
+        statements.extend(as_read(with.into_iter()).iter().map(|debt| Statement {
+            filter: debt.filter(),
+            update: update.clone(),
+            array_filters: Vec::new(),
+        }));
+    }
     scope.update(meta, &statements).await?;
     Ok(())
 }

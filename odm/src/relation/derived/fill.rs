@@ -6,7 +6,7 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Deri
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::deliver::{Source, sources, structs};
-use super::{COPIED, OWED, OWN, Token, VERSION, at, former, is_atomic, meet, plain_name, put};
+use super::{COPIED, OWN, Token, VERSION, at, former, is_atomic, meet, one_more_debt, owe, plain_name, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -582,7 +582,7 @@ pub(crate) async fn amend_update(
     }
     if concern.eventual {
         let token = *token.get_or_insert_with(Token::new);
-        put(&mut built.update, "$set", OWED, token.into());
+        owe(&mut built.update, token);
     }
     if !transactions {
         former::mark_new(graph, meta, &mut built.update);
@@ -817,6 +817,7 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         own.insert("owed", token);
+        own.insert("d", one_more_debt());
     }
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
         own.insert("was", marks);

@@ -11,7 +11,7 @@ use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
 use super::images::relinks;
-use super::{FORMER, OWED, Token, at};
+use super::{DEBTS, FORMER, OWED, Token, at, one_more_debt};
 use crate::Result;
 use crate::document::DocumentMeta;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
@@ -63,7 +63,7 @@ pub(in super::super) async fn mark_former(
                     .into()
             })
             .collect();
-        let pipeline = doc! { "$set": { FORMER: among(marks.into()), OWED: token } };
+        let pipeline = doc! { "$set": { FORMER: among(marks.into()), OWED: token, DEBTS: one_more_debt() } };
         scope.compute(write.meta, filter.clone(), vec![pipeline]).await?;
     }
     Ok(())

@@ -52,6 +52,9 @@ pub(super) const STAMP: &str = "_odm.n";
 pub(super) const LOCK: &str = "_odm.l";
 /// The debt: the token of the operation that left it.
 pub(crate) const OWED: &str = "_odm.owed";
+/// Counts the writes that left a debt. An operation may write a document more than once under its token, and a debt is struck
+/// out only if no write came after it was read.
+pub(super) const DEBTS: &str = "_odm.d";
 /// The parents that a child has had since its debts were struck out the last time, the present one among them.
 pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
@@ -63,6 +66,17 @@ pub(super) const COPIED: &str = "_copied";
 
 /// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
 pub(super) const IN_TRANSACTION: usize = 1_000;
+
+/// The part of an update that leaves a debt.
+pub(super) fn owe(update: &mut Document, token: Token) {
+    put(update, "$set", OWED, token.into());
+    put(update, "$inc", DEBTS, 1_i64.into());
+}
+
+/// The count of such writes after one more, where a pipeline leaves the debt.
+pub(super) fn one_more_debt() -> Document {
+    doc! { "$add": [{ "$ifNull": [format!("${DEBTS}"), 0_i64] }, 1_i64] }
+}
 
 /// What is noted in a document whose change is passed on to others.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +159,7 @@ impl Graph {
         }
         put(update, "$inc", VERSION, 1_i64.into());
         if let Some(token) = debt.of(self, meta) {
-            put(update, "$set", OWED, token.into());
+            owe(update, token);
         }
         true
     }

@@ -5,10 +5,10 @@ use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, Write};
 use super::children::{follow, parents_of, refresh};
-use super::deliver::{To, deliver, held, is_passed_on, lift, pull, strike_out};
+use super::deliver::{To, as_read, deliver, held, is_passed_on, lift, pull, strike_out};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
-use super::{Debt, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
+use super::{Debt, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number, owe};
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::reference::OnDelete;
@@ -168,9 +168,11 @@ impl Within {
 
     /// Notes in these documents that something of them is to be paid after the commit.
     async fn owe(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, which: Document) -> Result<()> {
+        let mut update = Document::new();
+        owe(&mut update, self.later);
         let note = Statement {
             filter: which,
-            update: doc! { "$set": { OWED: self.later } },
+            update,
             array_filters: Vec::new(),
         };
         scope.update(meta, std::slice::from_ref(&note)).await?;
@@ -372,13 +374,9 @@ pub(crate) fn pay<'s>(
                 }
             }
         }
-        let gone: Vec<Bson> = documents
-            .iter()
-            .filter(|document| is_gone(document))
-            .map(batch::document_id)
-            .collect();
-        if !gone.is_empty() {
-            let filter = doc! { "_id": { "$in": gone }, super::GONE: true };
+        for debt in as_read(documents.iter().filter(|document| is_gone(document))) {
+            let mut filter = debt.filter();
+            filter.insert(super::GONE, true);
             scope.delete_many(meta, filter).await?;
         }
         strike_out(scope, meta, documents).await?;
@@ -399,9 +397,11 @@ pub(in super::super) async fn delete_with_debts(
     filter: Document,
 ) -> Result<u64> {
     let token = Token::new();
+    let mut update = doc! { "$set": { super::GONE: true } };
+    owe(&mut update, token);
     let mark = Statement {
         filter,
-        update: doc! { "$set": { OWED: token, super::GONE: true } },
+        update,
         array_filters: Vec::new(),
     };
     let marked = scope.update(meta, std::slice::from_ref(&mark)).await?;
@@ -433,12 +433,7 @@ pub(in super::super) async fn refresh_parents(
 /// Pays what was left to be paid after a commit.
 pub(crate) async fn pay_left(odm: &Odm, left: Left) -> Result<(u64, u64)> {
     let trips = AtomicU64::new(0);
-    let scope = Scope {
-        odm,
-        session: None,
-        trips: &trips,
-        unvalidated: false,
-    };
+    let scope = Scope::new(odm, None, &trips);
     let mut copies = 0;
     for (meta, token) in left.debts {
         copies += settle(scope, meta, token).await?;

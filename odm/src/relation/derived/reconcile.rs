@@ -368,12 +368,7 @@ impl Follower {
             written.note(graph, meta, event, id);
         }
         let trips = AtomicU64::new(0);
-        let scope = Scope {
-            odm: &self.odm,
-            session: None,
-            trips: &trips,
-            unvalidated: false,
-        };
+        let scope = Scope::new(&self.odm, None, &trips);
         for (meta, written) in collections.into_values() {
             mend(&scope, meta, written).await?;
         }

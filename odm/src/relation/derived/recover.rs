@@ -118,12 +118,7 @@ impl IntoFuture for Recovering {
             let trace = Trace::new("(all)", "recover");
             let recovered = trace.run(async {
                 let trips = AtomicU64::new(0);
-                let scope = Scope {
-                    odm: &odm,
-                    session: None,
-                    trips: &trips,
-                    unvalidated: false,
-                };
+                let scope = Scope::new(&odm, None, &trips);
                 let mut recovered = Recovered::default();
                 for meta in odm.graph().debtors() {
                     let fields = needed(odm.graph(), meta);

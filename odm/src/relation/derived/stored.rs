@@ -280,12 +280,7 @@ impl IntoFuture for Backfilling {
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
-                let scope = Scope {
-                    odm: &odm,
-                    session: None,
-                    trips: &trips,
-                    unvalidated: false,
-                };
+                let scope = Scope::new(&odm, None, &trips);
                 let filled = fill(&scope, all, &read).await?;
                 trace.done(trips.into_inner(), filled.documents);
                 Ok(filled)
