@@ -107,6 +107,20 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
+    /// An update of something within a field that is stored as `null`, or as anything else that is no document.
+    #[error(
+        "{collection}: `{field}` is stored as something that is no document (`null`, for example), so nothing within it can be \
+         changed: set the whole of it, or leave such documents out by the condition"
+    )]
+    NotADocument {
+        /// The collection.
+        collection: &'static str,
+        /// The name of the field, without those that it stands in: the server says no more.
+        field: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
     /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was
     /// deleted meanwhile; a join gives nothing, unless it says what to do with missing targets.
     #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]
@@ -323,6 +337,7 @@ impl Error {
             Error::Driver(e) => Some(e),
             Error::DuplicateKey { source, .. }
             | Error::Invalid { source, .. }
+            | Error::NotADocument { source, .. }
             | Error::TooLarge { source, .. } => source.as_deref(),
             _ => None,
         }

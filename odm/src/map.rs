@@ -151,16 +151,11 @@ impl Context {
                 source: None,
             }),
             10334 | 17419 => Some(self.too_large(message::size(refusal.message))),
-            28 => {
-                let holder = refusal.message.split_once("in element {")?.1.split_once(':')?.0;
-                Some(Error::Query {
-                    collection: self.collection,
-                    message: format!(
-                        "`{holder}` holds no document where it is stored (but null, for example), so that nothing in it can be \
-                         changed: set the whole of it"
-                    ),
-                })
-            }
+            28 => Some(Error::NotADocument {
+                collection: self.collection,
+                field: message::element(refusal.message)?,
+                source: None,
+            }),
             2 if refusal.message.contains("object to insert too large") => {
                 Some(self.too_large(message::size(refusal.message)))
             }
@@ -253,6 +248,7 @@ fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
 fn with_source(mut error: Error, driver: mongodb::error::Error) -> Error {
     if let Error::DuplicateKey { source, .. }
     | Error::Invalid { source, .. }
+    | Error::NotADocument { source, .. }
     | Error::TooLarge { source, .. } = &mut error
     {
         *source = Some(Box::new(driver));

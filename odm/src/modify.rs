@@ -652,6 +652,9 @@ impl<'c, T: Document> UpdateMany<'c, T> {
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
     ///
+    /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
+    /// fits, since that is not known before.
+    ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {

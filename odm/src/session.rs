@@ -180,8 +180,8 @@ impl Odm {
     /// of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
     /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
-    /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction, so its
-    /// error belongs to `work`'s result.
+    /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction: where
+    /// `work` passes its error over and goes on, nothing is committed, and that error comes out all the same.
     ///
     /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
     /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references

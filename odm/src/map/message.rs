@@ -51,6 +51,13 @@ pub(super) fn duplicate(message: &str) -> Duplicate<'_> {
     found
 }
 
+/// Reads `Cannot create field 'rows' in element {extra: null}`: the name of the element, whose value may contain anything.
+pub(super) fn element(message: &str) -> Option<String> {
+    let (_, element) = message.split_once("' in element {")?;
+    let (name, _) = element.split_once(": ")?;
+    Some(name.to_owned())
+}
+
 /// The longest list of values that is read: the server shortens strings to 150 bytes.
 const MOST: usize = 4 * 1024;
 

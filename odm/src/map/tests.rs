@@ -550,6 +550,38 @@ fn too_large_documents() {
 }
 
 #[test]
+fn a_change_within_what_is_no_document_names_it() {
+    for (message, expected) in [
+        ("Cannot create field 'x' in element {n: 1}", "n"),
+        (
+            "Cannot create field 'rows' in element {extra: { a: \"' in element {b: 1}\" }}",
+            "extra",
+        ),
+        (
+            "Plan executor error during update :: caused by :: Cannot create field 'x' in element {n: null}",
+            "n",
+        ),
+    ] {
+        let write = doc! { "index": 0, "code": 28, "errmsg": message };
+        match map(NO_META, &write) {
+            Some(Error::NotADocument { field, .. }) => assert_eq!(field, expected, "{message}"),
+            other => panic!("{message}: {other:?}"),
+        }
+        let raw = RawDocumentBuf::new();
+        let refusal = Refusal {
+            code: 28,
+            message,
+            details: None,
+            raw: Some(&raw),
+        };
+        let error = write_error(NO_META, refusal);
+        assert!(error.source().is_some() && error.driver_error().is_some());
+    }
+    let unknown = doc! { "index": 0, "code": 28, "errmsg": "something else" };
+    assert!(map(NO_META, &unknown).is_none());
+}
+
+#[test]
 fn what_has_no_name_here_stays_the_drivers() {
     for (code, message) in [
         (2, "can't use an array for _id"),

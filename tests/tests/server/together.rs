@@ -222,8 +222,11 @@ fn a_change_within_nothing_says_what_to_set() {
             .unwrap();
         let error = seats.update(1).set(|s| s.extra.rows, 3).await.unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, Error::Query { .. }), "{text}");
-        assert!(text.contains("`extra` holds no document"), "{text}");
+        assert!(matches!(error, Error::NotADocument { .. }), "{text}");
+        assert!(
+            text.contains("`extra` is stored as something that is no document"),
+            "{text}"
+        );
         seats
             .update(1)
             .set(|s| s.extra, Some(Extra { rows: 3 }))
