@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const CODES: &str = "\
 Exit codes:
   0  done, and nothing is wrong
-  1  something is wrong with the data, or `plan --check` found something to change
+  1  something is wrong with the data, or `plan --check` found something to change or backfill
   2  the command was not carried out: wrong arguments, no server, another error";
 
 /// Looks after the database of this application.
@@ -28,7 +28,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Show what differs between the models and the database.
     Plan {
-        /// Exit with 1 if something is to be changed.
+        /// Exit with 1 if something is to be changed or backfilled.
         #[arg(long)]
         check: bool,
     },

@@ -33,11 +33,15 @@ pub(super) fn plan(plan: &Plan) -> Value {
         "empty": plan.is_empty(),
         "changes": plan.changes().iter().map(change).collect::<Vec<_>>(),
         "notes": plan.notes(),
+        "backfills": plan.backfills(),
     })
 }
 
 pub(super) fn applied(applied: &Applied) -> Value {
-    json!({ "changes": applied.changes().iter().map(change).collect::<Vec<_>>() })
+    json!({
+        "changes": applied.changes().iter().map(change).collect::<Vec<_>>(),
+        "backfills": applied.backfills(),
+    })
 }
 
 fn change(change: &Change) -> Value {

@@ -34,7 +34,7 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found something, `repair` left something or was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed |
+//! | 1 | something is wrong with the data: `audit` found something, `repair` left something or was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed or backfilled |
 //! | 2 | the command was not carried out: a mistake on the command line, a server that does not answer, any other error |
 //!
 //! # JSON
@@ -46,8 +46,8 @@
 //!
 //! | command | more fields |
 //! | --- | --- |
-//! | `plan` | `empty`; `changes`; `notes`: what is there without being declared, in words |
-//! | `sync` | `changes`: what was changed |
+//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of copies that `backfill` is to take |
+//! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
 //! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
 //! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it |
@@ -300,7 +300,8 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
     match command {
         Command::Plan { check } => {
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
-            let code = match *check && !plan.is_empty() {
+            let to_do = !plan.is_empty() || !plan.backfills().is_empty();
+            let code = match *check && to_do {
                 true => WRONG,
                 false => CLEAN,
             };

@@ -1,7 +1,7 @@
 //! Carries out a plan, in a database that others may be changing at the same time.
 
 use super::existing;
-use super::plan::{AT_ONCE, Change, Plan};
+use super::plan::{AT_ONCE, Change, Plan, to_backfill};
 use crate::document::{Action, Level};
 use crate::{Error, Odm, Result};
 use futures::{FutureExt, StreamExt, stream};
@@ -17,6 +17,7 @@ const ATTEMPTS: u32 = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     changes: Vec<Change>,
+    backfills: Vec<String>,
 }
 
 impl Applied {
@@ -24,6 +25,12 @@ impl Applied {
     /// that a newer server lets two processes create alike.
     pub fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// The copies that documents lack which were there before their declaration, or before it was changed: by the names of
+    /// the references and fields that hold them, such as `products.parts.id`. [`Odm::backfill`] takes them.
+    pub fn backfills(&self) -> &[String] {
+        &self.backfills
     }
 
     /// Whether nothing was changed.
@@ -35,13 +42,12 @@ impl Applied {
 /// The changes in words, a line each.
 impl fmt::Display for Applied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.changes.is_empty() {
-            return f.write_str("nothing was changed");
+        let mut lines: Vec<String> = self.changes.iter().map(Change::to_string).collect();
+        if lines.is_empty() {
+            lines.push("nothing was changed".to_owned());
         }
-        for (i, change) in self.changes.iter().enumerate() {
-            write!(f, "{}{change}", if i == 0 { "" } else { "\n" })?;
-        }
-        Ok(())
+        lines.extend(self.backfills.iter().map(|copies| to_backfill(copies)));
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -110,7 +116,7 @@ impl Odm {
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
         self.carry_out(plan, &mut applied).await?;
-        self.remember_edges().await?;
+        applied.backfills = self.remember_edges().await?;
         Ok(applied)
     }
 
@@ -138,9 +144,9 @@ impl Odm {
             if attempt > 1 {
                 tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
             }
-            let plan = self.plan().await?;
+            let plan = self.compare().await?;
             if plan.is_empty() {
-                self.remember_edges().await?;
+                applied.backfills = self.remember_edges().await?;
                 return Ok(applied);
             }
             match self.carry_out(&plan, &mut applied).await {
@@ -430,6 +436,9 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
 #[cfg(all(test, feature = "cli"))]
 impl Applied {
     pub(crate) fn of(changes: Vec<Change>) -> Applied {
-        Applied { changes }
+        Applied {
+            changes,
+            ..Applied::default()
+        }
     }
 }

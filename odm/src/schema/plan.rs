@@ -25,6 +25,7 @@ const TTL_CAN_BE_ADDED: i32 = 14;
 pub struct Plan {
     pub(super) changes: Vec<Change>,
     notes: Vec<String>,
+    backfills: Vec<String>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
@@ -199,6 +200,12 @@ impl Plan {
         &self.notes
     }
 
+    /// The copies that are new, or declared in another way, while there are documents already: by the names of the
+    /// references and fields that hold them, such as `products.parts.id`. [`Odm::backfill`] takes them, after [`Odm::apply`].
+    pub fn backfills(&self) -> &[String] {
+        &self.backfills
+    }
+
     /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
     /// refuses to update one unless the update mends it. A unique index can't be built over duplicates in any case.
     #[must_use]
@@ -215,17 +222,26 @@ impl fmt::Display for Plan {
         if lines.is_empty() {
             lines.push("nothing to change".to_owned());
         }
+        lines.extend(self.backfills.iter().map(|copies| to_backfill(copies)));
         lines.extend(self.notes.iter().map(|note| format!("left alone: {note}")));
         f.write_str(&lines.join("\n"))
     }
 }
 
+/// That copies are to be taken, in words.
+pub(super) fn to_backfill(copies: &str) -> String {
+    format!(
+        "to backfill: documents that are there already lack `{copies}`, or have it as it was declared before"
+    )
+}
+
 impl Odm {
-    /// Compares the declared collections, validators and indexes with the database. Nothing is changed.
+    /// Compares the declared collections, validators, indexes and copies with the database. Nothing is changed.
     ///
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
-    /// which the server reads the whole collection, to count the documents that violate it.
+    /// which the server reads the whole collection, to count the documents that violate it. Where copies are declared, one
+    /// more reads what the database knows of them, and each new declaration costs one.
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
@@ -237,6 +253,13 @@ impl Odm {
         fields(collection = "(all)", operation = "plan")
     )]
     pub async fn plan(&self) -> Result<Plan> {
+        let mut plan = self.compare().await?;
+        plan.backfills = self.to_backfill().await?;
+        Ok(plan)
+    }
+
+    /// Collections, validators and indexes.
+    pub(super) async fn compare(&self) -> Result<Plan> {
         let db = self.database();
         let mut existing = existing::collections(db, None).await?;
         let mut declared = Vec::new();
@@ -251,6 +274,7 @@ impl Odm {
         let mut plan = Plan {
             changes: Vec::new(),
             notes: Vec::new(),
+            backfills: Vec::new(),
             seen: HashMap::new(),
             indexes: HashMap::new(),
             accept_violations: false,

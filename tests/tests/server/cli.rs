@@ -417,8 +417,23 @@ fn documents_older_than_their_copies_are_filled() {
             .insert_many(messages)
             .await
             .unwrap();
+        let due = ["messages.host", "hosts.messages"];
+        let line = "to backfill: documents that are there already lack `messages.host`";
+        let plan = odm().plan().await.unwrap();
+        assert_eq!(plan.backfills(), due);
         let sync = run_on(odm(), &["sync", "--accept-violations"], None).await;
         assert_eq!(sync.code, 0, "{}", sync.err);
+        assert!(sync.out.contains(line), "{}", sync.out);
+        // Until it is done, whoever asks is told.
+        let plan = odm().plan().await.unwrap();
+        assert!(plan.is_empty() && plan.backfills() == due, "{plan}");
+        assert!(
+            plan.to_string().starts_with("nothing to change\nto backfill: "),
+            "{plan}"
+        );
+        let plan = run_on(odm(), &["plan", "--check", "--json"], None).await;
+        assert_eq!((plan.code, &plan.json()["backfills"]), (1, &json!(due)));
+        assert_eq!(odm().sync().await.unwrap().backfills(), due);
 
         let filled = run_on(odm(), &["backfill", "--json"], None).await;
         let json = filled.json();
@@ -432,6 +447,8 @@ fn documents_older_than_their_copies_are_filled() {
         let message = odm().collection::<Message>().get(2).await.unwrap().unwrap();
         assert_eq!(message.address, "10.0.0.1");
         assert_eq!(run_on(odm(), &["audit"], None).await.code, 0);
+        assert_eq!(run_on(odm(), &["plan", "--check"], None).await.code, 0);
+        assert!(odm().sync().await.unwrap().backfills().is_empty());
 
         let again = run_on(odm(), &["backfill"], None).await;
         assert_eq!(

@@ -666,7 +666,7 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
     use super::copying::watched;
     use odm::mongodb::event::command::CommandEvent;
     use std::sync::mpsc;
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(60);
     /// The name of the command, where it is one on the books.
     fn on_books(command: &Doc) -> Option<&str> {
         let (name, collection) = command.iter().next()?;

@@ -96,24 +96,66 @@ impl Odm {
         beside.chain(graph.derived().iter().map(Kept::Derived))
     }
 
-    /// Stores the declared edges, and looks for those that the database knows and these models lack.
+    /// What the database knows of the edges that these models take copies by.
+    async fn known_edges(&self) -> Result<Vec<Document>> {
+        let own: Vec<&str> = self.graph().models().map(|meta| meta.collection).collect();
+        let stored = self.stored_edges().find(doc! { "from": { "$in": own } }).await?;
+        Ok(stored.try_collect().await?)
+    }
+
+    /// The declared edges beside what is known of them.
+    async fn declared(&self, stored: &[Document]) -> Result<Vec<Declared>> {
+        let mut all = Vec::new();
+        for kept in self.kept() {
+            let (id, declaration) = (kept.id(), kept.declaration(self.graph()));
+            let known = stored
+                .iter()
+                .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()))
+                .filter(|known| known.get_document("declaration").ok() == Some(&declaration));
+            let filled = match known {
+                Some(known) => matches!(known.get_bool("filled"), Ok(true)),
+                // Where there are no documents yet, there is nothing to be filled.
+                None => {
+                    let holders = self.database().collection::<Document>(kept.holder().collection);
+                    let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
+                    any.await?.is_none()
+                }
+            };
+            all.push(Declared {
+                from: kept.from(),
+                holder: kept.holder().collection,
+                is_known: known.is_some(),
+                id,
+                declaration,
+                filled,
+            });
+        }
+        Ok(all)
+    }
+
+    /// The declared edges whose copies are still to be taken for documents that were there before.
+    pub(crate) async fn to_backfill(&self) -> Result<Vec<String>> {
+        if self.kept().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let declared = self.declared(&self.known_edges().await?).await?;
+        Ok(not_filled(declared))
+    }
+
+    /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
+    /// to be backfilled.
     ///
     /// # Errors
     /// [`Error::UnknownCopies`], and [`Error::Unsupported`] for `sync = atomic` without transactions.
-    pub(crate) async fn remember_edges(&self) -> Result<()> {
+    pub(crate) async fn remember_edges(&self) -> Result<Vec<String>> {
         let graph = self.graph();
         if !self.has_transactions().await?
             && let Some(name) = graph.models().find_map(|meta| graph.needs_transactions(meta))
         {
             return Err(super::super::unsupported(self, name).await?);
         }
-        let own: Vec<&str> = graph.models().map(|meta| meta.collection).collect();
         let edges = self.stored_edges();
-        let stored: Vec<Document> = edges
-            .find(doc! { "from": { "$in": &own } })
-            .await?
-            .try_collect()
-            .await?;
+        let stored = self.known_edges().await?;
         let mut unknown: Vec<(String, &'static str)> = Vec::new();
         for edge in &stored {
             let (id, from) = (
@@ -126,45 +168,32 @@ impl Odm {
                 unknown.push((id.to_owned(), meta.collection));
             }
         }
-        for kept in self.kept() {
-            let (id, declaration) = (kept.id(), kept.declaration(graph));
-            let known = stored
-                .iter()
-                .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
-            if known.is_some_and(|known| known.get_document("declaration").ok() == Some(&declaration)) {
-                continue;
-            }
-            // Where there are no documents yet, there is nothing to be filled.
-            let holders = self.database().collection::<Document>(kept.holder().collection);
-            let empty = holders
-                .find_one(doc! {})
-                .projection(doc! { "_id": 1 })
-                .await?
-                .is_none();
+        let declared = self.declared(&stored).await?;
+        for new in declared.iter().filter(|declared| !declared.is_known) {
             let edge = doc! { "$set": {
-                "from": kept.from(),
-                "holder": kept.holder().collection,
-                "declaration": declaration,
-                "filled": empty,
+                "from": new.from,
+                "holder": new.holder,
+                "declaration": &new.declaration,
+                "filled": new.filled,
                 "declared": DateTime::now(),
             }, "$unset": { "at": "" } };
-            match edges.update_one(doc! { "_id": &id }, edge).upsert(true).await {
+            match edges.update_one(doc! { "_id": &new.id }, edge).upsert(true).await {
                 Ok(_) => {}
                 // Another process was faster with the same.
                 Err(error) if is_duplicate(&error) => {}
                 Err(error) => return Err(error.into()),
             }
-            if !empty {
+            if !new.filled {
                 tracing::info!(
                     target: "odm",
-                    edge = id,
+                    edge = new.id,
                     "copies are new or declared in another way: `backfill()` takes them for the documents that are there"
                 );
             }
         }
         self.set_unknown(unknown.iter().map(|(_, from)| *from).collect());
         match unknown.is_empty() || self.allows_unknown() {
-            true => Ok(()),
+            true => Ok(not_filled(declared)),
             false => Err(Error::UnknownCopies {
                 edges: unknown.into_iter().map(|(id, _)| id).collect(),
             }),
@@ -220,6 +249,23 @@ impl Odm {
             read: Arc::default(),
         }
     }
+}
+
+/// A declared edge beside what the database knows of it.
+struct Declared {
+    id: String,
+    from: &'static str,
+    holder: &'static str,
+    declaration: Document,
+    /// Whether the database knows it by this declaration.
+    is_known: bool,
+    /// Whether the documents that were there before have their copies.
+    filled: bool,
+}
+
+fn not_filled(declared: Vec<Declared>) -> Vec<String> {
+    let open = declared.into_iter().filter(|declared| !declared.filled);
+    open.map(|declared| declared.id).collect()
 }
 
 fn is_duplicate(error: &mongodb::error::Error) -> bool {
@@ -305,7 +351,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
     if !odm.kept().all(|kept| is_stored(kept.id())) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
-            Ok(()) | Err(Error::UnknownCopies { .. }) => {}
+            Ok(_) | Err(Error::UnknownCopies { .. }) => {}
             Err(error) => return Err(error),
         }
         scope.trip();
