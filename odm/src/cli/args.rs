@@ -101,7 +101,7 @@ pub(super) enum Format {
 /// Which references and copies are meant.
 #[derive(Debug, Args)]
 pub(super) struct Chosen {
-    /// Only the references and copies in this collection, or this one of them; may be given several times.
+    /// Only the references and copies in this collection, or those at this field or within it; may be given several times.
     #[arg(long, value_name = "COLLECTION[.FIELD]")]
     only: Vec<String>,
 }
@@ -116,28 +116,35 @@ impl Chosen {
         let known: Vec<(&'static str, &String)> = references.chain(copies).collect();
         let mut chosen = Vec::new();
         for name in &self.only {
-            let collection = known.iter().find(|(collection, _)| collection == name);
-            let field = known
-                .iter()
-                .find(|(collection, field)| format!("{collection}.{field}") == *name);
-            chosen.push(match (collection, field) {
-                (Some((collection, _)), _) => (*collection, None),
-                (None, Some((collection, field))) => (*collection, Some((*field).clone())),
-                (None, None) => {
-                    let known: Vec<String> = known
-                        .iter()
-                        .map(|(collection, field)| format!("{collection}.{field}"))
-                        .collect();
-                    return Err(Failure::new(match known.is_empty() {
-                        true => format!("`--only {name}`: the models have no references"),
-                        false => format!(
-                            "`--only {name}` is neither a collection with references or copies, nor one of them: \
-                             there are {}",
-                            known.join(", ")
-                        ),
-                    }));
+            if let Some((collection, _)) = known.iter().find(|(collection, _)| collection == name) {
+                chosen.push((*collection, None));
+                continue;
+            }
+            // `orders.customer` means `orders.customer.id` too.
+            let mut fits: Vec<(&'static str, Option<String>)> = Vec::new();
+            for (collection, field) in &known {
+                let whole = format!("{collection}.{field}");
+                let below = whole.strip_prefix(name.as_str());
+                if below.is_some_and(|below| below.is_empty() || below.starts_with('.')) {
+                    fits.push((collection, Some((*field).clone())));
                 }
-            });
+            }
+            if fits.is_empty() {
+                let known: Vec<String> = known
+                    .iter()
+                    .map(|(collection, field)| format!("{collection}.{field}"))
+                    .collect();
+                return Err(Failure::new(match known.is_empty() {
+                    true => format!("`--only {name}`: the models have no references"),
+                    false => format!(
+                        "`--only {name}` is neither a collection with references or copies, nor one of them: \
+                         there are {}",
+                        known.join(", ")
+                    ),
+                }));
+            }
+            fits.dedup();
+            chosen.extend(fits);
         }
         Ok(chosen)
     }

@@ -474,3 +474,21 @@ fn documents_older_than_their_copies_are_filled() {
         assert_eq!(run_on(odm(), &["audit"], None).await.code, 0);
     });
 }
+
+#[test]
+fn a_field_stands_for_the_references_and_copies_within_it() {
+    with_db(async |t| {
+        let odm = super::copying::auto::stocked(&t).await;
+        for only in ["shelves.books", "shelves.books.id"] {
+            let audit = run_on(odm.clone(), &["audit", "--json", "--only", only], None).await;
+            assert_eq!((audit.code, &audit.json()["documents"]), (0, &2.into()), "{only}");
+            assert_eq!(audit.json()["copies"].as_array().map(Vec::len), Some(1), "{only}");
+        }
+        let half = run_on(odm, &["audit", "--only", "shelves.boo"], None).await;
+        assert!(
+            half.code == 2 && half.err.contains("shelves.books.id"),
+            "{}",
+            half.err
+        );
+    });
+}
