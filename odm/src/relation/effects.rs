@@ -8,7 +8,7 @@ use super::scope::{Scope, Statement};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::{Error, Result, check};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// At most so many ids in one statement.
@@ -54,8 +54,9 @@ pub(super) fn node(value: RawBsonRef<'_>) -> Option<Node> {
 }
 
 /// The key of a document's id.
-pub(super) fn id(document: &RawDocumentBuf) -> Key {
-    Key::of(document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null))
+pub(super) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
+    let id = document.as_ref().get("_id").ok().flatten();
+    Key::of(id.unwrap_or(RawBsonRef::Null))
 }
 
 /// Carries out these effects, all or with an error. Where no transaction makes them one with the write, they mark what they

@@ -124,7 +124,8 @@ impl Odm {
     /// change. Several processes may do so at once, at every start of a program.
     ///
     /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left. One round trip
-    /// more looks for declared copies that the database knows and these models lack; a new declaration costs two.
+    /// more looks for declared copies that the database knows and these models lack; a new declaration costs one to store it, and
+    /// one for each collection that has any.
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database

@@ -241,7 +241,7 @@ impl Odm {
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
     /// which the server reads the whole collection, to count the documents that violate it. Where copies are declared, one
-    /// more reads what the database knows of them, and each new declaration costs one.
+    /// more reads what the database knows of them, and each collection with new ones costs one.
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).

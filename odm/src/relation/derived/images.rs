@@ -1,13 +1,13 @@
 //! The documents that a write changes in a transaction, as they were before it.
 
-use super::super::effects::{by_ids, id};
+use super::super::effects::{by_ids, id as id_of};
 use super::super::scope::Scope;
 use super::super::write::{Done, What, Write};
 use super::fill::{Concern, needed, of_any, of_delete, of_insert, of_update};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use mongodb::bson::{RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 
 /// What one write concerns.
@@ -149,9 +149,7 @@ impl Before {
             inserted.retain(|(of, document)| {
                 let is_own = of.collection == meta.collection;
                 if is_own {
-                    new.insert(Key::of(
-                        document.get("_id").ok().flatten().unwrap_or(RawBsonRef::Null),
-                    ));
+                    new.insert(id_of(*document));
                 }
                 !is_own
             });
@@ -196,8 +194,4 @@ impl Before {
         }
         Ok(all)
     }
-}
-
-fn id_of(document: &RawDocumentBuf) -> Key {
-    id(document)
 }

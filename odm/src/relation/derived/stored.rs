@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
+use std::collections::HashMap;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +107,9 @@ impl Odm {
     /// The declared edges beside what is known of them.
     async fn declared(&self, stored: &[Document]) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
+        let mut empty: HashMap<&str, bool> = HashMap::new();
         for kept in self.kept() {
+            let holder = kept.holder().collection;
             let (id, declaration) = (kept.id(), kept.declaration(self.graph()));
             let known = stored
                 .iter()
@@ -115,15 +118,18 @@ impl Odm {
             let filled = match known {
                 Some(known) => matches!(known.get_bool("filled"), Ok(true)),
                 // Where there are no documents yet, there is nothing to be filled.
-                None => {
-                    let holders = self.database().collection::<Document>(kept.holder().collection);
-                    let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
-                    any.await?.is_none()
-                }
+                None => match empty.get(holder) {
+                    Some(empty) => *empty,
+                    None => {
+                        let holders = self.database().collection::<Document>(holder);
+                        let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
+                        *empty.entry(holder).or_insert(any.await?.is_none())
+                    }
+                },
             };
             all.push(Declared {
                 from: kept.from(),
-                holder: kept.holder().collection,
+                holder,
                 is_known: known.is_some(),
                 id,
                 declaration,
