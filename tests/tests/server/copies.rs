@@ -7,7 +7,7 @@ use odm::prelude::*;
 use odm::{Error, FanOut};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -684,15 +684,16 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
             let (struck, has_struck) = mpsc::channel();
             let recoverer = {
                 let has_moved = Mutex::new(has_moved);
+                let held_up = AtomicBool::new(false);
                 watched(&t, auto::models(), move |event| {
                     let CommandEvent::Started(started) = event else {
                         return;
                     };
                     let strikes = || started.command.to_string().contains(r#""$unset": { "_odm.owed""#);
-                    if on_books(&started.command) == Some("update") && strikes() {
+                    let is_first = || !held_up.swap(true, Ordering::SeqCst);
+                    if on_books(&started.command) == Some("update") && strikes() && is_first() {
                         about_to_strike.send(()).unwrap();
-                        // Only the first strike is held up.
-                        let _ = has_moved.lock().unwrap().recv_timeout(PATIENCE);
+                        has_moved.lock().unwrap().recv_timeout(PATIENCE).unwrap();
                     }
                 })
                 .await
