@@ -357,6 +357,14 @@ impl Graph {
         None
     }
 
+    /// A change goes on through so many documents at most, each of which derives something from the one before: since the
+    /// fields have no circle, none is met twice. Documents may refer to each other in a circle all the same.
+    pub(crate) fn longest_chain(&self) -> usize {
+        let copies = self.edges.iter().flat_map(|edge| &edge.copies);
+        let copies = copies.filter(|copy| copy.sync != SyncMode::Snapshot);
+        copies.count() + self.derived.len()
+    }
+
     /// The fields that are derived from children.
     pub(crate) fn derived(&self) -> &[Derived] {
         &self.derived

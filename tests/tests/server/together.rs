@@ -339,3 +339,189 @@ fn several_copies_that_are_declared_later_are_filled_under_their_validator() {
         }
     });
 }
+
+mod circles {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "regions")]
+    pub struct Region {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "depots")]
+    pub struct Depot {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub region: Ref<Region>,
+        #[denormalize(from = region.name)]
+        pub region_name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "parcels")]
+    pub struct Parcel {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub depot: Ref<Depot>,
+        #[denormalize(from = depot.region_name, sync = eventual)]
+        pub region: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "nodes")]
+    pub struct Node {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        #[parent_ref]
+        pub up: Option<Ref<Node>>,
+        #[denormalize(from = up.name)]
+        pub up_name: Option<String>,
+        #[computed(count = Node)]
+        pub below: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "leaves")]
+    pub struct Leaf {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub node: Ref<Node>,
+        #[denormalize(from = node.up_name)]
+        pub above: Option<String>,
+        #[denormalize(from = node.below)]
+        pub below: i64,
+    }
+}
+
+#[test]
+fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
+    use circles::{Depot, NewDepot, NewParcel, Parcel, Region};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Region, Depot, Parcel]).unwrap();
+        odm.sync().await.unwrap();
+        let regions = (1..=2).map(|id| Region {
+            id,
+            name: format!("R{id}"),
+        });
+        odm.collection::<Region>().insert_many(regions).await.unwrap();
+        for odm in [odm.clone(), odm.without_transactions()] {
+            let (depots, parcels) = (odm.collection::<Depot>(), odm.collection::<Parcel>());
+            let region = Ref::new(1);
+            depots.insert(NewDepot { id: 1, region }).await.unwrap();
+            let depot = Ref::new(1);
+            parcels.insert(NewParcel { id: 1, depot }).await.unwrap();
+            let is_at = async |region: i32| {
+                let parcel = parcels.get(1).await.unwrap().unwrap();
+                assert_eq!(parcel.region, format!("R{region}"));
+                assert!(odm.audit().await.unwrap().is_clean());
+                assert_eq!(odm.recover().await.unwrap().documents, 0);
+            };
+            depots.update(1).set(|d| d.region, Ref::new(2)).await.unwrap();
+            is_at(2).await;
+            depots
+                .update_where(|d| d.id.eq(1))
+                .set(|d| d.region, Ref::new(1))
+                .await
+                .unwrap();
+            is_at(1).await;
+            let depot = depots.get(1).await.unwrap().unwrap();
+            let region = Ref::new(2);
+            depots.replace(Depot { region, ..depot }).await.unwrap();
+            is_at(2).await;
+            odm.bulk()
+                .update::<Depot>(1, |d| d.set(|d| d.region, Ref::new(1)))
+                .await
+                .unwrap();
+            is_at(1).await;
+            if odm.server().await.unwrap().has_transactions() {
+                odm.transaction(async |tx| {
+                    let depots = tx.collection::<Depot>();
+                    depots.update(1).set(|d| d.region, Ref::new(2)).await?;
+                    Ok(())
+                })
+                .await
+                .unwrap();
+                is_at(2).await;
+            }
+            parcels.delete(1).await.unwrap();
+            depots.delete(1).await.unwrap();
+        }
+    });
+}
+
+/// Copies of copies have no circle by their fields; the documents may have one.
+#[test]
+fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
+    use circles::{Leaf, NewLeaf, NewNode, Node};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
+        for odm in [odm.clone(), odm.without_transactions()] {
+            odm.sync().await.unwrap();
+            let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
+            for id in 1..=3 {
+                let name = format!("n{id}");
+                nodes.insert(NewNode { id, name, up: None }).await.unwrap();
+                let node = Ref::new(id);
+                leaves.insert(NewLeaf { id, node }).await.unwrap();
+            }
+            let is_true = async || {
+                for leaf in leaves.find_all().all().await.unwrap() {
+                    let node = nodes.get(*leaf.node.key()).await.unwrap().unwrap();
+                    let above = match &node.up {
+                        Some(up) => Some(nodes.get(*up.key()).await.unwrap().unwrap().name),
+                        None => None,
+                    };
+                    let below = nodes
+                        .find(|n| n.up.eq(Some(Ref::new(node.id))))
+                        .count()
+                        .await
+                        .unwrap();
+                    assert_eq!((&node.up_name, node.below), (&above, below as i64), "{node:?}");
+                    assert_eq!((&leaf.above, leaf.below), (&above, below as i64), "{leaf:?}");
+                }
+                let audit = odm.audit().await.unwrap();
+                assert!(audit.is_clean(), "{audit}");
+            };
+            let up = async |id: i32, to: Option<i32>| {
+                nodes.update(id).set(|n| n.up, to.map(Ref::new)).await.unwrap();
+                is_true().await;
+            };
+            let rename = async |id: i32, name: &str| {
+                nodes.update(id).set(|n| n.name, name).await.unwrap();
+                is_true().await;
+            };
+            // Itself; a circle of two; of three.
+            up(1, Some(1)).await;
+            rename(1, "one").await;
+            up(1, Some(2)).await;
+            up(2, Some(1)).await;
+            rename(1, "two").await;
+            rename(2, "of two").await;
+            up(2, Some(3)).await;
+            up(3, Some(1)).await;
+            rename(3, "three").await;
+            nodes
+                .update_where(|n| n.id.lte(2))
+                .set(|n| n.name, "both")
+                .await
+                .unwrap();
+            is_true().await;
+            odm.recover().await.unwrap();
+            is_true().await;
+            up(1, None).await;
+            rename(1, "free").await;
+            odm.recover().await.unwrap();
+            is_true().await;
+            t.db.drop().await.unwrap();
+        }
+    });
+}

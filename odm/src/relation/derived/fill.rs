@@ -108,11 +108,17 @@ pub(super) fn of_update(
     if !graph.takes_part(meta) {
         return concern;
     }
-    let names = changed(update);
-    let touches = |field: &str| names.iter().any(|name| meet(name, field));
-    for edge in graph.copying(meta).filter(|edge| touches(&edge.path)) {
-        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+    let mut names = changed(update);
+    let mut beside: Vec<String> = Vec::new();
+    for edge in graph.copying(meta) {
+        if names.iter().any(|name| meet(name, &edge.path)) {
+            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
+            // With the reference its copies change, which others may copy in turn.
+            beside.extend(edge.copies.iter().map(|copy| edge.copy_path(copy)));
+        }
     }
+    names.append(&mut beside);
+    let touches = |field: &str| names.iter().any(|name| meet(name, field));
     for edge in graph.copied(meta) {
         let mut copies = edge.copies.iter();
         if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {

@@ -39,10 +39,21 @@ impl Left {
     }
 }
 
+/// Documents of a collection: those with these values in a field of theirs.
+struct PassedOn {
+    meta: &'static DocumentMeta,
+    field: String,
+    values: Vec<Bson>,
+    /// How many documents lie between them and the write.
+    hop: usize,
+}
+
 /// What is owed within a transaction.
 struct Within {
-    /// The documents that it changed from which others derive something: by collection, a field of theirs, and its values.
-    passed_on: Vec<(&'static DocumentMeta, String, Vec<Bson>)>,
+    /// The documents that it changed from which others derive something.
+    passed_on: Vec<PassedOn>,
+    /// How many documents lie between what is being paid and the write.
+    hop: usize,
     /// What is paid after the commit goes by this token.
     later: Token,
     left: Left,
@@ -88,6 +99,7 @@ impl Within {
     fn new() -> Within {
         Within {
             passed_on: Vec::new(),
+            hop: 0,
             later: Token::new(),
             left: Left::default(),
             copies: 0,
@@ -102,12 +114,22 @@ impl Within {
         if graph.is_followed_later(meta) {
             self.left.add(meta, self.later);
         }
-        let same = |known: &&mut (&DocumentMeta, String, _)| {
-            known.0.collection == meta.collection && known.1 == field
+        if self.hop >= graph.longest_chain() {
+            // It has come round a circle of documents, and changes no value any more.
+            return;
+        }
+        let hop = self.hop + 1;
+        let same = |known: &&mut PassedOn| {
+            known.meta.collection == meta.collection && known.field == field && known.hop == hop
         };
         match self.passed_on.iter_mut().find(same) {
-            Some((_, _, known)) => known.extend(values),
-            None => self.passed_on.push((meta, field.to_owned(), values)),
+            Some(known) => known.values.extend(values),
+            None => self.passed_on.push(PassedOn {
+                meta,
+                field: field.to_owned(),
+                values,
+                hop,
+            }),
         }
     }
 
@@ -182,10 +204,13 @@ impl Within {
 
     /// Pays what was passed on, and what that passes on.
     async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
-        while let Some((meta, field, values)) = self.passed_on.pop() {
-            let keys: Vec<Key> = values.iter().map(Key::of_bson).collect();
+        // The nearest first: what comes by two ways is read when both have come.
+        while let Some((nearest, _)) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop) {
+            let next = self.passed_on.swap_remove(nearest);
+            self.hop = next.hop;
+            let keys: Vec<Key> = next.values.iter().map(Key::of_bson).collect();
             for values in key::chunks(&keys) {
-                self.pay_further(scope, meta, doc! { &field: { "$in": values } })
+                self.pay_further(scope, next.meta, doc! { &next.field: { "$in": values } })
                     .await?;
             }
         }
@@ -318,6 +343,16 @@ pub(crate) fn settle<'s>(
     meta: &'static DocumentMeta,
     token: Token,
 ) -> BoxFuture<'s, Result<u64>> {
+    settle_at(scope, meta, token, 0)
+}
+
+/// The same, so many documents away from the first.
+fn settle_at<'s>(
+    scope: Scope<'s>,
+    meta: &'static DocumentMeta,
+    token: Token,
+    hop: usize,
+) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
         let mut copies = 0;
@@ -327,7 +362,7 @@ pub(crate) fn settle<'s>(
             if owing.documents.is_empty() {
                 return Ok(copies);
             }
-            copies += pay(&scope, meta, &owing.documents).await?;
+            copies += pay_at(&scope, meta, &owing.documents, hop).await?;
             if !owing.more {
                 return Ok(copies);
             }
@@ -341,6 +376,15 @@ pub(crate) fn pay<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &'s [RawDocumentBuf],
+) -> BoxFuture<'s, Result<u64>> {
+    pay_at(scope, meta, documents, 0)
+}
+
+fn pay_at<'s>(
+    scope: &'s Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &'s [RawDocumentBuf],
+    hop: usize,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let graph = scope.odm.graph();
@@ -380,9 +424,14 @@ pub(crate) fn pay<'s>(
             scope.delete_many(meta, filter).await?;
         }
         strike_out(scope, meta, documents).await?;
+        if hop >= graph.longest_chain() {
+            // It has come round a circle of documents, and changes no value any more. Somebody else's debt may have been
+            // written over on the way, so what is owed still stays for `recover`, which goes as far again.
+            return Ok(copies);
+        }
         passed_on.dedup_by_key(|meta| meta.collection);
         for meta in passed_on {
-            copies += settle(*scope, meta, token).await?;
+            copies += settle_at(*scope, meta, token, hop + 1).await?;
         }
         Ok(copies)
     }
