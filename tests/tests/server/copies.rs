@@ -702,8 +702,11 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
             let updates = AtomicU64::new(0);
             let (struck, has_struck) = (Mutex::new(Some((recoverer, struck))), Mutex::new(has_struck));
             let is_about_to_strike = Mutex::new(is_about_to_strike);
-            let writer = watched(&t, auto::models(), move |event| match event {
-                CommandEvent::Started(started) => match on_books(&started.command) {
+            let writer = watched(&t, auto::models(), move |event| {
+                let CommandEvent::Started(started) = event else {
+                    return;
+                };
+                match on_books(&started.command) {
                     Some("update") if updates.fetch_add(1, Ordering::SeqCst) == 1 => {
                         let (recoverer, struck) = struck.lock().unwrap().take().unwrap();
                         std::thread::spawn(move || {
@@ -723,8 +726,7 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
                         has_struck.lock().unwrap().recv_timeout(PATIENCE).unwrap();
                     }
                     _ => {}
-                },
-                _ => {}
+                }
             })
             .await
             .without_transactions();
