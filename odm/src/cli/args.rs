@@ -125,8 +125,12 @@ impl Chosen {
             for (collection, field) in &known {
                 let whole = format!("{collection}.{field}");
                 let below = whole.strip_prefix(name.as_str());
-                if below.is_some_and(|below| below.is_empty() || below.starts_with('.')) {
-                    fits.push((collection, Some((*field).clone())));
+                let fit = (*collection, Some((*field).clone()));
+                // A reference with copies is known as both.
+                if below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+                    && !fits.contains(&fit)
+                {
+                    fits.push(fit);
                 }
             }
             if fits.is_empty() {
@@ -143,7 +147,6 @@ impl Chosen {
                     ),
                 }));
             }
-            fits.dedup();
             chosen.extend(fits);
         }
         Ok(chosen)
