@@ -10,7 +10,7 @@ use crate::reference::{ReferenceMeta, TargetMeta};
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// One part of a reference's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -357,14 +357,6 @@ impl Graph {
         None
     }
 
-    /// A change goes on through so many documents at most, each of which derives something from the one before: since the
-    /// fields have no circle, none is met twice. Documents may refer to each other in a circle all the same.
-    pub(crate) fn longest_chain(&self) -> usize {
-        let copies = self.edges.iter().flat_map(|edge| &edge.copies);
-        let copies = copies.filter(|copy| copy.sync != SyncMode::Snapshot);
-        copies.count() + self.derived.len()
-    }
-
     /// The fields that are derived from children.
     pub(crate) fn derived(&self) -> &[Derived] {
         &self.derived
@@ -586,6 +578,8 @@ struct Walk {
     found: Vec<Found>,
     /// The paths of values that are no references.
     plain: HashSet<String>,
+    /// The paths of copies, with that of the reference that each is taken through.
+    copied: BTreeMap<String, String>,
     /// The types that the walk is in.
     types: Vec<Type>,
     recursive: HashSet<Type>,
@@ -640,6 +634,7 @@ impl Walk {
             meta,
             found: Vec::new(),
             plain: HashSet::new(),
+            copied: BTreeMap::new(),
             types: Vec::new(),
             recursive: HashSet::new(),
             derived: Vec::new(),
@@ -670,6 +665,22 @@ impl Walk {
                     "`{}.{}` is a reference in one variant and another value in another one: give the fields different \
                      names",
                     self.meta.name, found.path
+                ));
+            }
+        }
+        self.check_copies();
+    }
+
+    /// Where a struct has no such reference, what stands there is no copy: it would be emptied with the reference.
+    fn check_copies(&mut self) {
+        for path in self.copied.keys() {
+            let below = format!("{path}.");
+            let is_there = |plain: &String| plain == path || plain.starts_with(&below);
+            if self.plain.iter().any(is_there) {
+                self.problems.push(format!(
+                    "`{}.{path}` is a copy in one variant and another value in another one: give the fields different \
+                     names",
+                    self.meta.name
                 ));
             }
         }
@@ -733,21 +744,35 @@ impl Walk {
 
     /// A copy belongs to the reference beside it.
     fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Place) {
-        let path = place.below(copy.through).path();
+        let (name, path) = (place.below(field.name).path(), place.below(copy.through).path());
+        match self.copied.get(&name) {
+            Some(other) if *other != path => self.problems.push(format!(
+                "`{}.{name}` is copied through `{path}` in one variant and through `{other}` in another one: give the \
+                 fields different names",
+                self.meta.name
+            )),
+            _ => drop(self.copied.insert(name.clone(), path.clone())),
+        }
         let Some(found) = self.found.iter_mut().find(|found| found.path == path) else {
             return self.problems.push(format!(
-                "`{}.{}` is copied through `{path}`, which is no reference",
-                self.meta.name,
-                place.below(field.name).path()
+                "`{}.{name}` is copied through `{path}`, which is no reference",
+                self.meta.name
             ));
         };
-        if !found.copies.iter().any(|known| known.name == field.name) {
-            found.copies.push(CopyField {
+        let source = (copy.source)();
+        match found.copies.iter().find(|known| known.name == field.name) {
+            Some(known) if known.source != source => self.problems.push(format!(
+                "`{}.{name}` is a copy of `{source}` in one variant and of `{}` in another one: give the fields different \
+                 names",
+                self.meta.name, known.source
+            )),
+            Some(_) => {}
+            None => found.copies.push(CopyField {
                 name: field.name,
-                source: (copy.source)(),
+                source,
                 sync: copy.sync,
                 required: field.required,
-            });
+            }),
         }
     }
 
@@ -798,9 +823,14 @@ impl Walk {
             }
             return;
         }
-        match field.reference {
-            Some(reference) => self.reference(field, reference, place),
-            None => self.shape((field.shape)(), place),
+        match (field.reference, field.copied) {
+            (Some(reference), _) => self.reference(field, reference, place),
+            (None, Some(Copied::Field(_))) => {
+                let plain = self.plain.clone();
+                self.shape((field.shape)(), place);
+                self.plain = plain;
+            }
+            (None, _) => self.shape((field.shape)(), place),
         }
     }
 
@@ -970,6 +1000,12 @@ impl Edge {
     /// Whether it stands in an item of an array with copies of its target: an extended reference.
     pub(crate) fn is_entry(&self) -> bool {
         !self.copies.is_empty() && !self.list && self.array() == Some(self.segments.len().saturating_sub(1))
+    }
+
+    /// The copies that may be found where the reference is empty, and are nothing then: where it may be empty at all.
+    pub(crate) fn bare_copies(&self) -> impl Iterator<Item = &CopyField> {
+        let followed = |copy: &&CopyField| copy.sync != SyncMode::Snapshot && !self.field.required;
+        self.copies.iter().filter(followed)
     }
 
     /// The stored name of the target's field whose value is the reference.

@@ -499,13 +499,11 @@ impl<'a, 'd> Removal<'a, 'd> {
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
                 let mut change = rule.detachment(documents);
-                for copy in &rule.edge.copies {
-                    let path = rule.edge.copy_path(copy);
-                    passed_on |=
-                        self.scope
-                            .odm
-                            .graph()
-                            .passed_on(holder, &path, token.into(), &mut change.update);
+                let graph = self.scope.odm.graph();
+                let copies = rule.edge.copies.iter().map(|copy| rule.edge.copy_path(copy));
+                let itself = graph.is_read_as_value(rule.edge).then(|| rule.edge.path.clone());
+                for path in copies.chain(itself) {
+                    passed_on |= graph.passed_on(holder, &path, token.into(), &mut change.update);
                 }
                 if marks {
                     pairs::mark(&mut change.update, mark);

@@ -17,4 +17,6 @@ mod copies;
 #[cfg(test)]
 mod links;
 #[cfg(test)]
+mod passing;
+#[cfg(test)]
 mod transactions;

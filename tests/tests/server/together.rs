@@ -1,6 +1,6 @@
 //! What meets in one document, one operation or one transaction.
 
-use odm::bson::doc;
+use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::with_db;
@@ -458,6 +458,63 @@ fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
     });
 }
 
+/// A rename concerns the children and what copies of them, and not all that is below.
+#[test]
+fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
+    use circles::{Leaf, NewLeaf, NewNode, Node};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
+        odm.sync().await.unwrap();
+        for odm in [odm.clone(), odm.without_transactions()] {
+            let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
+            let tree = (1..=20).map(|id| NewNode {
+                id,
+                name: format!("n{id}"),
+                up: (id > 1).then(|| Ref::new(id - 1)),
+            });
+            for node in tree {
+                nodes.insert(node).await.unwrap();
+            }
+            for id in 1..=20 {
+                let node = Ref::new(id);
+                leaves.insert(NewLeaf { id, node }).await.unwrap();
+            }
+            nodes.update(1).set(|n| n.name, "root").await.unwrap();
+            clean(&odm).await;
+            assert_eq!(
+                nodes.get(2).await.unwrap().unwrap().up_name.as_deref(),
+                Some("root")
+            );
+            assert_eq!(
+                leaves.get(2).await.unwrap().unwrap().above.as_deref(),
+                Some("root")
+            );
+            let raw = t.db.collection::<Doc>("nodes");
+            let version = async |id: i32| {
+                let node = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
+                node.get_document("_odm").unwrap().get_i64("v").unwrap()
+            };
+            let before = [version(2).await, version(3).await];
+            nodes.update(1).set(|n| n.name, "the root").await.unwrap();
+            assert_eq!(
+                leaves.get(2).await.unwrap().unwrap().above.as_deref(),
+                Some("the root")
+            );
+            assert_eq!([version(2).await, version(3).await], [before[0] + 1, before[1]]);
+            clean(&odm).await;
+            assert_eq!(odm.recover().await.unwrap().documents, 0);
+            t.db.collection::<Doc>("nodes")
+                .delete_many(doc! {})
+                .await
+                .unwrap();
+            t.db.collection::<Doc>("leaves")
+                .delete_many(doc! {})
+                .await
+                .unwrap();
+        }
+    });
+}
+
 /// Copies of copies have no circle by their fields; the documents may have one.
 #[test]
 fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
@@ -490,6 +547,7 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
                 }
                 let audit = odm.audit().await.unwrap();
                 assert!(audit.is_clean(), "{audit}");
+                assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is left owed");
             };
             let up = async |id: i32, to: Option<i32>| {
                 nodes.update(id).set(|n| n.up, to.map(Ref::new)).await.unwrap();
@@ -515,13 +573,411 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
                 .await
                 .unwrap();
             is_true().await;
-            odm.recover().await.unwrap();
-            is_true().await;
             up(1, None).await;
             rename(1, "free").await;
-            odm.recover().await.unwrap();
+            up(1, Some(1)).await;
+            leaves.delete_where(|l| l.id.gt(0)).await.unwrap();
+            nodes.delete_where(|n| n.id.gt(0)).await.unwrap();
             is_true().await;
             t.db.drop().await.unwrap();
+        }
+    });
+}
+
+/// A delivery that changes its own source goes on all the same.
+#[test]
+fn a_source_of_many_may_hold_a_copy_of_itself() {
+    use circles::{Leaf, NewLeaf, NewNode, Node};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
+        odm.sync().await.unwrap();
+        let odm = odm
+            .without_transactions()
+            .with_fan_out(odm::FanOut::new().batch(5));
+        let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
+        for id in 1..=30 {
+            let name = format!("n{id}");
+            // Each belongs to the first one or the second.
+            let up = (id > 2).then(|| Ref::new(1 + id % 2));
+            nodes.insert(NewNode { id, name, up }).await.unwrap();
+            let node = Ref::new(id);
+            leaves.insert(NewLeaf { id, node }).await.unwrap();
+        }
+        for (first, second) in [(1, 2), (2, 1)] {
+            nodes
+                .update(1)
+                .set(|n| n.up, Some(Ref::new(first)))
+                .await
+                .unwrap();
+            nodes
+                .update(2)
+                .set(|n| n.up, Some(Ref::new(second)))
+                .await
+                .unwrap();
+            nodes
+                .update_where(|n| n.id.lte(2))
+                .set(|n| n.name, format!("above {first}"))
+                .await
+                .unwrap();
+            clean(&odm).await;
+            assert_eq!(odm.recover().await.unwrap().documents, 0);
+        }
+    });
+}
+
+mod left {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "owners")]
+    pub struct Owner {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        pub city: Option<String>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "things")]
+    pub struct Thing {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub owner: Option<Ref<Owner>>,
+        #[denormalize(from = owner.name)]
+        pub owner_name: Option<String>,
+        #[denormalize(from = owner.city)]
+        pub owner_city: Option<String>,
+        #[embed]
+        pub place: Option<Place>,
+        #[embed(max = 5)]
+        pub loans: Vec<Loan>,
+        #[embed]
+        pub state: State,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Place {
+        #[reference]
+        pub keeper: Option<Ref<Owner>>,
+        #[denormalize(from = keeper.name)]
+        pub keeper_name: Option<String>,
+        #[denormalize(from = keeper.name, sync = snapshot)]
+        pub first_name: Option<String>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Loan {
+        pub day: i32,
+        #[reference]
+        pub to: Option<Ref<Owner>>,
+        #[denormalize(from = to.name)]
+        pub called: Option<String>,
+        #[denormalize(from = to.city)]
+        pub lives: Option<String>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[serde(tag = "is")]
+    pub enum State {
+        Sold(Sale),
+        Given(Gift),
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Sale {
+        #[reference]
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub buyer: Option<Ref<Owner>>,
+        #[denormalize(from = buyer.name)]
+        pub buyer_name: Option<String>,
+        pub price: i32,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Gift {
+        pub giver: Option<String>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "labels")]
+    pub struct Label {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub thing: Ref<Thing>,
+        #[denormalize(from = thing.owner_name)]
+        pub owner: Option<String>,
+    }
+}
+
+/// Somebody else empties references past the library, and leaves the copies.
+#[test]
+fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() {
+    use left::{Gift, Label, Loan, NewLabel, NewThing, Owner, Place, Sale, State, Thing};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Owner, Thing, Label]).unwrap();
+        odm.sync().await.unwrap();
+        let owners = (1..=2).map(|id| Owner {
+            id,
+            name: format!("owner {id}"),
+            city: Some(format!("city {id}")),
+        });
+        odm.collection::<Owner>().insert_many(owners).await.unwrap();
+        let raw = t.db.collection::<Doc>("things");
+        for odm in [odm.clone(), odm.without_transactions()] {
+            let (things, labels) = (odm.collection::<Thing>(), odm.collection::<Label>());
+            let loan = |day, to: Option<i32>| Loan {
+                day,
+                to: to.map(Ref::new),
+                called: None,
+                lives: None,
+            };
+            for id in 1..=5 {
+                let state = match id {
+                    4 => State::Given(Gift {
+                        giver: Some("somebody".into()),
+                    }),
+                    _ => State::Sold(Sale {
+                        buyer: (id != 5).then(|| Ref::new(1)),
+                        buyer_name: None,
+                        price: 1,
+                    }),
+                };
+                let new = NewThing {
+                    id,
+                    owner: Some(Ref::new(1)),
+                    place: Some(Place {
+                        keeper: Some(Ref::new(2)),
+                        keeper_name: None,
+                        first_name: None,
+                    }),
+                    loans: vec![
+                        loan(1, Some(1)),
+                        loan(2, None),
+                        loan(3, Some(2)),
+                        loan(4, Some(1)),
+                    ],
+                    state,
+                };
+                things.insert(new).await.unwrap();
+                let thing = Ref::new(id);
+                labels.insert(NewLabel { id, thing }).await.unwrap();
+            }
+            clean(&odm).await;
+            let whole = things.get(4).await.unwrap().unwrap();
+            // Emptied; taken away; with its version.
+            let past = [
+                (
+                    1,
+                    doc! { "$set": { "owner": Bson::Null, "place.keeper": Bson::Null, "loans.2.to": Bson::Null } },
+                ),
+                (
+                    2,
+                    doc! { "$unset": { "owner": "", "place.keeper": "", "loans.2.to": "", "loans.3.to": "" } },
+                ),
+                (
+                    3,
+                    doc! { "$unset": { "owner": "", "_copied": "", "loans.0.to": "", "loans.0._copied": "", "state.buyer": "" } },
+                ),
+            ];
+            for (id, update) in past {
+                raw.update_one(doc! { "_id": id }, update).await.unwrap();
+            }
+            let audit = odm.audit().await.unwrap();
+            let stale = |field: &str| {
+                let mut copies = audit.copies.iter();
+                let of = copies
+                    .find(|copy| copy.collection == "things" && copy.fields.iter().any(|one| one == field));
+                let of = of.unwrap_or_else(|| panic!("nothing of {field} in {audit}"));
+                (of.checked, of.stale.count)
+            };
+            assert_eq!(stale("owner_name"), (5, 3));
+            assert_eq!(stale("place.keeper_name"), (5, 2));
+            assert_eq!(stale("loans.called"), (15, 3));
+            // One variant has no such reference, and one document no buyer.
+            assert_eq!(stale("state.buyer_name"), (3, 1));
+            let repaired = odm.repair(&audit).await.unwrap();
+            assert_eq!(repaired.repaired, 9, "{repaired}");
+            clean(&odm).await;
+            assert_eq!(odm.repair_all().await.unwrap().repaired, 0);
+            while odm.recover().await.unwrap().documents > 0 {}
+            for id in 1..=3 {
+                let thing = things.get(id).await.unwrap().unwrap();
+                assert_eq!(
+                    (thing.owner, thing.owner_name, thing.owner_city),
+                    (None, None, None)
+                );
+                let label = labels.get(id).await.unwrap().unwrap();
+                assert_eq!(label.owner, None, "a copy of the copy follows");
+                let place = thing.place.unwrap();
+                let keeper = (id == 3).then(|| "owner 2".to_owned());
+                assert_eq!(place.keeper_name, keeper);
+                assert_eq!(place.first_name.as_deref(), Some("owner 2"), "a snapshot stays");
+                for loan in thing.loans {
+                    let of = |what: &str| loan.to.as_ref().map(|to| format!("{what} {}", to.key()));
+                    assert_eq!(
+                        (loan.called, loan.lives),
+                        (of("owner"), of("city")),
+                        "{id} {}",
+                        loan.day
+                    );
+                }
+                let stored = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
+                let copied = stored.get_document("_copied").ok();
+                assert!(
+                    copied.is_none_or(|copied| !copied.contains_key("owner")),
+                    "{stored}"
+                );
+            }
+            assert_eq!(things.get(4).await.unwrap().unwrap(), whole);
+            labels.delete_where(|l| l.id.gt(0)).await.unwrap();
+            things.delete_where(|t| t.id.gt(0)).await.unwrap();
+        }
+    });
+}
+
+/// The path of a copy is its own: in a variant without the reference nothing else stands there.
+#[test]
+fn a_copy_that_is_something_else_in_another_variant_is_refused() {
+    use left::Owner;
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "parcels")]
+    struct Parcel {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[embed]
+        state: State,
+        #[embed]
+        way: Way,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[serde(tag = "is")]
+    enum State {
+        Sold(Sale),
+        Given(Gift),
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Sale {
+        #[reference]
+        buyer: Option<Ref<Owner>>,
+        #[denormalize(from = buyer.name)]
+        name: Option<String>,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Gift {
+        name: String,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[serde(untagged)]
+    enum Way {
+        By(Carrier),
+        Own(Driver),
+        Their(Pilot),
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Carrier {
+        #[reference]
+        carrier: Ref<Owner>,
+        #[denormalize(from = carrier.name)]
+        called: String,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Driver {
+        #[reference]
+        driver: Ref<Owner>,
+        #[denormalize(from = driver.name)]
+        called: String,
+        #[denormalize(from = driver.name)]
+        lives: Option<String>,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Pilot {
+        #[reference]
+        driver: Ref<Owner>,
+        #[denormalize(from = driver.city)]
+        lives: Option<String>,
+    }
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), models![Owner, Parcel])
+            .unwrap_err()
+            .to_string();
+        for part in [
+            "`Parcel.state.name` is a copy in one variant and another value in another one: give the fields different names",
+            "`Parcel.way.called` is copied through `way.driver` in one variant and through `way.carrier` in another one",
+            "`Parcel.way.lives` is a copy of `city` in one variant and of `name` in another one",
+        ] {
+            assert!(error.contains(part), "{part}\n{error}");
+        }
+    });
+}
+
+mod nullified {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "users")]
+    pub struct User {
+        #[serde(rename = "_id")]
+        pub id: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "machines")]
+    pub struct Machine {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub site: Ref<Site>,
+        #[reference(on_delete = nullify)]
+        pub user: Option<Ref<User>>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "sites")]
+    pub struct Site {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(count = Machine, filter = |m| m.user.exists(true))]
+        pub used: i64,
+    }
+}
+
+/// What is derived under a condition on a reference is brought up to date when a deletion empties the reference.
+#[test]
+fn a_deletion_that_empties_a_reference_is_passed_on() {
+    use nullified::{Machine, NewMachine, NewSite, Site, User};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![User, Machine, Site]).unwrap();
+        odm.sync().await.unwrap();
+        for odm in [odm.clone(), odm.without_transactions()] {
+            odm.collection::<User>()
+                .insert_many([User { id: 1 }, User { id: 2 }])
+                .await
+                .unwrap();
+            odm.collection::<Site>().insert(NewSite { id: 1 }).await.unwrap();
+            for id in [1, 2] {
+                let new = NewMachine {
+                    id,
+                    site: Ref::new(1),
+                    user: Some(Ref::new(id)),
+                };
+                odm.collection::<Machine>().insert(new).await.unwrap();
+            }
+            let sites = odm.collection::<Site>();
+            assert_eq!(sites.get(1).await.unwrap().unwrap().used, 2);
+            odm.collection::<User>().delete(2).await.unwrap();
+            assert_eq!(sites.get(1).await.unwrap().unwrap().used, 1);
+            clean(&odm).await;
+            assert_eq!(odm.recover().await.unwrap().documents, 0);
+            odm.collection::<Machine>()
+                .delete_where(|m| m.id.gt(0))
+                .await
+                .unwrap();
+            odm.collection::<Site>().delete(1).await.unwrap();
+            odm.collection::<User>().delete(1).await.unwrap();
         }
     });
 }

@@ -51,8 +51,9 @@ fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key>
 pub(super) struct Followed {
     /// How many parents were changed.
     pub(super) parents: u64,
-    /// Those from whose derived fields others derive something: their collection, and a field with its value in them.
-    pub(super) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson)>,
+    /// Those from whose derived fields others derive something: their collection, a field with its value in them, and the
+    /// derived field.
+    pub(super) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson, &'static str)>,
 }
 
 /// Carries out in the parents what changed in their children, within a transaction.
@@ -373,7 +374,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         put(&mut change.update, "$inc", STAMP, 1_i64.into());
         for derived in change.touched.iter().filter_map(touched) {
             if graph.passed_on(meta, derived.field.name, debt, &mut change.update) {
-                passed_on.push((meta, edge.by(), key.to_bson()));
+                passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
             }
         }
         let statement = Statement {
@@ -617,29 +618,20 @@ async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: D
 
 /// The parents of these children, the present and the former ones, with what is derived in them eventually; of children
 /// that are to be deleted everything.
-pub(super) fn parents_of<'g>(
+pub(super) fn parents_of<'g, 'c>(
     graph: &'g Graph,
     meta: &DocumentMeta,
-    children: &[RawDocumentBuf],
-    which: impl Fn(&Derived) -> bool,
+    children: impl IntoIterator<Item = &'c RawDocumentBuf> + Clone,
+    which: impl Fn(&Derived, &RawDocumentBuf) -> bool,
 ) -> Vec<(&'g Edge, Vec<&'g Derived>, HashSet<Key>)> {
     let mut parents: Vec<(&Edge, Vec<&Derived>, HashSet<Key>)> = Vec::new();
-    for derived in graph.derived_from(meta).filter(|derived| which(derived)) {
+    for derived in graph.derived_from(meta) {
         let Some(edge) = graph.parent_edge(derived) else {
             continue;
         };
-        let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
-            other.at == edge.at
-                && list
-                    .iter()
-                    .all(|one| one.parent.collection == derived.parent.collection)
-        };
-        if let Some((_, list, _)) = parents.iter_mut().find(same) {
-            list.push(derived);
-            continue;
-        }
         let mut keys = HashSet::new();
-        for child in children {
+        let children = children.clone().into_iter();
+        for child in children.filter(|child| which(derived, child)) {
             keys.extend(parent_of(edge, derived, child));
             // The former ones, by the names of the references.
             let former = at(child, FORMER).and_then(|former| former.as_array());
@@ -652,9 +644,23 @@ pub(super) fn parents_of<'g>(
                 }
             }
         }
-        parents.push((edge, vec![derived], keys));
+        if keys.is_empty() {
+            continue;
+        }
+        let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
+            other.at == edge.at
+                && list
+                    .iter()
+                    .all(|one| one.parent.collection == derived.parent.collection)
+        };
+        match parents.iter_mut().find(same) {
+            Some((_, list, known)) => {
+                list.push(derived);
+                known.extend(keys);
+            }
+            None => parents.push((edge, vec![derived], keys)),
+        }
     }
-    parents.retain(|(_, _, keys)| !keys.is_empty());
     parents
 }
 

@@ -5,12 +5,13 @@
 
 use super::super::batch::{self, Ids};
 use super::super::effects::id;
-use super::super::graph::{Edge, Segment};
+use super::super::graph::{Edge, Graph, Segment};
 use super::super::scope::{Scope, Statement};
 use super::fill::{first_version, needed};
 use super::former::present;
 use super::{
-    AT, COPIED, DEBTS, Debt, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, number, one_more_debt, put,
+    AT, COPIED, DUE, Debt, Due, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, followed, number,
+    owing_all, put,
 };
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
@@ -28,6 +29,8 @@ pub(super) struct Source {
     pub(super) version: i64,
     /// In the order of the edge's copies; `None` where the source has no such field.
     pub(super) values: Vec<Option<Bson>>,
+    /// What of it may be new to the holders.
+    pub(super) due: Due,
 }
 
 impl Source {
@@ -40,6 +43,7 @@ impl Source {
                 .iter()
                 .map(|copy| at(document, copy.source).and_then(|value| Bson::try_from(value).ok()))
                 .collect(),
+            due: Due::All,
         })
     }
 }
@@ -113,6 +117,27 @@ fn join(segments: &[Segment]) -> String {
     names.join(".")
 }
 
+/// Where the structs are in which a reference stands.
+struct Place {
+    /// The path of the array of which they are items, or in items.
+    array: Option<String>,
+    /// What leads from there to their fields: empty, or a path with a dot behind it.
+    below: String,
+}
+
+impl Place {
+    fn of(edge: &Edge) -> Place {
+        let (array, rest) = edge
+            .segments
+            .split_at(edge.array().unwrap_or(0).min(edge.segments.len()));
+        let rest = join(rest);
+        Place {
+            array: (!array.is_empty()).then(|| join(array)),
+            below: rest.strip_suffix(edge.name()).unwrap_or_default().to_owned(),
+        }
+    }
+}
+
 /// The statement that delivers to all holders that fit the restriction.
 pub(super) fn statement(
     scope: &Scope<'_>,
@@ -123,18 +148,17 @@ pub(super) fn statement(
     debt: Debt,
 ) -> Statement {
     let behind = is_behind(source.version, to);
+    let Place { array, below } = Place::of(edge);
     let (prefix, version_prefix);
-    let (filter, array_filters) = match edge.array() {
+    let (filter, array_filters) = match array {
         None => {
-            prefix = edge.path.strip_suffix(edge.name()).unwrap_or_default().to_owned();
+            prefix = below;
             version_prefix = prefix.clone();
             let filter = doc! { &edge.path: { "$eq": &source.key }, edge.version_path(): behind };
             (filter, Vec::new())
         }
         Some(array) => {
-            let (array, rest) = edge.segments.split_at(array.min(edge.segments.len()));
-            let (array, rest) = (join(array), join(rest));
-            let below = rest.strip_suffix(edge.name()).unwrap_or_default();
+            let rest = format!("{below}{}", edge.name());
             let version = format!("{below}{COPIED}.{}", edge.name());
             let item = doc! { &rest: { "$eq": &source.key }, &version: behind.clone() };
             let named = |e: &str| {
@@ -157,6 +181,7 @@ pub(super) fn statement(
         let all = edge.copies.iter().zip(&source.values);
         all.filter(|(copy, _)| copy.sync != SyncMode::Snapshot)
     };
+    let graph = scope.odm.graph();
     let mut update = Document::new();
     // For the same reason what is unset stands before what is set.
     if copies().any(|(copy, value)| value.is_none() && !copy.required) {
@@ -169,10 +194,9 @@ pub(super) fn statement(
             None if copy.required => put(&mut update, "$set", &name, Bson::Null),
             None => put(&mut update, "$unset", &name, "".into()),
         }
-        scope
-            .odm
-            .graph()
-            .passed_on(edge.holder, &edge.copy_path(copy), debt, &mut update);
+        if source.due.is_of(copy.source) {
+            graph.passed_on(edge.holder, &edge.copy_path(copy), debt, &mut update);
+        }
     }
     put(
         &mut update,
@@ -187,13 +211,14 @@ pub(super) fn statement(
     }
 }
 
-/// Whether somebody else is derived from what a delivery writes.
-pub(super) fn is_passed_on(scope: &Scope<'_>, edge: &Edge) -> bool {
+/// The copies from which others are derived in turn, of those that a delivery of this may change.
+pub(super) fn passed_on(scope: &Scope<'_>, edge: &Edge, due: &Due) -> Vec<String> {
     let graph = scope.odm.graph();
-    edge.copies
-        .iter()
-        .filter(|copy| copy.sync != SyncMode::Snapshot)
-        .any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
+    followed(edge)
+        .filter(|copy| due.is_of(copy.source))
+        .map(|copy| edge.copy_path(copy))
+        .filter(|path| graph.is_read(edge.holder, path))
+        .collect()
 }
 
 /// The condition of the holders of a source that are behind it.
@@ -211,7 +236,21 @@ pub(super) struct Delivered {
     pub(super) documents: u64,
     /// The sources that have more holders than may be changed here: their ids.
     pub(super) left: Vec<Bson>,
+    /// The sources that have changed meanwhile, so that some of their holders are left to who changed them.
+    pub(super) overtaken: Vec<Key>,
 }
+
+impl Delivered {
+    fn add(&mut self, document: &RawDocumentBuf, (changed, to_all): (u64, bool)) {
+        self.documents += changed;
+        if !to_all {
+            self.overtaken.push(id(document));
+        }
+    }
+}
+
+/// A document of which others have copies, and what of it may be new to them.
+pub(super) type Changed = (RawDocumentBuf, Due);
 
 /// Delivers these documents of `meta` by one reference. In a transaction to few holders only, unless the copies are declared
 /// atomic; those that have more are left.
@@ -219,19 +258,24 @@ pub(super) async fn deliver(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
-    documents: &[RawDocumentBuf],
+    documents: &[Changed],
     debt: Debt,
 ) -> Result<Delivered> {
     let mut sources: Vec<(&RawDocumentBuf, Source)> = Vec::new();
-    for document in documents {
-        sources.extend(Source::of(edge, document).map(|source| (document, source)));
+    for (document, due) in documents.iter().filter(|(_, due)| due.is_copied(edge)) {
+        let source = Source::of(edge, document).map(|source| Source {
+            due: due.clone(),
+            ..source
+        });
+        sources.extend(source.map(|source| (document, source)));
     }
     let mut delivered = Delivered::default();
     if sources.is_empty() {
         return Ok(delivered);
     }
     if let ([(document, source)], None) = (sources.as_slice(), scope.session) {
-        delivered.documents = fan_out(scope, meta, edge, document, source, debt).await?;
+        let to = fan_out(scope, meta, edge, document, source, debt).await?;
+        delivered.add(document, to);
         return Ok(delivered);
     }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
@@ -267,7 +311,8 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     for (document, source) in &sources {
-        delivered.documents += fan_out(scope, meta, edge, document, source, debt).await?;
+        let to = fan_out(scope, meta, edge, document, source, debt).await?;
+        delivered.add(document, to);
     }
     Ok(delivered)
 }
@@ -276,7 +321,8 @@ pub(super) async fn deliver(
 const AT_ONCE: usize = 2;
 
 /// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
-/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it.
+/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it. Gives how many
+/// were changed, and whether all were delivered to.
 async fn fan_out(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -284,9 +330,15 @@ async fn fan_out(
     document: &RawDocumentBuf,
     source: &Source,
     debt: Debt,
-) -> Result<u64> {
+) -> Result<(u64, bool)> {
     let options = scope.odm.fan_out_options().clone();
     let own = batch::document_id(document);
+    // A delivery to itself may change it, and comes last.
+    let holds_itself = edge.holder.collection == meta.collection
+        && held(edge, document)
+            .iter()
+            .any(|(key, _)| *key == Key::of_bson(&source.key));
+    let mut to_all = true;
     // How far an interrupted delivery of the same version has come.
     let place = format!("{AT}.e{}", edge.at);
     let mut last = at(document, &format!("{place}.last"))
@@ -305,10 +357,12 @@ async fn fan_out(
             .iter()
             .map(|end| {
                 // All in one batch are found without their ids.
+                let but_itself = (holds_itself && !alone).then(|| doc! { "$nor": [{ "_id": &own }] });
                 let restriction = match alone {
                     true => Document::new(),
                     false => batch::between(edge.holder, from.as_ref(), end),
                 };
+                let restriction = batch::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
                 let one = statement(scope, edge, source, To::Older, restriction, debt);
                 async move { scope.update(edge.holder, std::slice::from_ref(&one)).await }
@@ -322,6 +376,10 @@ async fn fan_out(
             report(&options, edge, source, changed, batches);
         }
         if next.is_empty() {
+            if holds_itself && !alone {
+                let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, debt);
+                changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
+            }
             break;
         }
         let note = Statement {
@@ -335,6 +393,7 @@ async fn fan_out(
                 collection = edge.holder.collection,
                 "the source changed while its copies were delivered: the rest is left to the later write"
             );
+            to_all = false;
             break;
         }
         (last, ends) = (Some(border), next);
@@ -342,7 +401,7 @@ async fn fan_out(
             tokio::time::sleep(options.pause).await;
         }
     }
-    Ok(changed)
+    Ok((changed, to_all))
 }
 
 fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {
@@ -366,10 +425,10 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
 }
 
 /// Compares the copies in these documents with their sources, and brings those up to date that are behind.
-pub(super) async fn pull(
+pub(super) async fn pull<'d>(
     scope: &Scope<'_>,
     edge: &Edge,
-    documents: &[RawDocumentBuf],
+    documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
     to: To,
     debt: Debt,
 ) -> Result<u64> {
@@ -383,13 +442,15 @@ pub(super) async fn pull(
         return Ok(0);
     }
     let sources = sources(scope, edge, wanted.keys()).await?;
+    let passes_on = is_read_on(scope.odm.graph(), edge);
     let mut statements = Vec::new();
     for (key, holders) in &wanted {
         let Some(source) = sources.get(key) else { continue };
         let behind: Vec<Bson> = holders
             .iter()
-            .filter(|(_, version)| match to {
-                To::Older => *version < source.version,
+            .filter(|(document, version)| match to {
+                // With the same values it is not behind, and has nothing to pass on.
+                To::Older => *version < source.version && !(passes_on && is_same(edge, document, source)),
                 To::NoNewer => *version <= source.version,
             })
             .map(|(document, _)| batch::document_id(document))
@@ -400,6 +461,82 @@ pub(super) async fn pull(
         }
     }
     scope.update(edge.holder, &statements).await
+}
+
+/// Whether others derive something of the copies beside a reference.
+pub(super) fn is_read_on(graph: &Graph, edge: &Edge) -> bool {
+    followed(edge).any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
+}
+
+/// Whether all copies of a source in a document have its values.
+fn is_same(edge: &Edge, document: &RawDocument, source: &Source) -> bool {
+    let key = Key::of_bson(&source.key);
+    let value = |within: &RawDocument, name: &str| {
+        let value = within.get(name).ok().flatten();
+        value.and_then(|value| Bson::try_from(value).ok())
+    };
+    // What is missing in the source is `null` in a copy that can't be missing.
+    let same = |a: Option<&Bson>, b: Option<&Bson>| a.unwrap_or(&Bson::Null) == b.unwrap_or(&Bson::Null);
+    structs(edge, document)
+        .into_iter()
+        .filter(|within| {
+            let own = within.get(edge.name()).ok().flatten();
+            own.is_some_and(|own| Key::of(own) == key)
+        })
+        .all(|within| {
+            let mut all = edge.copies.iter().zip(&source.values);
+            all.all(|(copy, new)| {
+                copy.sync == SyncMode::Snapshot || same(value(within, copy.name).as_ref(), new.as_ref())
+            })
+        })
+}
+
+/// Empties the copies of these holders that stand beside an empty reference.
+pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: Debt) -> Result<u64> {
+    let copies = || edge.bare_copies();
+    if copies().next().is_none() {
+        return Ok(0);
+    }
+    let Place { array, below } = Place::of(edge);
+    let left = |prefix: &str| -> Document {
+        let left = copies().map(|copy| doc! { format!("{prefix}{}", copy.name): { "$ne": null } });
+        doc! { format!("{prefix}{}", edge.name()): null, "$or": left.collect::<Vec<_>>() }
+    };
+    let which = doc! { "_id": { "$in": ids } };
+    let (prefix, version_prefix);
+    let (filter, array_filters) = match array {
+        None => {
+            prefix = below;
+            version_prefix = prefix.clone();
+            (left(&prefix), Vec::new())
+        }
+        Some(array) => {
+            prefix = format!("{array}.$[c].{below}");
+            version_prefix = format!("{array}.$[v].{below}");
+            let version = doc! {
+                format!("v.{below}{}", edge.name()): null,
+                format!("v.{below}{COPIED}.{}", edge.name()): { "$exists": true },
+            };
+            let filter = doc! { array: { "$elemMatch": left(&below) } };
+            (filter, vec![left(&format!("c.{below}")), version])
+        }
+    };
+    let mut update = doc! { "$unset": { format!("{version_prefix}{COPIED}.{}", edge.name()): "" } };
+    for copy in copies() {
+        let name = format!("{prefix}{}", copy.name);
+        match copy.required {
+            true => put(&mut update, "$set", &name, Bson::Null),
+            false => put(&mut update, "$unset", &name, "".into()),
+        }
+        let path = edge.copy_path(copy);
+        scope.odm.graph().passed_on(edge.holder, &path, debt, &mut update);
+    }
+    let statement = Statement {
+        filter: batch::all([which, filter]),
+        update,
+        array_filters,
+    };
+    scope.update(edge.holder, std::slice::from_ref(&statement)).await
 }
 
 /// Raises the version of sources that were written past the library, or whose copies claim a newer one: to this number at
@@ -413,8 +550,9 @@ pub(super) async fn raise(
 ) -> Result<()> {
     let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
     let raised = doc! { "$max": [above, least] };
-    let set = doc! { "$set": { VERSION: raised, OWED: token, DEBTS: one_more_debt() } };
-    scope.compute(meta, filter, vec![set]).await?;
+    let mut set = owing_all(token);
+    set.insert(VERSION, raised);
+    scope.compute(meta, filter, vec![doc! { "$set": set }]).await?;
     Ok(())
 }
 
@@ -427,18 +565,21 @@ const COUNTED: i64 = 1_000_000_000_000_000;
 pub(super) async fn lift(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    documents: &[RawDocumentBuf],
-) -> Result<Option<Vec<RawDocumentBuf>>> {
-    let (low, mut lifted): (Vec<&RawDocumentBuf>, Vec<_>) = documents
+    documents: &[Changed],
+) -> Result<Option<Vec<Changed>>> {
+    let (low, high): (Vec<_>, Vec<_>) = documents
         .iter()
-        .partition(|document| number(document, VERSION) < COUNTED);
+        .partition(|(document, _)| number(document, VERSION) < COUNTED);
     if low.is_empty() {
         return Ok(None);
     }
-    let low: Vec<Key> = low.into_iter().map(id).collect();
+    let low: HashMap<Key, &Due> = low
+        .into_iter()
+        .map(|(document, due)| (id(document), due))
+        .collect();
     let above = first_version();
     let statements: Vec<Statement> = low
-        .iter()
+        .keys()
         .map(|id| Statement {
             filter: doc! { "_id": id.to_bson(), VERSION: { "$not": { "$gte": COUNTED } } },
             update: doc! { "$inc": { VERSION: above } },
@@ -446,13 +587,15 @@ pub(super) async fn lift(
         })
         .collect();
     scope.update(meta, &statements).await?;
-    let mut again = Vec::new();
-    for ids in key::chunks(&low) {
+    let mut lifted: Vec<Changed> = high.into_iter().cloned().collect();
+    for ids in key::chunks(low.keys()) {
         let fields = needed(scope.odm.graph(), meta);
-        again.extend(scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await?);
+        for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
+            let due = low.get(&id(&document)).map_or(Due::All, |due| (*due).clone());
+            lifted.push((document, due));
+        }
     }
-    lifted.extend(&again);
-    Ok(Some(lifted.into_iter().cloned().collect()))
+    Ok(Some(lifted))
 }
 
 /// The references of an edge in a document, with the version of the copies beside each: -1 where there is none.
@@ -500,18 +643,31 @@ pub(super) fn structs<'d>(edge: &Edge, document: &'d RawDocument) -> Vec<&'d Raw
 /// Documents with the same debt, as it was read.
 pub(super) struct Same {
     token: Bson,
-    debts: Option<Bson>,
+    due: Option<Bson>,
     ids: Vec<Bson>,
 }
 
 impl Same {
     /// The condition of those that nobody has written since, so far as a debt was left by it.
     pub(super) fn filter(&self) -> Document {
-        let debts = match &self.debts {
-            Some(debts) => debts.clone(),
+        let due = match &self.due {
+            Some(due) => due.clone(),
             None => doc! { "$exists": false }.into(),
         };
-        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DEBTS: debts }
+        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DUE: due }
+    }
+
+    /// What strikes out what has been read, and leaves what was owed by later writes.
+    fn each(&self) -> impl Iterator<Item = Statement> {
+        let due = self.due.as_ref().and_then(Bson::as_document);
+        due.into_iter().flatten().map(|(key, write)| {
+            let path = format!("{DUE}.{key}");
+            Statement {
+                filter: doc! { "_id": { "$in": &self.ids }, &path: write },
+                update: doc! { "$unset": { &path: "" } },
+                array_filters: Vec::new(),
+            }
+        })
     }
 }
 
@@ -521,14 +677,14 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
     for document in documents {
         let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
         let Some(token) = value(OWED) else { continue };
-        let debts = value(DEBTS);
+        let due = value(DUE);
         let key = (
             Key::of_bson(&token),
-            Key::of_bson(debts.as_ref().unwrap_or(&Bson::Null)),
+            Key::of_bson(due.as_ref().unwrap_or(&Bson::Null)),
         );
         let same = all.entry(key).or_insert_with(|| Same {
             token,
-            debts,
+            due,
             ids: Vec::new(),
         });
         same.ids.push(id(document).to_bson());
@@ -537,10 +693,10 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
 }
 
 /// Strikes debts out, if they are still as they were read.
-pub(super) async fn strike_out(
+pub(super) async fn strike_out<'d>(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    documents: &[RawDocumentBuf],
+    documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
 ) -> Result<()> {
     let graph = scope.odm.graph();
     // A document that nobody has written since has the same parents still.
@@ -555,17 +711,34 @@ pub(super) async fn strike_out(
         with.push(document);
     }
     let mut statements = Vec::new();
+    let mut each = Vec::new();
+    let mut ids = Vec::new();
+    let mut owing = 0;
     for (marks, with) in parents.into_values() {
         let update = match marks.is_empty() {
-            true => doc! { "$unset": { OWED: "", FORMER: "", AT: "" } },
-            false => doc! { "$unset": { OWED: "", AT: "" }, "$set": { FORMER: marks } },
+            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "" } },
+            false => doc! { "$unset": { OWED: "", DUE: "", AT: "" }, "$set": { FORMER: marks } },
         };
-        statements.extend(as_read(with.into_iter()).iter().map(|debt| Statement {
-            filter: debt.filter(),
-            update: update.clone(),
-            array_filters: Vec::new(),
-        }));
+        for debt in as_read(with.into_iter()) {
+            owing += debt.ids.len() as u64;
+            each.extend(debt.each());
+            ids.extend(debt.ids.iter().cloned());
+            statements.push(Statement {
+                filter: debt.filter(),
+                update: update.clone(),
+                array_filters: Vec::new(),
+            });
+        }
     }
-    scope.update(meta, &statements).await?;
+    if scope.update(meta, &statements).await? < owing {
+        // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
+        // this strikes out a part of it, and the last part leaves nothing.
+        each.push(Statement {
+            filter: doc! { "_id": { "$in": ids }, DUE: {} },
+            update: doc! { "$unset": { OWED: "", DUE: "", AT: "" } },
+            array_filters: Vec::new(),
+        });
+        scope.update(meta, &each).await?;
+    }
     Ok(())
 }

@@ -5,8 +5,8 @@ use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::pairs;
 use super::super::scope::Scope;
-use super::deliver::{Source, sources, structs};
-use super::{COPIED, OWN, Token, VERSION, at, former, is_atomic, meet, one_more_debt, owe, plain_name, put};
+use super::deliver::{Source, is_read_on, sources, structs};
+use super::{COPIED, OWN, Token, VERSION, all_due, at, former, is_atomic, meet, owe, plain_name, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -183,8 +183,7 @@ fn encoding(source: bson::error::Error) -> Error {
     }
 }
 
-/// Visits the structs that hold the reference of an edge, in a value that the rest of its path leads into. What stands for a
-/// struct and is none is the bare reference: it becomes one.
+/// Visits the structs that may hold the reference of an edge, in a value that the rest of its path leads into.
 fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn FnMut(&mut Document)) {
     if in_array {
         if let Bson::Array(items) = value {
@@ -198,7 +197,7 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
         return;
     };
     if rest.is_empty() {
-        if let Some(within) = wrapped(&first.name, value) {
+        if let Bson::Document(within) = value {
             take(within);
         }
         return;
@@ -208,20 +207,6 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
     {
         visit(rest, first.array, below, take);
     }
-}
-
-/// The struct around a reference: a bare reference becomes a struct with it alone.
-fn wrapped<'v>(name: &str, value: &'v mut Bson) -> Option<&'v mut Document> {
-    let is_bare = match value {
-        Bson::Null => return None,
-        Bson::Document(document) => !document.contains_key(name),
-        _ => true,
-    };
-    if is_bare {
-        let bare = std::mem::replace(value, Bson::Null);
-        *value = doc! { name: bare }.into();
-    }
-    value.as_document_mut()
 }
 
 /// Documents that an operation inserts into one collection, with what the library has in them.
@@ -360,6 +345,7 @@ pub(crate) async fn amend_insert(
         .filter(|edge| !edge.copies.is_empty())
         .collect();
     let is_source = graph.copied(meta).next().is_some();
+    let due = all_due();
     let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
     for raw in documents.iter() {
@@ -393,6 +379,7 @@ pub(crate) async fn amend_insert(
         }
         if let Some(token) = token {
             own.insert("owed", token);
+            own.insert("due", due.clone());
         }
         document.remove(OWN);
         if !own.is_empty() {
@@ -823,7 +810,7 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         own.insert("owed", token);
-        own.insert("d", one_more_debt());
+        own.insert("due", doc! { "$literal": all_due() });
     }
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
         own.insert("was", marks);
@@ -851,6 +838,9 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
     for edge in graph.copying(meta) {
         names.insert(edge.root().to_owned());
         names.insert(COPIED.to_owned());
+        if edge.segments.len() == 1 && is_read_on(graph, edge) {
+            names.extend(edge.copies.iter().map(|copy| copy.name.to_owned()));
+        }
     }
     for edge in graph.copied(meta) {
         names.insert(root(edge.by()));

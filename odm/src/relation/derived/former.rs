@@ -11,7 +11,7 @@ use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
 use super::images::relinks;
-use super::{DEBTS, FORMER, OWED, Token, at, one_more_debt};
+use super::{FORMER, Token, at, owing_all};
 use crate::Result;
 use crate::document::DocumentMeta;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
@@ -63,8 +63,11 @@ pub(in super::super) async fn mark_former(
                     .into()
             })
             .collect();
-        let pipeline = doc! { "$set": { FORMER: among(marks.into()), OWED: token, DEBTS: one_more_debt() } };
-        scope.compute(write.meta, filter.clone(), vec![pipeline]).await?;
+        let mut set = owing_all(token);
+        set.insert(FORMER, among(marks.into()));
+        scope
+            .compute(write.meta, filter.clone(), vec![doc! { "$set": set }])
+            .await?;
     }
     Ok(())
 }

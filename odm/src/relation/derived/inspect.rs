@@ -2,12 +2,12 @@
 
 use super::super::batch;
 use super::super::effects::id;
-use super::super::graph::{Derived, Edge, What};
+use super::super::graph::{CopyField, Derived, Edge, What};
 use super::super::scope::Scope;
 use super::children::{Values, derive, refresh};
-use super::deliver::{To, held, is_passed_on, pull, raise, sources, structs};
+use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
 use super::pay::settle;
-use super::{COPIED, OWN, Token, at};
+use super::{COPIED, Due, OWN, Token, at};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -135,8 +135,9 @@ impl<'g> Kept<'g> {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
                 raise_above(scope, edge, &documents, token).await?;
-                let mended = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
-                if mended > 0 && is_passed_on(scope, edge) {
+                let mut mended = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
+                mended += clear(scope, edge, ids, token.into()).await?;
+                if mended > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
                     settle(*scope, edge.holder, token).await?;
                 }
                 // One document may hold several sources, of which each is a statement of its own.
@@ -203,15 +204,23 @@ async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) ->
     for document in documents {
         keys.extend(structs(edge, document).into_iter().filter_map(key_of));
     }
-    if keys.is_empty() {
-        return Ok((0, Vec::new()));
-    }
     let sources = sources(scope, edge, &keys).await?;
     let (mut checked, mut stale) = (0, Vec::new());
     for document in documents {
         let mut differs = false;
         for within in structs(edge, document) {
-            let Some(key) = key_of(within) else { continue };
+            let Some(key) = key_of(within) else {
+                // Somebody else has emptied the reference, and left them.
+                let is_left = |copy: &CopyField| {
+                    let there = within.get(copy.name).ok().flatten();
+                    there.is_some_and(|value| value != RawBsonRef::Null)
+                };
+                if edge.bare_copies().any(is_left) {
+                    checked += 1;
+                    differs = true;
+                }
+                continue;
+            };
             // A reference to a document that is gone is found as such; its copies stay as they were.
             let Some(source) = sources.get(&key) else { continue };
             checked += 1;

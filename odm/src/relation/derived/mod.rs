@@ -33,7 +33,7 @@ pub(super) use inspect::Kept;
 pub(crate) use pay::{Left, pay_left, settle};
 pub(super) use pay::{delete_with_debts, pay_for_deleted, pay_within, refresh_parents};
 
-use super::graph::{Derived, Edge, Graph};
+use super::graph::{CopyField, Derived, Edge, Graph};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use mongodb::bson::oid::ObjectId;
@@ -50,11 +50,15 @@ pub(super) const VERSION: &str = "_odm.v";
 pub(super) const STAMP: &str = "_odm.n";
 /// Modified to lock a document within a transaction.
 pub(super) const LOCK: &str = "_odm.l";
-/// The debt: the token of the operation that left it.
+/// A debt: the token of the operation that left it, or the last of them.
 pub(crate) const OWED: &str = "_odm.owed";
-/// Counts the writes that left a debt. An operation may write a document more than once under its token, and a debt is struck
-/// out only if no write came after it was read.
-pub(super) const DEBTS: &str = "_odm.d";
+/// What of the document is owed, by name: a field in it that is derived itself, whose change was passed on to it, or [`ALL`] where
+/// somebody wrote the document itself. Each has the id of the write that left it, and is struck out only where it is still the
+/// one that was read. The derived fields have no circle, so what is passed on by their names comes to an end, though documents
+/// may refer to each other in a circle.
+pub(super) const DUE: &str = "_odm.due";
+/// All of a document is owed.
+const ALL: &str = "*";
 /// The parents that a child has had since its debts were struck out the last time, the present one among them.
 pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
@@ -67,15 +71,89 @@ pub(super) const COPIED: &str = "_copied";
 /// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
 pub(super) const IN_TRANSACTION: usize = 1_000;
 
-/// The part of an update that leaves a debt.
+/// The part of an update that leaves a debt of all that is derived of the document.
 pub(super) fn owe(update: &mut Document, token: Token) {
-    put(update, "$set", OWED, token.into());
-    put(update, "$inc", DEBTS, 1_i64.into());
+    owe_of(update, token, ALL);
 }
 
-/// The count of such writes after one more, where a pipeline leaves the debt.
-pub(super) fn one_more_debt() -> Document {
-    doc! { "$add": [{ "$ifNull": [format!("${DEBTS}"), 0_i64] }, 1_i64] }
+/// The same for what is derived of this field.
+fn owe_of(update: &mut Document, token: Token, field: &str) {
+    put(update, "$set", OWED, token.into());
+    put(update, "$set", &due_of(field), ObjectId::new().into());
+}
+
+/// The path of what is owed of a field.
+fn due_of(field: &str) -> String {
+    let mut path = format!("{DUE}.");
+    for c in field.chars() {
+        match c {
+            '%' => path.push_str("%25"),
+            '.' => path.push_str("%2e"),
+            '$' => path.push_str("%24"),
+            c => path.push(c),
+        }
+    }
+    path
+}
+
+/// The name of the field again.
+fn due_name(key: &str) -> String {
+    key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
+}
+
+/// The debt of everything, as a document has it.
+fn all_due() -> Document {
+    doc! { ALL: ObjectId::new() }
+}
+
+/// The same in a pipeline: its fields.
+pub(super) fn owing_all(token: Token) -> Document {
+    doc! { OWED: token, DUE: { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] } }
+}
+
+/// What of a document has changed, so far as something is derived of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) enum Due {
+    All,
+    /// These fields.
+    Of(Vec<String>),
+}
+
+impl Due {
+    /// What is noted in a document that owes something.
+    fn noted(document: &RawDocument) -> Due {
+        let Some(due) = at(document, DUE).and_then(|due| due.as_document()) else {
+            return Due::All;
+        };
+        let names = due.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
+        let names: Vec<String> = names.map(|name| due_name(name.as_str())).collect();
+        match names.iter().any(|name| name == ALL) {
+            true => Due::All,
+            false => Due::Of(names),
+        }
+    }
+
+    fn is_of(&self, field: &str) -> bool {
+        match self {
+            Due::All => true,
+            Due::Of(names) => names.iter().any(|name| meet(name, field)),
+        }
+    }
+
+    /// Whether something of it follows by this reference.
+    fn is_copied(&self, edge: &Edge) -> bool {
+        followed(edge).any(|copy| self.is_of(copy.source))
+    }
+
+    /// Whether this field is derived of it.
+    fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
+        *self == Due::All || derived.reads(graph).iter().any(|name| self.is_of(name))
+    }
+}
+
+/// The copies beside a reference that follow their source.
+fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+    edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
 }
 
 /// What is noted in a document whose change is passed on to others.
@@ -135,18 +213,29 @@ impl Graph {
 
     /// Whether something is derived from this field of a document.
     pub(super) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
-        let copied = self
-            .copied(meta)
-            .flat_map(|edge| &edge.copies)
-            .any(|copy| copy.sync != SyncMode::Snapshot && meet(copy.source, field));
-        copied
+        self.copied(meta)
+            .flat_map(followed)
+            .any(|copy| meet(copy.source, field))
             || self
                 .derived_from(meta)
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
     }
 
+    /// Whether something is derived from a reference as from any other field: it is copied, or a condition of what is derived
+    /// in other documents than its targets.
+    pub(super) fn is_read_as_value(&self, edge: &Edge) -> bool {
+        let meta = edge.holder;
+        self.copied(meta)
+            .flat_map(followed)
+            .any(|copy| meet(copy.source, &edge.path))
+            || self
+                .derived_from(meta)
+                .filter(|derived| derived.edge != edge.at)
+                .any(|derived| derived.reads(self).iter().any(|name| meet(name, &edge.path)))
+    }
+
     /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
-    /// greater, and its copies are owed.
+    /// greater, and what is derived of it is owed.
     pub(in super::super) fn passed_on(
         &self,
         meta: &DocumentMeta,
@@ -159,7 +248,7 @@ impl Graph {
         }
         put(update, "$inc", VERSION, 1_i64.into());
         if let Some(token) = debt.of(self, meta) {
-            owe(update, token);
+            owe_of(update, token, field);
         }
         true
     }
@@ -256,6 +345,7 @@ pub(super) fn is_number(n: i64) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mongodb::bson::RawDocumentBuf;
 
     #[test]
     fn names_meet_where_one_leads_into_the_other() {
@@ -264,6 +354,33 @@ mod tests {
         assert!(meet("a", "a.b.c"));
         assert!(!meet("a", "ab"));
         assert!(!meet("a.b", "a.c"));
+    }
+
+    #[test]
+    fn fields_are_owed_by_their_names() {
+        let mut update = Document::new();
+        let token = Token::new();
+        for field in ["place.name", "100%.$5", "%2e"] {
+            owe_of(&mut update, token, field);
+        }
+        let set = update.get_document("$set").expect("fields that are set");
+        let due: Document = set
+            .iter()
+            .filter_map(|(name, id)| Some((name.strip_prefix("_odm.due.")?.to_owned(), id.clone())))
+            .collect();
+        assert_eq!(due.len(), 3);
+        assert!(due.keys().all(|key| !key.contains(['.', '$'])), "{due}");
+        let noted = |due: Document| {
+            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "due": due } }).expect("a document");
+            Due::noted(&document)
+        };
+        let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);
+        assert_eq!(noted(due.clone()), Due::Of(names.to_vec()));
+        let mut all = due;
+        all.extend(all_due());
+        assert_eq!(noted(all), Due::All);
+        assert_eq!(noted(Document::new()), Due::Of(Vec::new()));
+        assert_eq!(Due::noted(&RawDocumentBuf::new()), Due::All);
     }
 
     #[test]

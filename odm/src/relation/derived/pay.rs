@@ -1,14 +1,15 @@
 //! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
 
 use super::super::batch;
-use super::super::graph::{Derived, Edge, Graph};
+use super::super::effects::id;
+use super::super::graph::{CopyField, Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, Write};
 use super::children::{follow, parents_of, refresh};
-use super::deliver::{To, as_read, deliver, held, is_passed_on, lift, pull, strike_out};
+use super::deliver::{Changed, To, as_read, deliver, held, lift, passed_on, pull, strike_out};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
-use super::{Debt, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number, owe};
+use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number, owe};
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::reference::OnDelete;
@@ -44,6 +45,8 @@ struct PassedOn {
     meta: &'static DocumentMeta,
     field: String,
     values: Vec<Bson>,
+    /// What of them has changed.
+    changed: Vec<String>,
     /// How many documents lie between them and the write.
     hop: usize,
 }
@@ -110,24 +113,35 @@ impl Within {
         Debt::Later(self.later)
     }
 
-    fn pass_on(&mut self, graph: &Graph, meta: &'static DocumentMeta, field: &str, values: Vec<Bson>) {
+    /// Notes that these fields have changed in documents of a collection. The fields of which something is derived have no
+    /// circle, so what is passed on comes to an end, also where documents refer to each other in one.
+    fn pass_on(
+        &mut self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        (field, values): (&str, Vec<Bson>),
+        changed: Vec<String>,
+    ) {
+        if changed.is_empty() {
+            return;
+        }
         if graph.is_followed_later(meta) {
             self.left.add(meta, self.later);
-        }
-        if self.hop >= graph.longest_chain() {
-            // It has come round a circle of documents, and changes no value any more.
-            return;
         }
         let hop = self.hop + 1;
         let same = |known: &&mut PassedOn| {
             known.meta.collection == meta.collection && known.field == field && known.hop == hop
         };
         match self.passed_on.iter_mut().find(same) {
-            Some(known) => known.values.extend(values),
+            Some(known) => {
+                known.values.extend(values);
+                known.changed.extend(changed);
+            }
             None => self.passed_on.push(PassedOn {
                 meta,
                 field: field.to_owned(),
                 values,
+                changed,
                 hop,
             }),
         }
@@ -141,27 +155,26 @@ impl Within {
     ) -> Result<()> {
         let graph = scope.odm.graph();
         for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-            if hold(scope, edge, images, self.debt()).await? && is_passed_on(scope, edge) {
+            if hold(scope, edge, images, self.debt()).await? {
                 let written = images.iter().filter_map(|image| image.after.as_ref());
-                self.pass_on(graph, meta, "_id", batch::ids(written));
+                let changed = passed_on(scope, edge, &Due::All);
+                self.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
             }
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             let after = |inserted: bool| {
-                let changed = images
-                    .iter()
-                    .filter(move |image| image.inserted == inserted && is_changed(edge, image));
-                changed.filter_map(|image| image.after.clone())
+                let written = images.iter().filter(move |image| image.inserted == inserted);
+                written.filter_map(|image| Some((image.after.clone()?, changed(edge, image)?)))
             };
-            let inserted: Vec<RawDocumentBuf> = after(true).collect();
+            let inserted: Vec<Changed> = after(true).collect();
             let mut changed = lift(scope, meta, &inserted).await?.unwrap_or(inserted);
             changed.extend(after(false));
             self.deliver(scope, meta, edge, &changed).await?;
         }
         let followed = follow(scope, meta, images, self.debt()).await?;
         self.copies += followed.parents;
-        for (parent, by, key) in followed.passed_on {
-            self.pass_on(graph, parent, by, vec![key]);
+        for (parent, by, key, derived) in followed.passed_on {
+            self.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
         }
         Ok(())
     }
@@ -171,7 +184,7 @@ impl Within {
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
         edge: &Edge,
-        documents: &[RawDocumentBuf],
+        documents: &[Changed],
     ) -> Result<()> {
         let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
         self.copies += delivered.documents;
@@ -179,11 +192,14 @@ impl Within {
             self.owe(scope, meta, doc! { "_id": { "$in": delivered.left } })
                 .await?;
         }
-        if delivered.documents > 0 && is_passed_on(scope, edge) {
-            let keys = documents
-                .iter()
-                .filter_map(|document| batch::value(document, edge.by()));
-            self.pass_on(scope.odm.graph(), edge.holder, &edge.path, keys.collect());
+        if delivered.documents > 0 {
+            let mut keys = Vec::new();
+            let mut changed = Vec::new();
+            for (document, due) in documents {
+                keys.extend(batch::value(document, edge.by()));
+                changed.extend(passed_on(scope, edge, due));
+            }
+            self.pass_on(scope.odm.graph(), edge.holder, (&edge.path, keys), changed);
         }
         Ok(())
     }
@@ -209,9 +225,10 @@ impl Within {
             let next = self.passed_on.swap_remove(nearest);
             self.hop = next.hop;
             let keys: Vec<Key> = next.values.iter().map(Key::of_bson).collect();
+            let due = Due::Of(next.changed);
             for values in key::chunks(&keys) {
-                self.pay_further(scope, next.meta, doc! { &next.field: { "$in": values } })
-                    .await?;
+                let which = doc! { &next.field: { "$in": values } };
+                self.pay_further(scope, next.meta, which, &due).await?;
             }
         }
         Ok((self.copies, self.left))
@@ -223,6 +240,7 @@ impl Within {
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
         which: Document,
+        due: &Due,
     ) -> Result<()> {
         let graph = scope.odm.graph();
         let fields = needed(graph, meta);
@@ -242,16 +260,23 @@ impl Within {
         if documents.is_empty() {
             return Ok(());
         }
-        for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
+        let kept = |derived: &Derived, _: &RawDocumentBuf| {
+            is_atomic(derived.sync, true) && due.is_derived(graph, derived)
+        };
+        let parents = parents_of(graph, meta, &documents, kept);
+        let documents = documents.into_iter().map(|document| (document, due.clone()));
+        let documents: Vec<Changed> = documents.collect();
+        let edges = graph.copied(meta).filter(|edge| is_kept(edge));
+        for edge in edges.filter(|edge| due.is_copied(edge)) {
             self.deliver(scope, meta, edge, &documents).await?;
         }
-        let kept = |derived: &Derived| is_atomic(derived.sync, true);
-        for (edge, list, keys) in parents_of(graph, meta, &documents, kept) {
+        for (edge, list, keys) in parents {
             let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
             self.copies += refresh(scope, edge, &list, keys, self.debt()).await?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
-                    self.pass_on(graph, derived.parent, edge.by(), parents.clone());
+                    let changed = vec![derived.field.name.to_owned()];
+                    self.pass_on(graph, derived.parent, (edge.by(), parents.clone()), changed);
                 }
             }
         }
@@ -263,17 +288,25 @@ fn is_kept(edge: &Edge) -> bool {
     edge.sync().is_some_and(|sync| is_atomic(sync, true))
 }
 
-/// Whether a write changed what others copy by this reference.
-fn is_changed(edge: &Edge, image: &Image) -> bool {
-    let Some(after) = &image.after else { return false };
+/// What a write changed of what others copy by this reference, if anything.
+fn changed(edge: &Edge, image: &Image) -> Option<Due> {
+    let after = image.after.as_ref()?;
     if image.inserted {
         // Only where holders may have been there before it.
-        return edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
+        let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
+        return may_be.then_some(Due::All);
     }
-    let Some(before) = &image.before else { return true };
-    edge.copies
+    let Some(before) = &image.before else {
+        return Some(Due::All);
+    };
+    let is_changed = |copy: &&CopyField| at(before, copy.source) != at(after, copy.source);
+    let names: Vec<String> = edge
+        .copies
         .iter()
-        .any(|copy| at(before, copy.source) != at(after, copy.source))
+        .filter(is_changed)
+        .map(|copy| copy.source.to_owned())
+        .collect();
+    (!names.is_empty()).then_some(Due::Of(names))
 }
 
 /// Locks the sources of the copies that a write has taken, if they have the versions that the copies were taken from; where
@@ -343,16 +376,6 @@ pub(crate) fn settle<'s>(
     meta: &'static DocumentMeta,
     token: Token,
 ) -> BoxFuture<'s, Result<u64>> {
-    settle_at(scope, meta, token, 0)
-}
-
-/// The same, so many documents away from the first.
-fn settle_at<'s>(
-    scope: Scope<'s>,
-    meta: &'static DocumentMeta,
-    token: Token,
-    hop: usize,
-) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
         let mut copies = 0;
@@ -362,7 +385,7 @@ fn settle_at<'s>(
             if owing.documents.is_empty() {
                 return Ok(copies);
             }
-            copies += pay_at(&scope, meta, &owing.documents, hop).await?;
+            copies += pay(&scope, meta, owing.documents).await?;
             if !owing.more {
                 return Ok(copies);
             }
@@ -375,63 +398,73 @@ fn settle_at<'s>(
 pub(crate) fn pay<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
-    documents: &'s [RawDocumentBuf],
-) -> BoxFuture<'s, Result<u64>> {
-    pay_at(scope, meta, documents, 0)
-}
-
-fn pay_at<'s>(
-    scope: &'s Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: &'s [RawDocumentBuf],
-    hop: usize,
+    documents: Vec<RawDocumentBuf>,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let graph = scope.odm.graph();
         let token = Token::new();
         let mut copies = 0;
-        let mut passed_on: Vec<&'static DocumentMeta> = Vec::new();
+        let mut collections: Vec<&'static DocumentMeta> = Vec::new();
+        let documents: Vec<Changed> = documents
+            .into_iter()
+            .map(|document| {
+                let due = Due::noted(&document);
+                (document, due)
+            })
+            .collect();
+        let all = || documents.iter().map(|(document, _)| document);
         for edge in graph.copying(meta) {
-            let changed = pull(scope, edge, documents, To::Older, token.into()).await?;
-            if changed > 0 && is_passed_on(scope, edge) {
-                passed_on.push(meta);
+            // Who was only passed something on has not come to refer to anything.
+            let written = documents.iter().filter(|(_, due)| *due == Due::All);
+            let written = written.map(|(document, _)| document);
+            let changed = pull(scope, edge, written, To::Older, token.into()).await?;
+            if changed > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
+                collections.push(meta);
             }
         }
         let mut edges = graph.copied(meta).peekable();
         let lifted = match edges.peek() {
-            Some(_) => lift(scope, meta, documents).await?,
+            Some(_) => lift(scope, meta, &documents).await?,
             None => None,
         };
+        let mut overtaken: HashSet<Key> = HashSet::new();
         for edge in edges {
-            let documents = lifted.as_deref().unwrap_or(documents);
+            let documents = lifted.as_deref().unwrap_or(&documents);
             let delivered = deliver(scope, meta, edge, documents, token.into()).await?;
             copies += delivered.documents;
-            if delivered.documents > 0 && is_passed_on(scope, edge) {
-                passed_on.push(edge.holder);
+            overtaken.extend(delivered.overtaken);
+            let mut dues = documents.iter().map(|(_, due)| due);
+            if delivered.documents > 0 && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
+                collections.push(edge.holder);
             }
         }
-        for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
+        let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
+        for (edge, list, keys) in parents_of(graph, meta, all(), is_due) {
             copies += refresh(scope, edge, &list, keys, token.into()).await?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
-                    passed_on.push(derived.parent);
+                    collections.push(derived.parent);
                 }
             }
         }
-        for debt in as_read(documents.iter().filter(|document| is_gone(document))) {
+        let (gone, there): (Vec<_>, Vec<_>) = all().partition(|document| is_gone(document));
+        let mut deleted = 0;
+        for debt in as_read(gone.iter().copied()) {
             let mut filter = debt.filter();
             filter.insert(super::GONE, true);
-            scope.delete_many(meta, filter).await?;
+            deleted += scope.delete_many(meta, filter).await?;
         }
-        strike_out(scope, meta, documents).await?;
-        if hop >= graph.longest_chain() {
-            // It has come round a circle of documents, and changes no value any more. Somebody else's debt may have been
-            // written over on the way, so what is owed still stays for `recover`, which goes as far again.
-            return Ok(copies);
-        }
-        passed_on.dedup_by_key(|meta| meta.collection);
-        for meta in passed_on {
-            copies += settle_at(*scope, meta, token, hop + 1).await?;
+        let paid = match deleted < gone.len() as u64 {
+            true => all().collect(),
+            false => there,
+        };
+        let paid = paid
+            .into_iter()
+            .filter(|document| !overtaken.contains(&id(document)));
+        strike_out(scope, meta, paid).await?;
+        collections.dedup_by_key(|meta| meta.collection);
+        for meta in collections {
+            copies += settle(*scope, meta, token).await?;
         }
         Ok(copies)
     }
@@ -468,7 +501,7 @@ pub(in super::super) async fn refresh_parents(
 ) -> Result<()> {
     let graph = scope.odm.graph();
     let token = Token::new();
-    for (edge, list, keys) in parents_of(graph, meta, documents, |_| true) {
+    for (edge, list, keys) in parents_of(graph, meta, documents, |_, _| true) {
         refresh(scope, edge, &list, keys, token.into()).await?;
         for derived in list {
             if graph.is_read(derived.parent, derived.field.name) {

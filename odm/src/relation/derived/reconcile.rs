@@ -494,7 +494,7 @@ fn mend<'s>(
             compare(scope, Kept::Derived(derived), &documents).await?;
         }
         let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
-        for (edge, list, keys) in parents_of(graph, meta, &children, |_| true) {
+        for (edge, list, keys) in parents_of(graph, meta, &children, |_, _| true) {
             let keys: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
             for derived in list {
                 let kept = Kept::Derived(derived);

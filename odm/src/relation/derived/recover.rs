@@ -131,7 +131,7 @@ impl IntoFuture for Recovering {
                         last = batch.documents.last().map(batch::document_id);
                         recovered.documents += batch.documents.len() as u64;
                         if !batch.documents.is_empty() {
-                            recovered.copies += pay(&scope, meta, &batch.documents).await?;
+                            recovered.copies += pay(&scope, meta, batch.documents).await?;
                         }
                         if !batch.more {
                             break;

@@ -1,0 +1,443 @@
+//! Copies of copies, without transactions: what a document owes by name, and how it comes to rest.
+//!
+//! Documents of one kind refer to each other, maybe in a circle: `b` is copied of the `a` of the document that one refers to,
+//! and `c` of its `b`. Every step of a process is one read or one atomic write of one document.
+
+use crate::checking::{fails, holds};
+use stateright::{Model, Property};
+
+const DOCUMENTS: usize = 2;
+/// What is owed: all of a document, or what is derived of its `b`.
+const ALL: usize = 0;
+const B: usize = 1;
+
+/// Names an operation or a write: the process, and how many it has named before. Zero is none.
+type Name = u8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Doc {
+    to: u8,
+    a: u8,
+    b: u8,
+    c: u8,
+    version: u8,
+    /// The version that the copies were taken of.
+    copied: u8,
+    /// The operation of the last debt.
+    owed: Name,
+    /// The writes that left a debt of either kind.
+    due: [Name; 2],
+}
+
+/// A part of the protocol that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Safeguard {
+    Names,
+    PassingOn,
+    Parts,
+    WriteInPart,
+    LastPart,
+    PullOfTheWritten,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Update { document: u8, value: u8 },
+    Point { document: u8, to: u8 },
+    Recover,
+}
+
+/// A document that owes something, as it was read, and the operation that pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Debtor {
+    at: u8,
+    read: Doc,
+    by: Name,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum At {
+    Start,
+    /// Has read the document that it will refer to.
+    Copies(Doc),
+    /// Reads the documents that owe something by the last of its operations that are open.
+    Settles,
+    /// Looks for debts of anybody from this document on.
+    Looks(u8),
+    Pulls(Debtor),
+    Pulled(Debtor, Doc),
+    /// Delivers to this document.
+    Delivers(Debtor, u8),
+    StrikesOut(Debtor),
+    /// Strikes out what it has read, one kind after the other, and then a debt of nothing.
+    Parts(Debtor, usize),
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    documents: [Doc; DOCUMENTS],
+    at: Vec<At>,
+    /// How many names each process has given.
+    names: Vec<u8>,
+    /// The operations of each process by which something may be owed still, and from which document on: each is read once.
+    open: Vec<Vec<(Name, u8)>>,
+    /// How far each recovery has come.
+    looked: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Passing {
+    processes: Vec<Work>,
+    to: [u8; DOCUMENTS],
+    without: Option<Safeguard>,
+}
+
+/// More steps than a recovery takes that comes to an end.
+const STEPS: usize = 60;
+
+impl Passing {
+    fn lacks(&self, safeguard: Safeguard) -> bool {
+        self.without == Some(safeguard)
+    }
+
+    fn name(&self, state: &mut State, process: usize) -> Name {
+        state.names[process] = state.names[process].wrapping_add(1);
+        (process as u8 * 60).wrapping_add(state.names[process] % 60) + 1
+    }
+
+    /// A guarded update of the copies in a document, which passes on what it changes.
+    fn write(&self, state: &mut State, process: usize, at: u8, from: (u8, &Doc), all: bool, by: Name) {
+        let write = self.name(state, process);
+        let (source, from) = from;
+        let there = &mut state.documents[at as usize];
+        if there.to != source || there.copied >= from.version {
+            return;
+        }
+        (there.b, there.c, there.copied) = (from.a, from.b, from.version);
+        if !self.lacks(Safeguard::PassingOn) && (all || self.lacks(Safeguard::Names)) {
+            there.version += 1;
+            there.owed = by;
+            let kind = if self.lacks(Safeguard::Names) { ALL } else { B };
+            there.due[kind] = write;
+        }
+    }
+
+    fn pay(&self, state: &mut State, process: usize, at: u8) -> At {
+        let by = self.name(state, process);
+        let read = state.documents[at as usize];
+        let debtor = Debtor { at, read, by };
+        match read.due[ALL] != 0 && !self.lacks(Safeguard::PullOfTheWritten) {
+            true => At::Pulls(debtor),
+            false => At::Delivers(debtor, 0),
+        }
+    }
+
+    fn step(&self, state: &State, process: usize, work: Work) -> Option<State> {
+        let mut next = state.clone();
+        let at = match (state.at[process], work) {
+            (At::Done, _) => return None,
+            (At::Start, Work::Recover) => At::Looks(0),
+            (At::Start, Work::Update { document, value }) => {
+                let by = self.name(&mut next, process);
+                let write = self.name(&mut next, process);
+                let there = &mut next.documents[document as usize];
+                (there.a, there.version, there.owed) = (value, there.version + 1, by);
+                there.due[ALL] = write;
+                next.open[process].push((by, 0));
+                At::Settles
+            }
+            (At::Start, Work::Point { to, .. }) => At::Copies(state.documents[to as usize]),
+            (At::Copies(from), Work::Point { document, to }) => {
+                let by = self.name(&mut next, process);
+                let write = self.name(&mut next, process);
+                let there = &mut next.documents[document as usize];
+                (there.to, there.b, there.c, there.copied) = (to, from.a, from.b, from.version);
+                // `b` is copied by others.
+                (there.version, there.owed) = (there.version + 1, by);
+                there.due[ALL] = write;
+                next.open[process].push((by, 0));
+                At::Settles
+            }
+            (At::Settles, _) => {
+                let Some((by, from)) = next.open[process].last_mut() else {
+                    next.at[process] = match work {
+                        Work::Recover => At::Looks(state.looked[process]),
+                        _ => At::Done,
+                    };
+                    return Some(next);
+                };
+                let mut owing = (usize::from(*from)..DOCUMENTS).filter(|at| state.documents[*at].owed == *by);
+                match owing.next() {
+                    Some(at) => {
+                        *from = at as u8 + 1;
+                        self.pay(&mut next, process, at as u8)
+                    }
+                    None => {
+                        next.open[process].pop();
+                        At::Settles
+                    }
+                }
+            }
+            (At::Looks(from), _) => {
+                let mut owing = (usize::from(from)..DOCUMENTS).filter(|at| state.documents[*at].owed != 0);
+                match owing.next() {
+                    Some(at) => {
+                        next.looked[process] = at as u8 + 1;
+                        self.pay(&mut next, process, at as u8)
+                    }
+                    None => At::Done,
+                }
+            }
+            (At::Pulls(debtor), _) => At::Pulled(debtor, state.documents[debtor.read.to as usize]),
+            (At::Pulled(debtor, from), _) => {
+                let source = (debtor.read.to, &from);
+                if (debtor.read.b, debtor.read.c) != (from.a, from.b) {
+                    self.write(&mut next, process, debtor.at, source, true, debtor.by);
+                }
+                At::Delivers(debtor, 0)
+            }
+            (At::Delivers(debtor, to), _) => match usize::from(to) < DOCUMENTS {
+                true => {
+                    let all = debtor.read.due[ALL] != 0;
+                    let source = (debtor.at, &debtor.read);
+                    self.write(&mut next, process, to, source, all, debtor.by);
+                    At::Delivers(debtor, to + 1)
+                }
+                false => At::StrikesOut(debtor),
+            },
+            (At::StrikesOut(debtor), _) => {
+                let there = &mut next.documents[debtor.at as usize];
+                match (there.owed, there.due) == (debtor.read.owed, debtor.read.due) {
+                    true => {
+                        (there.owed, there.due) = (0, [0; 2]);
+                        next.open[process].push((debtor.by, 0));
+                        At::Settles
+                    }
+                    false if self.lacks(Safeguard::Parts) => {
+                        next.open[process].push((debtor.by, 0));
+                        At::Settles
+                    }
+                    false => At::Parts(debtor, 0),
+                }
+            }
+            (At::Parts(debtor, kind), _) => {
+                let there = &mut next.documents[debtor.at as usize];
+                match debtor.read.due.get(kind) {
+                    Some(read) => {
+                        let is_same = there.due[kind] == *read || self.lacks(Safeguard::WriteInPart);
+                        if *read != 0 && is_same {
+                            there.due[kind] = 0;
+                        }
+                        At::Parts(debtor, kind + 1)
+                    }
+                    None => {
+                        if there.due == [0; 2] && !self.lacks(Safeguard::LastPart) {
+                            there.owed = 0;
+                        }
+                        next.open[process].push((debtor.by, 0));
+                        At::Settles
+                    }
+                }
+            }
+            (At::Copies(_), _) => return None,
+        };
+        next.at[process] = at;
+        Some(next)
+    }
+
+    /// The documents after everybody has died and one recovery has run; `None` where it does not come to an end.
+    fn recovered(&self, state: &State) -> Option<[Doc; DOCUMENTS]> {
+        let mut state = State {
+            at: vec![At::Start; 4],
+            names: vec![0; 4],
+            open: vec![Vec::new(); 4],
+            looked: vec![0; 4],
+            ..state.clone()
+        };
+        for _ in 0..STEPS {
+            match self.step(&state, 3, Work::Recover) {
+                Some(next) => state = next,
+                None => return Some(state.documents),
+            }
+        }
+        None
+    }
+}
+
+fn are_true(documents: &[Doc; DOCUMENTS]) -> bool {
+    documents.iter().all(|document| {
+        let source = &documents[document.to as usize];
+        (document.b, document.c) == (source.a, source.b)
+    })
+}
+
+const RIGHT: &str = "after a recovery all copies of copies are right";
+const REST: &str = "a recovery comes to an end, and nothing is owed";
+const QUIET: &str = "when all processes have returned nothing is owed";
+const ALL_RETURN: &str = "all processes return";
+
+impl Model for Passing {
+    type State = State;
+    type Action = (usize, Work, At);
+
+    fn init_states(&self) -> Vec<State> {
+        let a = |at: u8| at + 1;
+        let document = |at: usize| {
+            let to = self.to[at];
+            Doc {
+                to,
+                a: a(at as u8),
+                b: a(to),
+                c: a(self.to[to as usize]),
+                version: 0,
+                copied: 0,
+                owed: 0,
+                due: [0; 2],
+            }
+        };
+        vec![State {
+            documents: [document(0), document(1)],
+            at: vec![At::Start; self.processes.len()],
+            names: vec![0; self.processes.len()],
+            open: vec![Vec::new(); self.processes.len()],
+            looked: vec![0; self.processes.len()],
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Self::Action>) {
+        let all = state.at.iter().zip(&self.processes).enumerate();
+        let open = all.filter(|(_, (at, _))| **at != At::Done);
+        actions.extend(open.map(|(process, (at, work))| (process, *work, *at)));
+    }
+
+    fn next_state(&self, state: &State, action: Self::Action) -> Option<State> {
+        self.step(state, action.0, action.1)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(RIGHT, |model: &Passing, state: &State| {
+                model
+                    .recovered(state)
+                    .is_none_or(|documents| are_true(&documents))
+            }),
+            Property::always(REST, |model: &Passing, state: &State| {
+                let recovered = model.recovered(state);
+                recovered.is_some_and(|documents| documents.iter().all(|document| document.owed == 0))
+            }),
+            Property::always(QUIET, |_, state: &State| {
+                state.at.iter().any(|at| *at != At::Done)
+                    || state.documents.iter().all(|document| document.owed == 0) && are_true(&state.documents)
+            }),
+            Property::sometimes(ALL_RETURN, |_, state: &State| {
+                state.at.iter().all(|at| *at == At::Done)
+            }),
+        ]
+    }
+}
+
+/// A document that refers to itself, and one that refers to it.
+fn itself() -> Passing {
+    Passing {
+        processes: vec![
+            Work::Update {
+                document: 0,
+                value: 10,
+            },
+            Work::Update {
+                document: 0,
+                value: 20,
+            },
+        ],
+        to: [0, 0],
+        without: None,
+    }
+}
+
+/// Two that refer to each other.
+fn circle() -> Passing {
+    Passing {
+        processes: vec![
+            Work::Update {
+                document: 0,
+                value: 10,
+            },
+            Work::Update {
+                document: 1,
+                value: 20,
+            },
+        ],
+        to: [1, 0],
+        without: None,
+    }
+}
+
+/// One that comes to refer to the other one, which refers to itself.
+fn pointing() -> Passing {
+    Passing {
+        processes: vec![
+            Work::Point { document: 0, to: 1 },
+            Work::Update {
+                document: 1,
+                value: 20,
+            },
+        ],
+        to: [0, 1],
+        without: None,
+    }
+}
+
+/// The same with a recovery in the place of the second process.
+fn recovered(model: Passing) -> Passing {
+    let first = model.processes.into_iter().take(1);
+    Passing {
+        processes: first.chain([Work::Recover]).collect(),
+        ..model
+    }
+}
+
+#[test]
+fn copies_of_copies_come_to_rest() {
+    let names = [
+        "a document that refers to itself",
+        "two that refer to each other",
+        "a reference that is set",
+    ];
+    for (name, model) in names.into_iter().zip([itself(), circle(), pointing()]) {
+        holds(&format!("passing on: {name}, two writers"), model.clone());
+        holds(&format!("passing on: {name}, a recovery"), recovered(model));
+    }
+}
+
+#[test]
+fn each_safeguard_of_passing_on_is_needed() {
+    let cases = [
+        ("the names of what is passed on", itself(), Safeguard::Names, REST),
+        ("the names, in a circle", circle(), Safeguard::Names, REST),
+        ("passing on", circle(), Safeguard::PassingOn, RIGHT),
+        ("striking out in parts", itself(), Safeguard::Parts, REST),
+        (
+            "the write in what is struck out",
+            itself(),
+            Safeguard::WriteInPart,
+            RIGHT,
+        ),
+        (
+            "the end of a debt of nothing",
+            circle(),
+            Safeguard::LastPart,
+            QUIET,
+        ),
+        (
+            "the look at the source after a reference is set",
+            pointing(),
+            Safeguard::PullOfTheWritten,
+            RIGHT,
+        ),
+    ];
+    for (name, model, safeguard, property) in cases {
+        let without = Some(safeguard);
+        fails(name, Passing { without, ..model }, property);
+    }
+}
