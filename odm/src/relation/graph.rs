@@ -596,6 +596,8 @@ struct Place {
     map: Option<String>,
     /// The array whose items are arrays themselves.
     nested: Option<String>,
+    /// The tuple that it stands in.
+    tuple: Option<String>,
 }
 
 impl Place {
@@ -676,7 +678,8 @@ impl Walk {
         for path in self.copied.keys() {
             let below = format!("{path}.");
             let is_there = |plain: &String| plain == path || plain.starts_with(&below);
-            if self.plain.iter().any(is_there) {
+            let is_reference = self.found.iter().any(|found| found.path == *path);
+            if is_reference || self.plain.iter().any(is_there) {
                 self.problems.push(format!(
                     "`{}.{path}` is a copy in one variant and another value in another one: give the fields different \
                      names",
@@ -745,6 +748,12 @@ impl Walk {
     /// A copy belongs to the reference beside it.
     fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Place) {
         let (name, path) = (place.below(field.name).path(), place.below(copy.through).path());
+        if let Some(tuple) = &place.tuple {
+            return self.problems.push(format!(
+                "`{}.{name}` is a copy in the tuple `{tuple}`, whose parts have no names to be updated by: use a struct",
+                self.meta.name
+            ));
+        }
         match self.copied.get(&name) {
             Some(other) if *other != path => self.problems.push(format!(
                 "`{}.{name}` is copied through `{path}` in one variant and through `{other}` in another one: give the \
@@ -779,7 +788,10 @@ impl Walk {
     /// The parts of a tuple are found by their positions.
     fn positions(&mut self, place: &Place, parts: impl Iterator<Item = Part>) {
         for (at, part) in parts.enumerate() {
-            let mut at = place.below(&at.to_string());
+            let mut at = Place {
+                tuple: Some(place.path()),
+                ..place.below(&at.to_string())
+            };
             if place.segments.last().is_none_or(|last| last.array) {
                 at.nested = Some(place.path());
             }
@@ -809,7 +821,9 @@ impl Walk {
     /// The value of a field.
     fn value(&mut self, field: &'static FieldMeta, place: &Place) {
         if field.bounds.opaque {
-            self.plain.insert(place.path());
+            if !matches!(field.copied, Some(Copied::Field(_))) {
+                self.plain.insert(place.path());
+            }
             return;
         }
         if let Some(Copied::Subset(_) | Copied::Computed(_)) = field.copied {

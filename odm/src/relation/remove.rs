@@ -502,9 +502,15 @@ impl<'a, 'd> Removal<'a, 'd> {
                 let graph = self.scope.odm.graph();
                 let copies = rule.edge.copies.iter().map(|copy| rule.edge.copy_path(copy));
                 let itself = graph.is_read_as_value(rule.edge).then(|| rule.edge.path.clone());
+                let mut is_read = false;
                 for path in copies.chain(itself) {
-                    passed_on |= graph.passed_on(holder, &path, token.into(), &mut change.update);
+                    is_read |= graph.passed_on(holder, &path, token.into(), &mut change.update);
                 }
+                if is_read {
+                    // More may go with the reference: the item that it stands in.
+                    derived::owe(&mut change.update, token);
+                }
+                passed_on |= is_read;
                 if marks {
                     pairs::mark(&mut change.update, mark);
                 }

@@ -6,7 +6,7 @@
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
 
-const DOCUMENTS: usize = 2;
+const DOCUMENTS: usize = 3;
 /// What is owed: all of a document, or what is derived of its `b`.
 const ALL: usize = 0;
 const B: usize = 1;
@@ -34,10 +34,11 @@ struct Doc {
 enum Safeguard {
     Names,
     PassingOn,
-    Parts,
     WriteInPart,
     LastPart,
     PullOfTheWritten,
+    SecondLook,
+    VersionOfTheSame,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ enum At {
     Looks(u8),
     Pulls(Debtor),
     Pulled(Debtor, Doc),
+    /// Others have written the copies that it found behind.
+    Again(Debtor),
     /// Delivers to this document.
     Delivers(Debtor, u8),
     StrikesOut(Debtor),
@@ -191,11 +194,38 @@ impl Passing {
             }
             (At::Pulls(debtor), _) => At::Pulled(debtor, state.documents[debtor.read.to as usize]),
             (At::Pulled(debtor, from), _) => {
-                let source = (debtor.read.to, &from);
-                if (debtor.read.b, debtor.read.c) != (from.a, from.b) {
-                    self.write(&mut next, process, debtor.at, source, true, debtor.by);
+                let (at, read) = (usize::from(debtor.at), debtor.read);
+                let there = state.documents[at];
+                let is_same = (read.b, read.c) == (from.a, from.b);
+                let fits = match is_same {
+                    true => there.copied == read.copied,
+                    false => there.copied < from.version,
+                };
+                let fits = there.to == read.to && fits;
+                match (read.copied < from.version, is_same) {
+                    (false, _) => {}
+                    (true, true) if fits && !self.lacks(Safeguard::VersionOfTheSame) => {
+                        next.documents[at].copied = from.version;
+                    }
+                    (true, true) => {}
+                    (true, false) => {
+                        let source = (read.to, &from);
+                        self.write(&mut next, process, debtor.at, source, true, debtor.by);
+                    }
                 }
-                At::Delivers(debtor, 0)
+                match read.copied < from.version && !fits && !self.lacks(Safeguard::SecondLook) {
+                    true => At::Again(debtor),
+                    false => At::Delivers(debtor, 0),
+                }
+            }
+            (At::Again(debtor), _) => {
+                let read = state.documents[usize::from(debtor.at)];
+                let debtor = Debtor { read, ..debtor };
+                match (read.owed != 0, read.due[ALL] != 0) {
+                    (false, _) => At::Settles,
+                    (true, true) => At::Pulls(debtor),
+                    (true, false) => At::Delivers(debtor, 0),
+                }
             }
             (At::Delivers(debtor, to), _) => match usize::from(to) < DOCUMENTS {
                 true => {
@@ -211,10 +241,6 @@ impl Passing {
                 match (there.owed, there.due) == (debtor.read.owed, debtor.read.due) {
                     true => {
                         (there.owed, there.due) = (0, [0; 2]);
-                        next.open[process].push((debtor.by, 0));
-                        At::Settles
-                    }
-                    false if self.lacks(Safeguard::Parts) => {
                         next.open[process].push((debtor.by, 0));
                         At::Settles
                     }
@@ -297,7 +323,7 @@ impl Model for Passing {
             }
         };
         vec![State {
-            documents: [document(0), document(1)],
+            documents: [document(0), document(1), document(2)],
             at: vec![At::Start; self.processes.len()],
             names: vec![0; self.processes.len()],
             open: vec![Vec::new(); self.processes.len()],
@@ -337,7 +363,7 @@ impl Model for Passing {
     }
 }
 
-/// A document that refers to itself, and one that refers to it.
+/// A document that refers to itself, and two that refer to it.
 fn itself() -> Passing {
     Passing {
         processes: vec![
@@ -350,12 +376,12 @@ fn itself() -> Passing {
                 value: 20,
             },
         ],
-        to: [0, 0],
+        to: [0, 0, 0],
         without: None,
     }
 }
 
-/// Two that refer to each other.
+/// Two that refer to each other, and one that refers to the first.
 fn circle() -> Passing {
     Passing {
         processes: vec![
@@ -368,12 +394,12 @@ fn circle() -> Passing {
                 value: 20,
             },
         ],
-        to: [1, 0],
+        to: [1, 0, 0],
         without: None,
     }
 }
 
-/// One that comes to refer to the other one, which refers to itself.
+/// One, to which another one refers, comes to refer to a third, which refers to itself.
 fn pointing() -> Passing {
     Passing {
         processes: vec![
@@ -383,8 +409,22 @@ fn pointing() -> Passing {
                 value: 20,
             },
         ],
-        to: [0, 1],
+        to: [2, 1, 0],
         without: None,
+    }
+}
+
+/// The same, where the source is given back the value that it had.
+fn pointing_back() -> Passing {
+    let back = Work::Update {
+        document: 1,
+        value: 2,
+    };
+    let pointing = pointing();
+    Passing {
+        processes: pointing.processes.into_iter().chain([back]).collect(),
+        to: [2, 1, 1],
+        ..pointing
     }
 }
 
@@ -413,10 +453,8 @@ fn copies_of_copies_come_to_rest() {
 #[test]
 fn each_safeguard_of_passing_on_is_needed() {
     let cases = [
-        ("the names of what is passed on", itself(), Safeguard::Names, REST),
-        ("the names, in a circle", circle(), Safeguard::Names, REST),
+        ("the names of what is passed on", circle(), Safeguard::Names, REST),
         ("passing on", circle(), Safeguard::PassingOn, RIGHT),
-        ("striking out in parts", itself(), Safeguard::Parts, REST),
         (
             "the write in what is struck out",
             itself(),
@@ -428,6 +466,18 @@ fn each_safeguard_of_passing_on_is_needed() {
             circle(),
             Safeguard::LastPart,
             QUIET,
+        ),
+        (
+            "the second look at what others have pulled",
+            pointing(),
+            Safeguard::SecondLook,
+            RIGHT,
+        ),
+        (
+            "the version of copies with the same values",
+            pointing_back(),
+            Safeguard::VersionOfTheSame,
+            RIGHT,
         ),
         (
             "the look at the source after a reference is set",

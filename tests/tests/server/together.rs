@@ -981,3 +981,62 @@ fn a_deletion_that_empties_a_reference_is_passed_on() {
         }
     });
 }
+
+/// A copy may be of any shape, and is refused only where no update reaches it.
+#[test]
+fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "hooks")]
+    struct Hook {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[field(opaque)]
+        payload: Doc,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "calls")]
+    struct Call {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[reference]
+        hook: Ref<Hook>,
+        #[field(opaque)]
+        #[denormalize(from = hook.payload)]
+        payload: Doc,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "pairs")]
+    struct Pair {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[embed]
+        pair: (Half, i32),
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Half {
+        #[reference]
+        call: Ref<Call>,
+        #[denormalize(from = call.payload)]
+        #[field(opaque)]
+        payload: Doc,
+    }
+    with_db(async |t| {
+        let refused = Odm::new(t.db.clone(), models![Hook, Call, Pair]).unwrap_err();
+        let expected = "`Pair.pair.0.payload` is a copy in the tuple `pair`";
+        assert!(refused.to_string().contains(expected), "{refused}");
+        let odm = Odm::new(t.db.clone(), models![Hook, Call]).unwrap();
+        odm.sync().await.unwrap();
+        let (hooks, calls) = (odm.collection::<Hook>(), odm.collection::<Call>());
+        let payload = doc! { "a": 1 };
+        hooks.insert(Hook { id: 1, payload }).await.unwrap();
+        let hook = Ref::new(1);
+        calls.insert(NewCall { id: 1, hook }).await.unwrap();
+        hooks
+            .update(1)
+            .set(|h| h.payload, doc! { "b": [2] })
+            .await
+            .unwrap();
+        assert_eq!(calls.get(1).await.unwrap().unwrap().payload, doc! { "b": [2] });
+        clean(&odm).await;
+    });
+}

@@ -10,7 +10,7 @@ use super::super::graph::{Derived, Edge, Graph, What};
 use super::super::scope::{Scope, Statement};
 use super::fill::whole;
 use super::images::Image;
-use super::{Debt, FORMER, GONE, STAMP, at, is_atomic, is_number, number, put};
+use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::{DocumentMeta, IndexKind};
 use crate::key::Key;
@@ -132,7 +132,9 @@ fn one(
                 .insert(derived.at);
         }
     };
-    if derived.filter.is_some() {
+    // The parent may not have been told of a child's present value, so that it can't be taken away.
+    let owes = |child: &RawDocumentBuf| at(child, OWED).is_some();
+    if derived.filter.is_some() || image.before.as_ref().is_some_and(owes) {
         return both(parents);
     }
     let name = derived.field.name;

@@ -10,8 +10,8 @@ use super::super::scope::{Scope, Statement};
 use super::fill::{first_version, needed};
 use super::former::present;
 use super::{
-    AT, COPIED, DUE, Debt, Due, FORMER, IN_TRANSACTION, OWED, Token, VERSION, at, followed, number,
-    owing_all, put,
+    ALL, AT, COPIED, DUE, Debt, Due, FORMER, GONE, IN_TRANSACTION, OWED, Token, VERSION, at, followed,
+    number, owing_all, put,
 };
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
@@ -101,6 +101,8 @@ pub(super) enum To {
     Older,
     /// Those of no newer version: what somebody else has written over is written again.
     NoNewer,
+    /// Those of this version, -1 where they have none.
+    Seen(i64),
 }
 
 /// The condition on the version of a copy.
@@ -109,6 +111,8 @@ fn is_behind(version: i64, to: To) -> Document {
     match to {
         To::Older => doc! { "$not": { "$gte": version } },
         To::NoNewer => doc! { "$not": { "$gt": version } },
+        To::Seen(-1) => doc! { "$exists": false },
+        To::Seen(seen) => doc! { "$eq": seen },
     }
 }
 
@@ -338,6 +342,7 @@ async fn fan_out(
         && held(edge, document)
             .iter()
             .any(|(key, _)| *key == Key::of_bson(&source.key));
+    let mut itself_is_left = holds_itself;
     let mut to_all = true;
     // How far an interrupted delivery of the same version has come.
     let place = format!("{AT}.e{}", edge.at);
@@ -376,10 +381,7 @@ async fn fan_out(
             report(&options, edge, source, changed, batches);
         }
         if next.is_empty() {
-            if holds_itself && !alone {
-                let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, debt);
-                changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
-            }
+            itself_is_left &= !alone;
             break;
         }
         let note = Statement {
@@ -400,6 +402,10 @@ async fn fan_out(
         if !options.pause.is_zero() {
             tokio::time::sleep(options.pause).await;
         }
+    }
+    if to_all && itself_is_left {
+        let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, debt);
+        changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
     }
     Ok((changed, to_all))
 }
@@ -424,6 +430,15 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
     }
 }
 
+/// What came of a pull.
+#[derive(Debug, Default)]
+pub(super) struct Pulled {
+    /// How many documents were changed.
+    pub(super) documents: u64,
+    /// Whether somebody has written copies meanwhile that were behind when they were read, or has changed a reference.
+    pub(super) overtaken: bool,
+}
+
 /// Compares the copies in these documents with their sources, and brings those up to date that are behind.
 pub(super) async fn pull<'d>(
     scope: &Scope<'_>,
@@ -431,7 +446,7 @@ pub(super) async fn pull<'d>(
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
     to: To,
     debt: Debt,
-) -> Result<u64> {
+) -> Result<Pulled> {
     let mut wanted: HashMap<Key, Vec<(&RawDocumentBuf, i64)>> = HashMap::new();
     for document in documents {
         for (key, version) in held(edge, document) {
@@ -439,28 +454,52 @@ pub(super) async fn pull<'d>(
         }
     }
     if wanted.is_empty() {
-        return Ok(0);
+        return Ok(Pulled::default());
     }
     let sources = sources(scope, edge, wanted.keys()).await?;
     let passes_on = is_read_on(scope.odm.graph(), edge);
     let mut statements = Vec::new();
+    let mut expected = 0;
     for (key, holders) in &wanted {
         let Some(source) = sources.get(key) else { continue };
-        let behind: Vec<Bson> = holders
-            .iter()
-            .filter(|(document, version)| match to {
-                // With the same values it is not behind, and has nothing to pass on.
-                To::Older => *version < source.version && !(passes_on && is_same(edge, document, source)),
-                To::NoNewer => *version <= source.version,
-            })
-            .map(|(document, _)| batch::document_id(document))
-            .collect();
-        if !behind.is_empty() {
-            let restriction = doc! { "_id": { "$in": behind } };
-            statements.push(statement(scope, edge, source, to, restriction, debt));
+        // Copies with the same values are raised to the new version, and pass nothing on.
+        let mut same: HashMap<i64, Vec<Bson>> = HashMap::new();
+        let mut behind: Vec<Bson> = Vec::new();
+        for (document, version) in holders {
+            let id = batch::document_id(document);
+            let ids = match to {
+                To::NoNewer if *version <= source.version => &mut behind,
+                To::Older if *version >= source.version => continue,
+                To::Older if passes_on && is_same(edge, document, source) => {
+                    same.entry(*version).or_default()
+                }
+                To::Older => &mut behind,
+                To::NoNewer | To::Seen(_) => continue,
+            };
+            if ids.last() != Some(&id) {
+                ids.push(id);
+            }
+        }
+        let unchanged = Source {
+            due: Due::Of(Vec::new()),
+            ..source.clone()
+        };
+        let same = same
+            .into_iter()
+            .map(|(seen, ids)| (&unchanged, To::Seen(seen), ids));
+        for (source, to, ids) in same.chain([(source, to, behind)]) {
+            if !ids.is_empty() {
+                expected += ids.len() as u64;
+                let restriction = doc! { "_id": { "$in": ids } };
+                statements.push(statement(scope, edge, source, to, restriction, debt));
+            }
         }
     }
-    scope.update(edge.holder, &statements).await
+    let documents = scope.update(edge.holder, &statements).await?;
+    Ok(Pulled {
+        documents,
+        overtaken: documents < expected,
+    })
 }
 
 /// Whether others derive something of the copies beside a reference.
@@ -591,7 +630,11 @@ pub(super) async fn lift(
     for ids in key::chunks(low.keys()) {
         let fields = needed(scope.odm.graph(), meta);
         for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
-            let due = low.get(&id(&document)).map_or(Due::All, |due| (*due).clone());
+            // Somebody may have written it since it was read.
+            let due = match low.get(&id(&document)) {
+                Some(due) => (*due).clone().with_noted(&document),
+                None => Due::All,
+            };
             lifted.push((document, due));
         }
     }
@@ -655,6 +698,17 @@ impl Same {
             None => doc! { "$exists": false }.into(),
         };
         doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DUE: due }
+    }
+
+    /// The condition of those of them that nobody but a payment has written since, and that are to be deleted.
+    pub(super) fn gone(&self) -> Document {
+        let due = self.due.as_ref().and_then(Bson::as_document);
+        let mut filter = match due.and_then(|due| due.get(ALL)) {
+            Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{DUE}.{ALL}"): write },
+            None => self.filter(),
+        };
+        filter.insert(GONE, true);
+        filter
     }
 
     /// What strikes out what has been read, and leaves what was owed by later writes.

@@ -276,7 +276,11 @@ impl Sources {
         for (i, copy) in edge.copies.iter().enumerate() {
             match source.and_then(|source| source.values.get(i)).cloned().flatten() {
                 Some(value) => drop(within.insert(copy.name, value)),
-                None if copy.required => drop(within.insert(copy.name, Bson::Null)),
+                // Without the reference it may be another variant.
+                None if copy.required && within.contains_key(edge.name()) => {
+                    drop(within.insert(copy.name, Bson::Null));
+                }
+                None if copy.required => {}
                 None => drop(within.remove(copy.name)),
             }
         }

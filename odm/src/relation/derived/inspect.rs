@@ -135,7 +135,8 @@ impl<'g> Kept<'g> {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
                 raise_above(scope, edge, &documents, token).await?;
-                let mut mended = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
+                let pulled = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
+                let mut mended = pulled.documents;
                 mended += clear(scope, edge, ids, token.into()).await?;
                 if mended > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
                     settle(*scope, edge.holder, token).await?;

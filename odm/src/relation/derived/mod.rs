@@ -72,7 +72,7 @@ pub(super) const COPIED: &str = "_copied";
 pub(super) const IN_TRANSACTION: usize = 1_000;
 
 /// The part of an update that leaves a debt of all that is derived of the document.
-pub(super) fn owe(update: &mut Document, token: Token) {
+pub(in super::super) fn owe(update: &mut Document, token: Token) {
     owe_of(update, token, ALL);
 }
 
@@ -131,6 +131,25 @@ impl Due {
             true => Due::All,
             false => Due::Of(names),
         }
+    }
+
+    fn and(self, other: Option<&Due>) -> Due {
+        match (self, other) {
+            (due, None) => due,
+            (Due::Of(mut names), Some(Due::Of(others))) => {
+                names.extend(others.iter().cloned());
+                Due::Of(names)
+            }
+            _ => Due::All,
+        }
+    }
+
+    /// With what is noted in the document besides, if it owes anything.
+    fn with_noted(self, document: &RawDocument) -> Due {
+        if at(document, OWED).is_none() {
+            return self;
+        }
+        self.and(Some(&Due::noted(document)))
     }
 
     fn is_of(&self, field: &str) -> bool {

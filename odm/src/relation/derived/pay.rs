@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// So many documents with debts are paid for at a time.
 const BATCH: usize = 200;
 
+/// So often documents are read again whose copies others have written meanwhile.
+const PULLS: usize = 20;
+
 /// What is left to do after the commit.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
@@ -61,6 +64,8 @@ struct Within {
     later: Token,
     left: Left,
     copies: u64,
+    /// The documents of which it is known already what they owed before: their collections and ids.
+    noted: HashSet<(&'static str, Key)>,
 }
 
 /// Pays within the transaction of the writes, whose documents are compared before and after. Gives how many documents were
@@ -106,6 +111,16 @@ impl Within {
             later: Token::new(),
             left: Left::default(),
             copies: 0,
+            noted: HashSet::new(),
+        }
+    }
+
+    /// What is due of a document: also what it owed before, whose payer will find that it was delivered. Once: it is not
+    /// struck out here.
+    fn due(&mut self, meta: &DocumentMeta, document: &RawDocumentBuf, due: Due) -> Due {
+        match self.noted.insert((meta.collection, id(document))) {
+            true => due.with_noted(document),
+            false => due,
         }
     }
 
@@ -161,10 +176,20 @@ impl Within {
                 self.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
             }
         }
+        let before = |image: &Image| image.before.clone();
+        let mut owed: HashMap<Key, Due> = HashMap::new();
+        for document in images.iter().filter_map(before) {
+            let due = self.due(meta, &document, Due::Of(Vec::new()));
+            owed.insert(id(&document), due);
+        }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             let after = |inserted: bool| {
                 let written = images.iter().filter(move |image| image.inserted == inserted);
-                written.filter_map(|image| Some((image.after.clone()?, changed(edge, image)?)))
+                written.filter_map(|image| {
+                    let after = image.after.clone()?;
+                    let due = changed(edge, image)?.and(owed.get(&id(&after)));
+                    Some((after, due))
+                })
             };
             let inserted: Vec<Changed> = after(true).collect();
             let mut changed = lift(scope, meta, &inserted).await?.unwrap_or(inserted);
@@ -260,14 +285,22 @@ impl Within {
         if documents.is_empty() {
             return Ok(());
         }
-        let kept = |derived: &Derived, _: &RawDocumentBuf| {
-            is_atomic(derived.sync, true) && due.is_derived(graph, derived)
+        let with_due = |document: RawDocumentBuf| {
+            let due = self.due(meta, &document, due.clone());
+            (document, due)
         };
-        let parents = parents_of(graph, meta, &documents, kept);
-        let documents = documents.into_iter().map(|document| (document, due.clone()));
-        let documents: Vec<Changed> = documents.collect();
-        let edges = graph.copied(meta).filter(|edge| is_kept(edge));
-        for edge in edges.filter(|edge| due.is_copied(edge)) {
+        let documents: Vec<Changed> = documents.into_iter().map(with_due).collect();
+        let dues: HashMap<Key, &Due> = documents
+            .iter()
+            .map(|(document, due)| (id(document), due))
+            .collect();
+        let kept = |derived: &Derived, child: &RawDocumentBuf| {
+            let due = dues.get(&id(child));
+            is_atomic(derived.sync, true) && due.is_some_and(|due| due.is_derived(graph, derived))
+        };
+        let all = documents.iter().map(|(document, _)| document);
+        let parents = parents_of(graph, meta, all, kept);
+        for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             self.deliver(scope, meta, edge, &documents).await?;
         }
         for (edge, list, keys) in parents {
@@ -367,7 +400,9 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     if !missing.is_empty() {
         return Err(super::missing(edge, meta, missing));
     }
-    Ok(pull(scope, edge, &holders, To::Older, debt).await? > 0)
+    let pulled = pull(scope, edge, &holders, To::Older, debt).await?;
+    // Those with the same values have only a newer version.
+    Ok(pulled.documents > 0)
 }
 
 /// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
@@ -405,23 +440,32 @@ pub(crate) fn pay<'s>(
         let token = Token::new();
         let mut copies = 0;
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
-        let documents: Vec<Changed> = documents
-            .into_iter()
-            .map(|document| {
-                let due = Due::noted(&document);
-                (document, due)
-            })
-            .collect();
-        let all = || documents.iter().map(|(document, _)| document);
-        for edge in graph.copying(meta) {
-            // Who was only passed something on has not come to refer to anything.
-            let written = documents.iter().filter(|(_, due)| *due == Due::All);
-            let written = written.map(|(document, _)| document);
-            let changed = pull(scope, edge, written, To::Older, token.into()).await?;
-            if changed > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
-                collections.push(meta);
+        let mut documents = with_dues(documents);
+        for attempt in 0.. {
+            let mut overtaken = false;
+            for edge in graph.copying(meta) {
+                // Who was only passed something on has not come to refer to anything.
+                let written = documents.iter().filter(|(_, due)| *due == Due::All);
+                let written = written.map(|(document, _)| document);
+                let pulled = pull(scope, edge, written, To::Older, token.into()).await?;
+                if pulled.documents > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
+                    collections.push(meta);
+                }
+                overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
             }
+            if !overtaken {
+                break;
+            }
+            if attempt == PULLS {
+                // Others write them again and again; the debts stay.
+                return Ok(copies);
+            }
+            // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so what
+            // is delivered is what they are now.
+            let which = doc! { "_id": { "$in": documents.iter().map(|(document, _)| batch::document_id(document)).collect::<Vec<_>>() }, OWED: { "$exists": true } };
+            documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
         }
+        let all = || documents.iter().map(|(document, _)| document);
         let mut edges = graph.copied(meta).peekable();
         let lifted = match edges.peek() {
             Some(_) => lift(scope, meta, &documents).await?,
@@ -448,17 +492,10 @@ pub(crate) fn pay<'s>(
             }
         }
         let (gone, there): (Vec<_>, Vec<_>) = all().partition(|document| is_gone(document));
-        let mut deleted = 0;
-        for debt in as_read(gone.iter().copied()) {
-            let mut filter = debt.filter();
-            filter.insert(super::GONE, true);
-            deleted += scope.delete_many(meta, filter).await?;
+        for debt in as_read(gone.into_iter()) {
+            scope.delete_many(meta, debt.gone()).await?;
         }
-        let paid = match deleted < gone.len() as u64 {
-            true => all().collect(),
-            false => there,
-        };
-        let paid = paid
+        let paid = there
             .into_iter()
             .filter(|document| !overtaken.contains(&id(document)));
         strike_out(scope, meta, paid).await?;
@@ -469,6 +506,15 @@ pub(crate) fn pay<'s>(
         Ok(copies)
     }
     .boxed()
+}
+
+/// Documents with what they owe.
+fn with_dues(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
+    let with_due = |document: RawDocumentBuf| {
+        let due = Due::noted(&document);
+        (document, due)
+    };
+    documents.into_iter().map(with_due).collect()
 }
 
 /// Deletes documents of which something is derived in others, out of a transaction: they are marked first, then everything
