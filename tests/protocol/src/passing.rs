@@ -363,40 +363,24 @@ impl Model for Passing {
     }
 }
 
-/// A document that refers to itself, and two that refer to it.
-fn itself() -> Passing {
+/// Two who change these documents.
+fn updates(documents: [u8; 2], to: [u8; DOCUMENTS]) -> Passing {
+    let update = |(document, value)| Work::Update { document, value };
     Passing {
-        processes: vec![
-            Work::Update {
-                document: 0,
-                value: 10,
-            },
-            Work::Update {
-                document: 0,
-                value: 20,
-            },
-        ],
-        to: [0, 0, 0],
+        processes: documents.into_iter().zip([10, 20]).map(update).collect(),
+        to,
         without: None,
     }
 }
 
+/// A document that refers to itself, and two that refer to it.
+fn itself() -> Passing {
+    updates([0, 0], [0, 0, 0])
+}
+
 /// Two that refer to each other, and one that refers to the first.
 fn circle() -> Passing {
-    Passing {
-        processes: vec![
-            Work::Update {
-                document: 0,
-                value: 10,
-            },
-            Work::Update {
-                document: 1,
-                value: 20,
-            },
-        ],
-        to: [1, 0, 0],
-        without: None,
-    }
+    updates([0, 1], [1, 0, 0])
 }
 
 /// One, to which another one refers, comes to refer to a third, which refers to itself.

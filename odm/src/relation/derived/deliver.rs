@@ -7,12 +7,9 @@ use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Graph, Segment};
 use super::super::scope::{Scope, Statement};
+use super::debt::{Due, owing_all};
 use super::fill::{first_version, needed};
-use super::former::present;
-use super::{
-    ALL, AT, COPIED, DUE, Debt, Due, FORMER, GONE, IN_TRANSACTION, OWED, Token, VERSION, at, followed,
-    number, owing_all, put,
-};
+use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -480,20 +477,21 @@ pub(super) async fn pull<'d>(
                 ids.push(id);
             }
         }
-        let unchanged = Source {
-            due: Due::Of(Vec::new()),
-            ..source.clone()
-        };
-        let same = same
-            .into_iter()
-            .map(|(seen, ids)| (&unchanged, To::Seen(seen), ids));
-        for (source, to, ids) in same.chain([(source, to, behind)]) {
+        let mut add = |source: &Source, to: To, ids: Vec<Bson>| {
             if !ids.is_empty() {
                 expected += ids.len() as u64;
                 let restriction = doc! { "_id": { "$in": ids } };
                 statements.push(statement(scope, edge, source, to, restriction, debt));
             }
+        };
+        for (seen, ids) in same {
+            let unchanged = Source {
+                due: Due::Of(Vec::new()),
+                ..source.clone()
+            };
+            add(&unchanged, To::Seen(seen), ids);
         }
+        add(source, to, behind);
     }
     let documents = scope.update(edge.holder, &statements).await?;
     Ok(Pulled {
@@ -681,118 +679,4 @@ pub(super) fn structs<'d>(edge: &Edge, document: &'d RawDocument) -> Vec<&'d Raw
         found = next;
     }
     found
-}
-
-/// Documents with the same debt, as it was read.
-pub(super) struct Same {
-    token: Bson,
-    due: Option<Bson>,
-    ids: Vec<Bson>,
-}
-
-impl Same {
-    /// The condition of those that nobody has written since, so far as a debt was left by it.
-    pub(super) fn filter(&self) -> Document {
-        let due = match &self.due {
-            Some(due) => due.clone(),
-            None => doc! { "$exists": false }.into(),
-        };
-        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DUE: due }
-    }
-
-    /// The condition of those of them that nobody but a payment has written since, and that are to be deleted.
-    pub(super) fn gone(&self) -> Document {
-        let due = self.due.as_ref().and_then(Bson::as_document);
-        let mut filter = match due.and_then(|due| due.get(ALL)) {
-            Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{DUE}.{ALL}"): write },
-            None => self.filter(),
-        };
-        filter.insert(GONE, true);
-        filter
-    }
-
-    /// What strikes out what has been read, and leaves what was owed by later writes.
-    fn each(&self) -> impl Iterator<Item = Statement> {
-        let due = self.due.as_ref().and_then(Bson::as_document);
-        due.into_iter().flatten().map(|(key, write)| {
-            let path = format!("{DUE}.{key}");
-            Statement {
-                filter: doc! { "_id": { "$in": &self.ids }, &path: write },
-                update: doc! { "$unset": { &path: "" } },
-                array_filters: Vec::new(),
-            }
-        })
-    }
-}
-
-/// These documents by their debts.
-pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
-    let mut all: HashMap<(Key, Key), Same> = HashMap::new();
-    for document in documents {
-        let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
-        let Some(token) = value(OWED) else { continue };
-        let due = value(DUE);
-        let key = (
-            Key::of_bson(&token),
-            Key::of_bson(due.as_ref().unwrap_or(&Bson::Null)),
-        );
-        let same = all.entry(key).or_insert_with(|| Same {
-            token,
-            due,
-            ids: Vec::new(),
-        });
-        same.ids.push(id(document).to_bson());
-    }
-    all.into_values().collect()
-}
-
-/// Strikes debts out, if they are still as they were read.
-pub(super) async fn strike_out<'d>(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
-) -> Result<()> {
-    let graph = scope.odm.graph();
-    // A document that nobody has written since has the same parents still.
-    let mut parents: HashMap<Key, (Vec<Bson>, Vec<&RawDocumentBuf>)> = HashMap::new();
-    for document in documents {
-        let marks = match at(document, FORMER) {
-            Some(_) => present(graph, meta, document),
-            None => Vec::new(),
-        };
-        let key = Key::of_bson(&marks.clone().into());
-        let (_, with) = parents.entry(key).or_insert_with(|| (marks, Vec::new()));
-        with.push(document);
-    }
-    let mut statements = Vec::new();
-    let mut each = Vec::new();
-    let mut ids = Vec::new();
-    let mut owing = 0;
-    for (marks, with) in parents.into_values() {
-        let update = match marks.is_empty() {
-            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "" } },
-            false => doc! { "$unset": { OWED: "", DUE: "", AT: "" }, "$set": { FORMER: marks } },
-        };
-        for debt in as_read(with.into_iter()) {
-            owing += debt.ids.len() as u64;
-            each.extend(debt.each());
-            ids.extend(debt.ids.iter().cloned());
-            statements.push(Statement {
-                filter: debt.filter(),
-                update: update.clone(),
-                array_filters: Vec::new(),
-            });
-        }
-    }
-    if scope.update(meta, &statements).await? < owing {
-        // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
-        // this strikes out a part of it, and the last part leaves nothing.
-        each.push(Statement {
-            filter: doc! { "_id": { "$in": ids }, DUE: {} },
-            update: doc! { "$unset": { OWED: "", DUE: "", AT: "" } },
-            array_filters: Vec::new(),
-        });
-        scope.update(meta, &each).await?;
-    }
-    Ok(())
 }

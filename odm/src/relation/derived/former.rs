@@ -10,8 +10,9 @@
 use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
+use super::debt::owing_all;
 use super::images::relinks;
-use super::{FORMER, Token, at, owing_all};
+use super::{FORMER, Token, at};
 use crate::Result;
 use crate::document::DocumentMeta;
 use mongodb::bson::{Bson, Document, RawDocument, doc};

@@ -15,6 +15,7 @@
 //! could miss each other one waits.
 
 mod children;
+mod debt;
 mod deliver;
 mod fill;
 mod former;
@@ -25,6 +26,8 @@ pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod stored;
 
+pub(super) use debt::owe;
+use debt::{Due, owe_of};
 pub(super) use fill::needed;
 pub(crate) use fill::{Amended, Concern, Inserts, amend_insert, amend_replace, amend_update, from_condition};
 pub(super) use former::mark_former;
@@ -57,8 +60,6 @@ pub(crate) const OWED: &str = "_odm.owed";
 /// one that was read. The derived fields have no circle, so what is passed on by their names comes to an end, though documents
 /// may refer to each other in a circle.
 pub(super) const DUE: &str = "_odm.due";
-/// All of a document is owed.
-const ALL: &str = "*";
 /// The parents that a child has had since its debts were struck out the last time, the present one among them.
 pub(super) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
@@ -70,105 +71,6 @@ pub(super) const COPIED: &str = "_copied";
 
 /// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
 pub(super) const IN_TRANSACTION: usize = 1_000;
-
-/// The part of an update that leaves a debt of all that is derived of the document.
-pub(in super::super) fn owe(update: &mut Document, token: Token) {
-    owe_of(update, token, ALL);
-}
-
-/// The same for what is derived of this field.
-fn owe_of(update: &mut Document, token: Token, field: &str) {
-    put(update, "$set", OWED, token.into());
-    put(update, "$set", &due_of(field), ObjectId::new().into());
-}
-
-/// The path of what is owed of a field.
-fn due_of(field: &str) -> String {
-    let mut path = format!("{DUE}.");
-    for c in field.chars() {
-        match c {
-            '%' => path.push_str("%25"),
-            '.' => path.push_str("%2e"),
-            '$' => path.push_str("%24"),
-            c => path.push(c),
-        }
-    }
-    path
-}
-
-/// The name of the field again.
-fn due_name(key: &str) -> String {
-    key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
-}
-
-/// The debt of everything, as a document has it.
-fn all_due() -> Document {
-    doc! { ALL: ObjectId::new() }
-}
-
-/// The same in a pipeline: its fields.
-pub(super) fn owing_all(token: Token) -> Document {
-    doc! { OWED: token, DUE: { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] } }
-}
-
-/// What of a document has changed, so far as something is derived of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) enum Due {
-    All,
-    /// These fields.
-    Of(Vec<String>),
-}
-
-impl Due {
-    /// What is noted in a document that owes something.
-    fn noted(document: &RawDocument) -> Due {
-        let Some(due) = at(document, DUE).and_then(|due| due.as_document()) else {
-            return Due::All;
-        };
-        let names = due.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
-        let names: Vec<String> = names.map(|name| due_name(name.as_str())).collect();
-        match names.iter().any(|name| name == ALL) {
-            true => Due::All,
-            false => Due::Of(names),
-        }
-    }
-
-    fn and(self, other: Option<&Due>) -> Due {
-        match (self, other) {
-            (due, None) => due,
-            (Due::Of(mut names), Some(Due::Of(others))) => {
-                names.extend(others.iter().cloned());
-                Due::Of(names)
-            }
-            _ => Due::All,
-        }
-    }
-
-    /// With what is noted in the document besides, if it owes anything.
-    fn with_noted(self, document: &RawDocument) -> Due {
-        if at(document, OWED).is_none() {
-            return self;
-        }
-        self.and(Some(&Due::noted(document)))
-    }
-
-    fn is_of(&self, field: &str) -> bool {
-        match self {
-            Due::All => true,
-            Due::Of(names) => names.iter().any(|name| meet(name, field)),
-        }
-    }
-
-    /// Whether something of it follows by this reference.
-    fn is_copied(&self, edge: &Edge) -> bool {
-        followed(edge).any(|copy| self.is_of(copy.source))
-    }
-
-    /// Whether this field is derived of it.
-    fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
-        *self == Due::All || derived.reads(graph).iter().any(|name| self.is_of(name))
-    }
-}
 
 /// The copies beside a reference that follow their source.
 fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
@@ -364,7 +266,6 @@ pub(super) fn is_number(n: i64) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mongodb::bson::RawDocumentBuf;
 
     #[test]
     fn names_meet_where_one_leads_into_the_other() {
@@ -373,33 +274,6 @@ mod tests {
         assert!(meet("a", "a.b.c"));
         assert!(!meet("a", "ab"));
         assert!(!meet("a.b", "a.c"));
-    }
-
-    #[test]
-    fn fields_are_owed_by_their_names() {
-        let mut update = Document::new();
-        let token = Token::new();
-        for field in ["place.name", "100%.$5", "%2e"] {
-            owe_of(&mut update, token, field);
-        }
-        let set = update.get_document("$set").expect("fields that are set");
-        let due: Document = set
-            .iter()
-            .filter_map(|(name, id)| Some((name.strip_prefix("_odm.due.")?.to_owned(), id.clone())))
-            .collect();
-        assert_eq!(due.len(), 3);
-        assert!(due.keys().all(|key| !key.contains(['.', '$'])), "{due}");
-        let noted = |due: Document| {
-            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "due": due } }).expect("a document");
-            Due::noted(&document)
-        };
-        let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);
-        assert_eq!(noted(due.clone()), Due::Of(names.to_vec()));
-        let mut all = due;
-        all.extend(all_due());
-        assert_eq!(noted(all), Due::All);
-        assert_eq!(noted(Document::new()), Due::Of(Vec::new()));
-        assert_eq!(Due::noted(&RawDocumentBuf::new()), Due::All);
     }
 
     #[test]

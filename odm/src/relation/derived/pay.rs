@@ -6,7 +6,8 @@ use super::super::graph::{CopyField, Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, Write};
 use super::children::{follow, parents_of, refresh};
-use super::deliver::{Changed, To, as_read, deliver, held, lift, passed_on, pull, strike_out};
+use super::debt::{as_read, strike_out};
+use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number, owe};
@@ -176,11 +177,9 @@ impl Within {
                 self.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
             }
         }
-        let before = |image: &Image| image.before.clone();
         let mut owed: HashMap<Key, Due> = HashMap::new();
-        for document in images.iter().filter_map(before) {
-            let due = self.due(meta, &document, Due::Of(Vec::new()));
-            owed.insert(id(&document), due);
+        for document in images.iter().filter_map(|image| image.before.as_ref()) {
+            owed.insert(id(document), self.due(meta, document, Due::Of(Vec::new())));
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             let after = |inserted: bool| {
@@ -298,8 +297,7 @@ impl Within {
             let due = dues.get(&id(child));
             is_atomic(derived.sync, true) && due.is_some_and(|due| due.is_derived(graph, derived))
         };
-        let all = documents.iter().map(|(document, _)| document);
-        let parents = parents_of(graph, meta, all, kept);
+        let parents = parents_of(graph, meta, all(&documents), kept);
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             self.deliver(scope, meta, edge, &documents).await?;
         }
@@ -457,15 +455,19 @@ pub(crate) fn pay<'s>(
                 break;
             }
             if attempt == PULLS {
-                // Others write them again and again; the debts stay.
+                tracing::debug!(
+                    target: "odm",
+                    collection = meta.collection,
+                    "others write the same copies again and again: what is owed is left to `recover`"
+                );
                 return Ok(copies);
             }
-            // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so what
-            // is delivered is what they are now.
-            let which = doc! { "_id": { "$in": documents.iter().map(|(document, _)| batch::document_id(document)).collect::<Vec<_>>() }, OWED: { "$exists": true } };
+            // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
+            // what is delivered is what they are now.
+            let ids = batch::ids(all(&documents));
+            let which = doc! { "_id": { "$in": ids }, OWED: { "$exists": true } };
             documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
         }
-        let all = || documents.iter().map(|(document, _)| document);
         let mut edges = graph.copied(meta).peekable();
         let lifted = match edges.peek() {
             Some(_) => lift(scope, meta, &documents).await?,
@@ -483,7 +485,7 @@ pub(crate) fn pay<'s>(
             }
         }
         let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
-        for (edge, list, keys) in parents_of(graph, meta, all(), is_due) {
+        for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
             copies += refresh(scope, edge, &list, keys, token.into()).await?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
@@ -491,7 +493,7 @@ pub(crate) fn pay<'s>(
                 }
             }
         }
-        let (gone, there): (Vec<_>, Vec<_>) = all().partition(|document| is_gone(document));
+        let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
         for debt in as_read(gone.into_iter()) {
             scope.delete_many(meta, debt.gone()).await?;
         }
@@ -506,6 +508,10 @@ pub(crate) fn pay<'s>(
         Ok(copies)
     }
     .boxed()
+}
+
+fn all(documents: &[Changed]) -> impl Iterator<Item = &RawDocumentBuf> + Clone {
+    documents.iter().map(|(document, _)| document)
 }
 
 /// Documents with what they owe.

@@ -1,0 +1,261 @@
+//! What a document owes: how it is noted, read and struck out.
+
+use super::super::effects::id;
+use super::super::graph::{Derived, Edge, Graph};
+use super::super::scope::{Scope, Statement};
+use super::former::present;
+use super::{AT, DUE, FORMER, GONE, OWED, Token, at, followed, meet, put};
+use crate::Result;
+use crate::document::DocumentMeta;
+use crate::key::Key;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use std::collections::HashMap;
+
+/// All of a document is owed.
+const ALL: &str = "*";
+
+/// The part of an update that leaves a debt of all that is derived of the document.
+pub(in super::super) fn owe(update: &mut Document, token: Token) {
+    owe_of(update, token, ALL);
+}
+
+/// The same for what is derived of this field.
+pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
+    put(update, "$set", OWED, token.into());
+    put(update, "$set", &due_of(field), ObjectId::new().into());
+}
+
+/// The path of what is owed of a field.
+fn due_of(field: &str) -> String {
+    let mut path = format!("{DUE}.");
+    for c in field.chars() {
+        match c {
+            '%' => path.push_str("%25"),
+            '.' => path.push_str("%2e"),
+            '$' => path.push_str("%24"),
+            c => path.push(c),
+        }
+    }
+    path
+}
+
+/// The name of the field again.
+fn due_name(key: &str) -> String {
+    key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
+}
+
+/// The debt of everything, as a document has it.
+pub(super) fn all_due() -> Document {
+    doc! { ALL: ObjectId::new() }
+}
+
+/// The same in a pipeline: its fields.
+pub(super) fn owing_all(token: Token) -> Document {
+    doc! { OWED: token, DUE: { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] } }
+}
+
+/// What of a document has changed, so far as something is derived of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    All,
+    /// These fields.
+    Of(Vec<String>),
+}
+
+impl Due {
+    /// What is noted in a document that owes something.
+    pub(super) fn noted(document: &RawDocument) -> Due {
+        let Some(due) = at(document, DUE).and_then(|due| due.as_document()) else {
+            return Due::All;
+        };
+        let names = due.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
+        let names: Vec<String> = names.map(|name| due_name(name.as_str())).collect();
+        match names.iter().any(|name| name == ALL) {
+            true => Due::All,
+            false => Due::Of(names),
+        }
+    }
+
+    pub(super) fn and(self, other: Option<&Due>) -> Due {
+        match (self, other) {
+            (due, None) => due,
+            (Due::Of(mut names), Some(Due::Of(others))) => {
+                names.extend(others.iter().cloned());
+                Due::Of(names)
+            }
+            _ => Due::All,
+        }
+    }
+
+    /// With what is noted in the document besides, if it owes anything.
+    pub(super) fn with_noted(self, document: &RawDocument) -> Due {
+        if at(document, OWED).is_none() {
+            return self;
+        }
+        self.and(Some(&Due::noted(document)))
+    }
+
+    pub(super) fn is_of(&self, field: &str) -> bool {
+        match self {
+            Due::All => true,
+            Due::Of(names) => names.iter().any(|name| meet(name, field)),
+        }
+    }
+
+    /// Whether something of it follows by this reference.
+    pub(super) fn is_copied(&self, edge: &Edge) -> bool {
+        followed(edge).any(|copy| self.is_of(copy.source))
+    }
+
+    /// Whether this field is derived of it.
+    pub(super) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
+        *self == Due::All || derived.reads(graph).iter().any(|name| self.is_of(name))
+    }
+}
+
+/// Documents with the same debt, as it was read.
+pub(super) struct Same {
+    token: Bson,
+    due: Option<Bson>,
+    ids: Vec<Bson>,
+}
+
+impl Same {
+    /// The condition of those that nobody has written since, so far as a debt was left by it.
+    pub(super) fn filter(&self) -> Document {
+        let due = match &self.due {
+            Some(due) => due.clone(),
+            None => doc! { "$exists": false }.into(),
+        };
+        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DUE: due }
+    }
+
+    /// The condition of those of them that nobody but a payment has written since, and that are to be deleted.
+    pub(super) fn gone(&self) -> Document {
+        let due = self.due.as_ref().and_then(Bson::as_document);
+        let mut filter = match due.and_then(|due| due.get(ALL)) {
+            Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{DUE}.{ALL}"): write },
+            None => self.filter(),
+        };
+        filter.insert(GONE, true);
+        filter
+    }
+
+    /// What strikes out what has been read, and leaves what was owed by later writes.
+    fn each(&self) -> impl Iterator<Item = Statement> {
+        let due = self.due.as_ref().and_then(Bson::as_document);
+        due.into_iter().flatten().map(|(key, write)| {
+            let path = format!("{DUE}.{key}");
+            Statement {
+                filter: doc! { "_id": { "$in": &self.ids }, &path: write },
+                update: doc! { "$unset": { &path: "" } },
+                array_filters: Vec::new(),
+            }
+        })
+    }
+}
+
+/// These documents by their debts.
+pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
+    let mut all: HashMap<(Key, Key), Same> = HashMap::new();
+    for document in documents {
+        let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
+        let Some(token) = value(OWED) else { continue };
+        let due = value(DUE);
+        let key = (
+            Key::of_bson(&token),
+            Key::of_bson(due.as_ref().unwrap_or(&Bson::Null)),
+        );
+        let same = all.entry(key).or_insert_with(|| Same {
+            token,
+            due,
+            ids: Vec::new(),
+        });
+        same.ids.push(id(document).to_bson());
+    }
+    all.into_values().collect()
+}
+
+/// Strikes debts out, if they are still as they were read.
+pub(super) async fn strike_out<'d>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    // A document that nobody has written since has the same parents still.
+    let mut parents: HashMap<Key, (Vec<Bson>, Vec<&RawDocumentBuf>)> = HashMap::new();
+    for document in documents {
+        let marks = match at(document, FORMER) {
+            Some(_) => present(graph, meta, document),
+            None => Vec::new(),
+        };
+        let key = Key::of_bson(&marks.clone().into());
+        let (_, with) = parents.entry(key).or_insert_with(|| (marks, Vec::new()));
+        with.push(document);
+    }
+    let mut statements = Vec::new();
+    let mut each = Vec::new();
+    let mut ids = Vec::new();
+    let mut owing = 0;
+    for (marks, with) in parents.into_values() {
+        let update = match marks.is_empty() {
+            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "" } },
+            false => doc! { "$unset": { OWED: "", DUE: "", AT: "" }, "$set": { FORMER: marks } },
+        };
+        for debt in as_read(with.into_iter()) {
+            owing += debt.ids.len() as u64;
+            each.extend(debt.each());
+            ids.extend(debt.ids.iter().cloned());
+            statements.push(Statement {
+                filter: debt.filter(),
+                update: update.clone(),
+                array_filters: Vec::new(),
+            });
+        }
+    }
+    if scope.update(meta, &statements).await? < owing {
+        // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
+        // this strikes out a part of it, and the last part leaves nothing.
+        each.push(Statement {
+            filter: doc! { "_id": { "$in": ids }, DUE: {} },
+            update: doc! { "$unset": { OWED: "", DUE: "", AT: "" } },
+            array_filters: Vec::new(),
+        });
+        scope.update(meta, &each).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_owed_by_their_names() {
+        let mut update = Document::new();
+        let token = Token::new();
+        for field in ["place.name", "100%.$5", "%2e"] {
+            owe_of(&mut update, token, field);
+        }
+        let set = update.get_document("$set").expect("fields that are set");
+        let due: Document = set
+            .iter()
+            .filter_map(|(name, id)| Some((name.strip_prefix("_odm.due.")?.to_owned(), id.clone())))
+            .collect();
+        assert_eq!(due.len(), 3);
+        assert!(due.keys().all(|key| !key.contains(['.', '$'])), "{due}");
+        let noted = |due: Document| {
+            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "due": due } }).expect("a document");
+            Due::noted(&document)
+        };
+        let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);
+        assert_eq!(noted(due.clone()), Due::Of(names.to_vec()));
+        let mut all = due;
+        all.extend(all_due());
+        assert_eq!(noted(all), Due::All);
+        assert_eq!(noted(Document::new()), Due::Of(Vec::new()));
+        assert_eq!(Due::noted(&RawDocumentBuf::new()), Due::All);
+    }
+}
