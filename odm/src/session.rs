@@ -78,7 +78,12 @@ impl Shared {
 
     /// Pays, after the commit, what documents of this collection owe under this token.
     pub(crate) fn owe(&self, meta: &'static crate::document::DocumentMeta, token: relation::Token) {
-        self.end().after.left.debts.push((meta, token));
+        self.end().after.left.add(meta, token);
+    }
+
+    /// Pays all this after the commit.
+    pub(crate) fn leave(&self, left: relation::Left) {
+        self.end().after.left.add_all(left);
     }
 
     /// Looks once more, after the commit, whether something refers to what was deleted.

@@ -348,7 +348,7 @@ impl<I: Bucketed> Buckets<I> {
             beside: &[],
         };
         amend
-            .update(I::Bucket::META, &mut built, true, &mut token)
+            .update(I::Bucket::META, &mut built, false, &mut token)
             .await?;
         let mut filter = row.filter(meta);
         filter.insert(ROOM, doc! { "$gte": count(items.len()) });

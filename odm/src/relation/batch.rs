@@ -269,15 +269,11 @@ impl Scope<'_> {
     pub(super) async fn restore(
         &self,
         meta: &'static DocumentMeta,
-        documents: &[&RawDocumentBuf],
+        documents: &[RawDocumentBuf],
     ) -> Result<()> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
-        let Err(error) = collection
-            .insert_many(documents.iter().copied())
-            .ordered(false)
-            .await
-        else {
+        let Err(error) = collection.insert_many(documents).ordered(false).await else {
             return Ok(());
         };
         let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
@@ -290,7 +286,7 @@ impl Scope<'_> {
         let twins: Vec<Bson> = errors
             .iter()
             .filter(|(_, error)| of_another_field(error))
-            .filter_map(|(at, _)| documents.get(*at).map(|document| document_id(document)))
+            .filter_map(|(at, _)| documents.get(*at).map(document_id))
             .collect();
         let there: HashSet<Key> = match twins.is_empty() {
             true => HashSet::new(),

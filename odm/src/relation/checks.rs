@@ -4,7 +4,9 @@
 //! after the delete; whoever writes a reference looks for its target after the write. Of the two, the one that looks last
 //! sees what the other did.
 
+use super::batch::value;
 use super::changes;
+use super::derived::{self, Token};
 use super::effects::{by_ids, id};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, Statement};
@@ -14,7 +16,7 @@ use crate::key::{self, Key};
 use crate::reference::OnDelete;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// At most so many queries are on their way at once.
@@ -243,7 +245,7 @@ impl Brought {
 pub(super) struct Written {
     /// The ids of the documents that were inserted.
     pub(super) inserted: Vec<(&'static DocumentMeta, Vec<Bson>)>,
-    /// The documents that were changed, as they were: those fields that hold references.
+    /// The documents that were changed, as they were: those fields that hold references, and the copies beside them.
     pub(super) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
 }
 
@@ -328,6 +330,9 @@ impl Recheck {
                 .filter(|edge| is(edge.holder, meta))
                 .collect();
             let names = roots(edges.iter().copied());
+            let token = Token::new();
+            let transactions = scope.odm.has_transactions().await?;
+            let mut owing = false;
             let keys: Vec<Key> = documents.iter().map(id).collect();
             let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
                 .await?
@@ -347,11 +352,17 @@ impl Recheck {
                         })
                     };
                     // Only what dangles now and did not before; if somebody has changed it again, it is theirs.
-                    let dangling = roots(edges.iter().copied().filter(|edge| dangles(edge)));
-                    put_back(before, now, &dangling)
+                    let dangling = || edges.iter().copied().filter(|edge| dangles(edge));
+                    let beside = derived::beside(dangling());
+                    let mut back = put_back(before, now, &roots(dangling()), &beside)?;
+                    owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
+                    Some(back)
                 })
                 .collect();
             scope.update(meta, &statements).await?;
+            if owing {
+                derived::settle(*scope, meta, token).await?;
+            }
         }
         Ok(())
     }
@@ -363,19 +374,22 @@ pub(super) fn roots<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<&'e str> {
     edges.map(Edge::root).filter(|root| known.insert(*root)).collect()
 }
 
-/// The statement that gives fields their former values, if they still have the present ones.
-pub(super) fn put_back(before: &RawDocument, now: &RawDocument, names: &[&str]) -> Option<Statement> {
-    let value = |document: &RawDocument, name: &str| -> Option<Bson> {
-        let value = document.get(name).ok().flatten()?;
-        Bson::try_from(value).ok()
-    };
+/// The statement that gives fields their former values, if they still have the present ones, and others with them.
+pub(super) fn put_back(
+    before: &RawDocumentBuf,
+    now: &RawDocumentBuf,
+    names: &[&str],
+    beside: &[String],
+) -> Option<Statement> {
     let mut filter = doc! { "_id": value(now, "_id")? };
     let (mut set, mut unset) = (Document::new(), Document::new());
     for name in names {
         filter.insert(*name, doc! { "$eq": value(now, name).unwrap_or(Bson::Null) });
+    }
+    for name in names.iter().copied().chain(beside.iter().map(String::as_str)) {
         match value(before, name) {
-            Some(former) => set.insert(*name, former),
-            None => unset.insert(*name, ""),
+            Some(former) => set.insert(name, former),
+            None => unset.insert(name, ""),
         };
     }
     let mut update = Document::new();

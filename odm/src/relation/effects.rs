@@ -1,6 +1,6 @@
 //! Carries out on the other side of two-way references what a write asks of it: in one command for each collection.
 
-use super::derived::Token;
+use super::derived::{self, Debt, Token};
 use super::graph::{Edge, Graph, is};
 use super::links::{Act, Answers, Effect, Node, Questions, missing};
 use super::pairs;
@@ -60,7 +60,7 @@ pub(super) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
 }
 
 /// Carries out these effects, all or with an error. Where no transaction makes them one with the write, they mark what they
-/// change.
+/// change. What is derived of the references elsewhere goes by the debt.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
@@ -69,6 +69,7 @@ pub(super) async fn apply<'e>(
     graph: &Graph,
     effects: impl IntoIterator<Item = &'e Effect>,
     mark: Option<Token>,
+    debt: Debt,
 ) -> Result<()> {
     let mut collections: Vec<(&'static DocumentMeta, Vec<&'e Effect>)> = Vec::new();
     for effect in effects {
@@ -82,6 +83,12 @@ pub(super) async fn apply<'e>(
     }
     for (meta, effects) in collections {
         let mut prepared = statements(graph, &effects);
+        for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
+            graph.note(meta, &mut statement.update, None, debt);
+        }
+        if let (Debt::All(token), None) = (debt, scope.session) {
+            mark_moved(scope, graph, (meta, &effects), token, &mut prepared).await?;
+        }
         if let Some(token) = mark {
             for statement in &mut prepared.statements {
                 pairs::mark(&mut statement.update, token);
@@ -93,6 +100,33 @@ pub(super) async fn apply<'e>(
         if matched < prepared.documents {
             verify(scope, graph, meta, &effects).await?;
         }
+    }
+    Ok(())
+}
+
+/// Marks the documents with the parents that the effects take them from and give them to.
+async fn mark_moved(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    (meta, effects): (&'static DocumentMeta, &[&Effect]),
+    token: Token,
+    prepared: &mut Prepared,
+) -> Result<()> {
+    let moves = |effect: &&&Effect| {
+        graph
+            .edge(effect.edge)
+            .is_some_and(|edge| graph.is_parent_edge(edge))
+    };
+    let moved: HashSet<&Key> = effects
+        .iter()
+        .filter(moves)
+        .map(|effect| &effect.holder.key)
+        .collect();
+    for ids in crate::key::chunks(moved.iter().copied()) {
+        derived::mark_former_of(scope, meta, doc! { "_id": { "$in": ids } }, token).await?;
+    }
+    for statement in &mut prepared.statements {
+        derived::mark_new(graph, meta, &mut statement.update);
     }
     Ok(())
 }

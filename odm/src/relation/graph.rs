@@ -378,6 +378,17 @@ impl Graph {
             .filter(move |one| one.child.collection == collection)
     }
 
+    /// Whether a condition on documents asks for what is derived in them.
+    pub(super) fn is_derived_by(&self, meta: &DocumentMeta, filter: &Document) -> bool {
+        let mut names = Vec::new();
+        fields_of(filter, &mut names);
+        self.derived_in(meta).any(|derived| {
+            names
+                .iter()
+                .any(|name| name.split('.').next() == Some(derived.field.name))
+        })
+    }
+
     /// Whether documents hold copies, or are the sources of some.
     pub(crate) fn takes_part(&self, meta: &DocumentMeta) -> bool {
         self.outgoing(meta).any(|edge| !edge.copies.is_empty())

@@ -23,7 +23,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, Inserts, OWED, Token};
+pub(crate) use derived::{Amended, Inserts, Left, OWED, Token};
 pub(crate) use graph::{Edge, Graph};
 pub(crate) use pairs::LINKS;
 pub(crate) use remove::{Later, combines, remove};
@@ -163,10 +163,13 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
             true => Ok(()),
             false => remove::look_again(scope, left.deleted).await,
         };
-        if !left.written.is_empty() {
-            checks::after(&scope, &left.written).await?;
-        }
-        derived::pay_left(odm, debts).await?;
+        let checked = match left.written.is_empty() {
+            true => Ok(()),
+            false => checks::after(&scope, &left.written).await,
+        };
+        let paid = debts.pay(&scope).await;
+        checked?;
+        paid?;
         deleted
     }
     .boxed()

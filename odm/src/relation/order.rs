@@ -7,13 +7,13 @@
 //! changes, until both sides agree: see [`pairs`].
 
 use super::checks::put_back;
-use super::derived::Token;
+use super::derived::{self, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Act, Diff, Effect, comes_first, missing, reverse};
 use super::pairs;
 use super::scope::Scope;
-use super::write::{Done, Duties, Images, What, remove};
+use super::write::{Done, Duties, Images, What, links_read, remove};
 use crate::key::Key;
 use crate::session::Shared;
 use crate::{Error, Result};
@@ -30,7 +30,8 @@ impl<'a> Duties<'a> {
         let graph = self.graph();
         let before = self.look(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
-        let mut tokens = vec![self.token()];
+        let token = self.token();
+        let mut tokens = vec![token];
         let done = self
             .both_sides(scope, work, before, planned, &diff, &mut tokens)
             .await;
@@ -39,8 +40,13 @@ impl<'a> Duties<'a> {
         let others = others.filter_map(|edge| graph.inverse(edge));
         let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
         let agreed = pairs::agree(scope, diff.links(), metas, tokens).await;
+        let mut paid = Ok(0);
+        for meta in links_read(graph, self.edges()) {
+            paid = paid.and(derived::settle(*scope, meta, token).await);
+        }
         let done = done?;
         agreed?;
+        paid?;
         Ok(done)
     }
 
@@ -69,7 +75,7 @@ impl<'a> Duties<'a> {
             .into_iter()
             .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
         have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
-        if let Err(error) = effects::apply(scope, graph, &first, Some(token)).await {
+        if let Err(error) = effects::apply(scope, graph, &first, Some(token), token.into()).await {
             take_back(scope, graph, &first, tokens).await;
             return Err(error);
         }
@@ -88,7 +94,7 @@ impl<'a> Duties<'a> {
             take_back(scope, graph, &undone, tokens).await;
             last = made.into_iter().filter(|effect| !kept.contains(effect)).collect();
         }
-        if let Err(error) = effects::apply(scope, graph, &last, Some(token)).await {
+        if let Err(error) = effects::apply(scope, graph, &last, Some(token), token.into()).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
             take_back(scope, graph, &all, tokens).await;
             self.undo(scope, &before, &done, tokens).await?;
@@ -151,6 +157,7 @@ impl<'a> Duties<'a> {
         done: &R,
         tokens: &mut Vec<Token>,
     ) -> Result<()> {
+        let graph = self.graph();
         for (at, write) in self.writes().iter().enumerate() {
             if let What::Insert(document) = write.what
                 && let Some(holder) = super::write::node(document)
@@ -167,12 +174,14 @@ impl<'a> Duties<'a> {
             let keys: Vec<Key> = documents.iter().map(id).collect();
             let now = read(scope, meta, &keys, &names).await?;
             let token = Token::new();
+            let debt = tokens.first().copied().unwrap_or(token);
             tokens.push(token);
             let statements: Vec<_> = documents
                 .iter()
-                .filter_map(|document| put_back(document, now.get(&id(document))?, &names))
+                .filter_map(|document| put_back(document, now.get(&id(document))?, &names, &[]))
                 .map(|mut statement| {
                     pairs::mark(&mut statement.update, token);
+                    derived::given_back(graph, meta, &mut statement.update, debt, false);
                     statement
                 })
                 .collect();
@@ -247,14 +256,16 @@ fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
 
 /// Does the reverse of what was done. What can't be reversed any more is settled by the side that is believed.
 async fn take_back(scope: &Scope<'_>, graph: &Graph, done: &[Effect], tokens: &mut Vec<Token>) {
+    // What is owed goes by the operation's own token still.
     let token = Token::new();
+    let debt = tokens.first().copied().unwrap_or(token);
     tokens.push(token);
     let back: Vec<Effect> = done
         .iter()
         .rev()
         .filter_map(|effect| Some(reverse(effect, graph.edge(effect.edge)?.list)))
         .collect();
-    if let Err(error) = effects::apply(scope, graph, &back, Some(token)).await {
+    if let Err(error) = effects::apply(scope, graph, &back, Some(token), debt.into()).await {
         tracing::warn!(
             target: "odm",
             %error,

@@ -54,7 +54,8 @@ pub(crate) async fn remove(
     filter: Document,
     done: &mut Deleted,
 ) -> Result<()> {
-    let filter = match combines(&filter) {
+    // What is derived in them changes before they go.
+    let filter = match combines(&filter) && !scope.odm.graph().is_derived_by(meta, &filter) {
         true => filter,
         false => found(scope, meta, filter).await?,
     };
@@ -168,6 +169,10 @@ struct Removal<'a, 'd> {
     tokens: Vec<derived::Token>,
     /// The collections of these documents.
     marked: Vec<&'static DocumentMeta>,
+    /// What documents owe by this token that others were taken out of.
+    owed: derived::Token,
+    /// The collections of these documents.
+    owing: Vec<&'static DocumentMeta>,
 }
 
 impl<'a, 'd> Removal<'a, 'd> {
@@ -183,6 +188,8 @@ impl<'a, 'd> Removal<'a, 'd> {
             later: Vec::new(),
             tokens: Vec::new(),
             marked: Vec::new(),
+            owed: derived::Token::new(),
+            owing: Vec::new(),
         }
     }
 
@@ -191,15 +198,21 @@ impl<'a, 'd> Removal<'a, 'd> {
         !self.transactions && self.scope.session.is_none()
     }
 
-    /// Removes the marks of a deletion that is done; what one that failed has left on one side is mended.
+    /// Pays what documents owe that others were taken out of, and removes the marks of a deletion that is done; what one that
+    /// failed has left on one side is mended.
     async fn agree(&mut self, done: bool) -> Result<()> {
+        let mut paid = Ok(());
+        for meta in std::mem::take(&mut self.owing) {
+            let settled = derived::settle(self.scope, meta, self.owed).await;
+            paid = paid.and(settled.map(drop));
+        }
         for meta in std::mem::take(&mut self.marked) {
             match done {
                 true => pairs::unmark_all(&self.scope, [meta], &self.tokens).await?,
                 false => drop(pairs::recover(&self.scope, meta).await?),
             }
         }
-        Ok(())
+        paid
     }
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
@@ -479,8 +492,6 @@ impl<'a, 'd> Removal<'a, 'd> {
                 .collect(),
             false => HashSet::new(),
         };
-        // What others have copied of the copies that are emptied is emptied too.
-        let (token, mut passed_on) = (derived::Token::new(), false);
         let marks = rule.is_two_way() && self.is_alone();
         let mark = derived::Token::new();
         if marks {
@@ -489,6 +500,13 @@ impl<'a, 'd> Removal<'a, 'd> {
         if marks && !self.marked.iter().any(|meta| is(meta, holder)) {
             self.marked.push(holder);
         }
+        // What is derived of what goes with the references, be it copies beside them or whole items, follows. So do the numbers in
+        // the documents themselves, where they stay after all, or come again.
+        let graph = self.scope.odm.graph();
+        let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
+        let orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
+        let gone = (!orphans).then_some(rule.edge);
+        let mut passed_on = false;
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
@@ -499,18 +517,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
                 let mut change = rule.detachment(documents);
-                let graph = self.scope.odm.graph();
-                let copies = rule.edge.copies.iter().map(|copy| rule.edge.copy_path(copy));
-                let itself = graph.is_read_as_value(rule.edge).then(|| rule.edge.path.clone());
-                let mut is_read = false;
-                for path in copies.chain(itself) {
-                    is_read |= graph.passed_on(holder, &path, token.into(), &mut change.update);
+                if orphans {
+                    derived::mark_former_of(&self.scope, holder, filter.clone(), self.owed).await?;
                 }
-                if is_read {
-                    // More may go with the reference: the item that it stands in.
-                    derived::owe(&mut change.update, token);
-                }
-                passed_on |= is_read;
+                passed_on |= graph.note(holder, &mut change.update, gone, self.owed.into());
                 if marks {
                     pairs::mark(&mut change.update, mark);
                 }
@@ -523,8 +533,9 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         match self.scope.session {
             _ if !passed_on => {}
-            Some(session) => session.owe(holder, token),
-            None => drop(derived::settle(self.scope, holder, token).await?),
+            Some(session) => session.owe(holder, self.owed),
+            None if self.owing.iter().any(|meta| is(meta, holder)) => {}
+            None => self.owing.push(holder),
         }
         Ok(())
     }
@@ -545,7 +556,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let batch = std::mem::take(&mut level.batch);
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
-            let erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
+            let mut erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
                 false => erase(self.scope, level, &part, &unlinks).await?,
                 true => {
                     let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
@@ -562,11 +573,10 @@ impl<'a, 'd> Removal<'a, 'd> {
                 true => self.done.deleted += erased.deleted,
                 false => self.done.cascaded += erased.deleted,
             }
-            for (owing, token) in &erased.left.debts {
-                match self.scope.session {
-                    Some(session) => session.owe(owing, *token),
-                    None => drop(derived::settle(self.scope, owing, *token).await?),
-                }
+            let left = std::mem::take(&mut erased.left);
+            match self.scope.session {
+                Some(session) => session.leave(left),
+                None => drop(left.pay(&self.scope).await?),
             }
             for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
                 self.count(*rule, changed);
@@ -752,28 +762,56 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 
     /// Inserts these documents of the batch again, as they were.
-    async fn put_back(&self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<()> {
-        let back: Vec<&RawDocumentBuf> = level
+    async fn put_back(&mut self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<()> {
+        let mut back: Vec<RawDocumentBuf> = level
             .batch
             .iter()
             .filter(|document| ids.contains(&Key::of_bson(&id(document))))
+            .cloned()
             .collect();
         if back.is_empty() {
             return Ok(());
         }
-        self.scope.restore(level.meta, &back).await?;
-        if level.rules.derives {
-            let back: Vec<RawDocumentBuf> = back.iter().map(|document| (*document).clone()).collect();
-            derived::refresh_parents(&self.scope, level.meta, &back).await?;
+        let graph = self.scope.odm.graph();
+        let token = derived::Token::new();
+        let mut owing = Vec::new();
+        if graph.takes_part(level.meta) {
+            for document in &mut back {
+                *document = derived::again(graph, level.meta, document, token)?;
+            }
+            owing.push(level.meta);
         }
+        let links = two_way(&level.rules);
+        let marks = !links.is_empty() && self.is_alone();
+        if marks {
+            pairs::mark_new(graph, level.meta, &mut back, &mut Some(token))?;
+            self.tokens.push(token);
+            self.marked.push(level.meta);
+        }
+        self.scope.restore(level.meta, &back).await?;
         // What it was linked to is linked to it again.
-        for rule in two_way(&level.rules) {
+        for rule in links {
+            let holder = rule.edge.holder;
             for document in &back {
-                if let Some((filter, change)) = rule.attachment(document) {
-                    self.scope.update_many(rule.edge.holder, filter, change).await?;
+                if let Some((filter, mut change)) = rule.attachment(document) {
+                    if graph.note(holder, &mut change.update, None, token.into()) {
+                        owing.push(holder);
+                    }
+                    if marks {
+                        pairs::mark(&mut change.update, token);
+                        self.marked.push(holder);
+                    }
+                    self.scope.update_many(holder, filter, change).await?;
                 }
             }
         }
+        let mut known = HashSet::new();
+        owing.retain(|meta| known.insert(meta.collection));
+        for meta in owing {
+            derived::settle(self.scope, meta, token).await?;
+        }
+        let mut known = HashSet::new();
+        self.marked.retain(|meta| known.insert(meta.collection));
         Ok(())
     }
 
@@ -899,19 +937,31 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
+    let graph = scope.odm.graph();
+    let mut within = derived::Within::new();
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
-                let change = rule.detachment(gone.iter().copied());
+                let mut change = rule.detachment(gone.iter().copied());
+                graph.note(
+                    rule.edge.holder,
+                    &mut change.update,
+                    Some(rule.edge),
+                    within.debt(),
+                );
+                let named = rule.named(gone.iter().copied());
+                within.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
                 scope.update_many(rule.edge.holder, filter, change).await?
             }
             None => 0,
         };
         erased.unlinked.push(changed);
     }
-    if level.rules.derives && scope.session.is_some() {
-        let (_, left) = derived::pay_for_deleted(&scope, level.meta, &gone).await?;
-        erased.left = left;
+    if scope.session.is_some() {
+        if level.rules.derives {
+            within.deleted(&scope, level.meta, &gone).await?;
+        }
+        (_, erased.left) = within.end(&scope).await?;
     }
     Ok(erased)
 }
@@ -940,7 +990,7 @@ async fn found(scope: Scope<'_>, meta: &'static DocumentMeta, filter: Document) 
             collection: meta.collection,
             message: format!(
                 "other documents refer to these, and more than {MOST_FOUND} can't be deleted by a condition with `text` or \
-                 `near`: find them first, and delete them by their ids"
+                 `near`, or on what is derived of the others: find them first, and delete them by their ids"
             ),
         });
     }

@@ -6,8 +6,8 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{all, document_id, value};
-use super::derived::{Kept, Token};
-use super::graph::{Edge, Graph};
+use super::derived::{self, Kept, Token};
+use super::graph::{Edge, Graph, is};
 use super::inspect::{Fault, Kind, confirm, look_at};
 use super::pairs;
 use super::scope::{Scope, Statement};
@@ -332,13 +332,35 @@ impl Repaired {
                 _ => left.push(fault),
             }
         }
+        let mut write = Writing {
+            marks,
+            token: Token::new(),
+            owing: Vec::new(),
+        };
+        let mended = self
+            .mend_all(scope, (detached, repeated, links), &mut write)
+            .await;
+        for meta in std::mem::take(&mut write.owing) {
+            derived::settle(*scope, meta, write.token).await?;
+        }
+        left.extend(mended?);
+        Ok(left)
+    }
+
+    async fn mend_all<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        (detached, repeated, links): Sorted<'g>,
+        write: &mut Writing<'_>,
+    ) -> Result<Vec<Fault<'g>>> {
+        let mut left = Vec::new();
         for ((_, target), faults) in detached {
-            left.extend(self.detach(scope, target, faults, marks).await?);
+            left.extend(self.detach(scope, target, faults, write).await?);
         }
         for faults in repeated.into_values() {
-            left.extend(self.name_once(scope, faults).await?);
+            left.extend(self.name_once(scope, faults, write).await?);
         }
-        left.extend(self.link(scope, links, marks).await?);
+        left.extend(self.link(scope, links, write).await?);
         Ok(left)
     }
 
@@ -348,7 +370,7 @@ impl Repaired {
         scope: &Scope<'g>,
         target: usize,
         faults: Vec<Fault<'g>>,
-        marks: &mut Option<Vec<Token>>,
+        write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
         let Some(edge) = faults.first().map(|fault| fault.edge) else {
             return Ok(faults);
@@ -364,9 +386,18 @@ impl Repaired {
             .filter(|key| known.insert(Key::of_bson(key)))
             .collect();
         let mut change = edge.detachment(target, &keys);
-        if let Some(token) = pairs::another(marks) {
-            pairs::mark(&mut change.update, token);
-        }
+        // One that may come again may have come again, and counts what it loses here.
+        let graph = scope.odm.graph();
+        let parent = edge.targets.get(target).copied();
+        let gone = match parent.is_some_and(|parent| graph.may_have_children(parent)) {
+            true => {
+                let holders = faults.iter().map(|fault| fault.holder.clone()).collect();
+                write.moved(scope, edge, holders).await?;
+                None
+            }
+            false => Some(edge),
+        };
+        write.note(graph, edge, gone, [&mut change.update]);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = match edge.list {
             true => Mend::Pulled,
@@ -382,7 +413,12 @@ impl Repaired {
     }
 
     /// Lets arrays of one edge name each document once.
-    async fn name_once<'g>(&mut self, scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    async fn name_once<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+        write: &mut Writing<'_>,
+    ) -> Result<Vec<Fault<'g>>> {
         let Some(edge) = faults.first().map(|fault| fault.edge) else {
             return Ok(faults);
         };
@@ -397,9 +433,11 @@ impl Repaired {
                 .filter(|item| seen.insert(Key::of_bson(item)))
                 .cloned()
                 .collect();
+            let mut update = doc! { "$set": { &edge.path: once } };
+            write.owe(scope.odm.graph(), edge, None, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
-                update: doc! { "$set": { &edge.path: once } },
+                update,
                 array_filters: Vec::new(),
             });
         }
@@ -417,7 +455,7 @@ impl Repaired {
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
-        marks: &mut Option<Vec<Token>>,
+        write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut open = faults;
@@ -432,7 +470,7 @@ impl Repaired {
             open = Vec::new();
             let mut changed = 0;
             for faults in by_edge.into_values() {
-                let settled = self.settle(scope, faults, marks).await?;
+                let settled = self.settle(scope, faults, write).await?;
                 left.extend(settled.stuck);
                 open.extend(again(scope, settled.mended).await?);
                 changed += settled.changed;
@@ -451,7 +489,7 @@ impl Repaired {
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
-        marks: &mut Option<Vec<Token>>,
+        write: &mut Writing<'_>,
     ) -> Result<Settled<'g>> {
         let graph = scope.odm.graph();
         let Some((edge, back)) = faults
@@ -476,15 +514,15 @@ impl Repaired {
                 false => stuck.push(fault),
             }
         }
-        let mut marked = |mut statements: Vec<Statement>| {
-            if let Some(token) = pairs::another(marks) {
-                statements
-                    .iter_mut()
-                    .for_each(|one| pairs::mark(&mut one.update, token));
-            }
-            statements
-        };
-        let statements = marked(losses.iter().filter_map(loss).collect());
+        let mut statements: Vec<Statement> = losses.iter().filter_map(loss).collect();
+        let holders = losses.iter().map(|fault| fault.holder.clone()).collect();
+        write.moved(scope, edge, holders).await?;
+        write.note(
+            graph,
+            edge,
+            None,
+            statements.iter_mut().map(|one| &mut one.update),
+        );
         let mut changed = 0;
         match scope.update(edge.holder, &statements).await {
             Ok(n) => {
@@ -493,14 +531,25 @@ impl Repaired {
             }
             Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut losses)).await?),
         }
-        let (statements, mut gains) = match back.list {
+        let (mut statements, mut gains) = match back.list {
             true => (
                 gains.iter().filter_map(|fault| gain(back, fault, None)).collect(),
                 gains,
             ),
             false => single(scope, edge, back, gains, &mut stuck).await?,
         };
-        match scope.update(back.holder, &marked(statements)).await {
+        let others = gains.iter().filter_map(|fault| match &fault.kind {
+            Kind::OneSided { other } => Some(other.clone()),
+            _ => None,
+        });
+        write.moved(scope, back, others.collect()).await?;
+        write.note(
+            graph,
+            back,
+            None,
+            statements.iter_mut().map(|one| &mut one.update),
+        );
+        match scope.update(back.holder, &statements).await {
             Ok(n) => {
                 self.count(back, Mend::Linked, n);
                 changed += n;
@@ -513,6 +562,58 @@ impl Repaired {
             stuck,
             changed,
         })
+    }
+}
+
+/// What can be mended: references to what does not exist, by edge and target; what is named twice, by edge; links on one side.
+type Sorted<'g> = (
+    HashMap<(usize, usize), Vec<Fault<'g>>>,
+    HashMap<usize, Vec<Fault<'g>>>,
+    Vec<Fault<'g>>,
+);
+
+/// What is noted in the documents that are changed.
+struct Writing<'m> {
+    /// The tokens of the marks of two-way references, where what is written for them is marked.
+    marks: &'m mut Option<Vec<Token>>,
+    /// What is derived of the references elsewhere is owed by this token.
+    token: Token,
+    /// The collections in which something is.
+    owing: Vec<&'static DocumentMeta>,
+}
+
+impl Writing<'_> {
+    /// Of updates of one command, which write this reference; what is derived in documents that don't exist is left out.
+    fn note<'u>(
+        &mut self,
+        graph: &Graph,
+        edge: &Edge,
+        but: Option<&Edge>,
+        updates: impl IntoIterator<Item = &'u mut Fields>,
+    ) {
+        let mark = pairs::another(self.marks);
+        for update in updates {
+            if let Some(mark) = mark {
+                pairs::mark(update, mark);
+            }
+            self.owe(graph, edge, but, update);
+            derived::mark_new(graph, edge.holder, update);
+        }
+    }
+
+    /// Marks documents that are moved from one parent to another.
+    async fn moved(&mut self, scope: &Scope<'_>, edge: &Edge, ids: Vec<Bson>) -> Result<()> {
+        if ids.is_empty() || !scope.odm.graph().is_parent_edge(edge) {
+            return Ok(());
+        }
+        derived::mark_former_of(scope, edge.holder, doc! { "_id": { "$in": ids } }, self.token).await
+    }
+
+    fn owe(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
+        let is_owed = graph.note(edge.holder, update, but, self.token.into());
+        if is_owed && !self.owing.iter().any(|meta| is(meta, edge.holder)) {
+            self.owing.push(edge.holder);
+        }
     }
 }
 

@@ -297,6 +297,8 @@ impl<'g> Rules<'g> {
         let mut derives = false;
         for derived in graph.derived_from(meta) {
             derives = true;
+            // Whether it owes something.
+            fields.insert(super::derived::OWED, 1);
             for name in derived.reads(graph) {
                 let root = name.split('.').next().unwrap_or_default();
                 let below: Vec<String> = fields

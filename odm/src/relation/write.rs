@@ -21,7 +21,7 @@ use crate::trace::Trace;
 use crate::update::Built;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -416,7 +416,12 @@ impl<'a> Duties<'a> {
                     |write: &Write<'_>| checks::has(edge, &write.what) && write.what.changes().is_some();
                 !edge.is_two_way() && edge.reference.check && of().any(brings)
             });
-            let names = roots(linked.chain(brought));
+            let edges = linked.chain(brought);
+            let beside = derived::beside(edges.clone());
+            let names: Vec<&str> = roots(edges)
+                .into_iter()
+                .chain(beside.iter().map(String::as_str))
+                .collect();
             if names.is_empty() {
                 continue;
             }
@@ -460,12 +465,13 @@ impl<'a> Duties<'a> {
             left,
         } = made?;
         scope.trip();
-        if let Some(recheck) = recheck {
-            checks::after(scope, &[recheck]).await?;
-        }
-        for (meta, token) in left.debts {
-            done.copies(derived::settle(*scope, meta, token).await?);
-        }
+        let checked = match recheck {
+            Some(recheck) => checks::after(scope, &[recheck]).await,
+            None => Ok(()),
+        };
+        let paid = left.pay(scope).await;
+        checked?;
+        done.copies(paid?);
         Ok(done)
     }
 
@@ -482,9 +488,7 @@ impl<'a> Duties<'a> {
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }
-        for (meta, token) in left.debts {
-            session.owe(meta, token);
-        }
+        session.leave(left);
         Ok(done)
     }
 
@@ -518,19 +522,29 @@ impl<'a> Duties<'a> {
         images: Option<derived::Before>,
         done: &mut R,
     ) -> Result<derived::Left> {
+        let mut within = derived::Within::new();
+        let mut other = derived::Beside::default();
         if self.is_linked() {
-            self.other_side(scope, before, done).await?;
+            other = self
+                .other_side(scope, before, images.as_ref(), done, &mut within)
+                .await?;
         }
-        let Some(images) = images else {
-            return Ok(derived::Left::default());
-        };
-        let (copies, left) = derived::pay_within(scope, &self.writes, images, done).await?;
+        let own = images.map(|images| (self.writes.as_slice(), images, &*done));
+        within.written(scope, own, other).await?;
+        let (copies, left) = within.end(scope).await?;
         done.copies(copies);
         Ok(left)
     }
 
     /// Writes the other side of everything that was linked or unlinked.
-    async fn other_side<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<()> {
+    async fn other_side<R: Done>(
+        &self,
+        scope: &Scope<'_>,
+        before: &Images,
+        images: Option<&derived::Before>,
+        done: &R,
+        within: &mut derived::Within,
+    ) -> Result<derived::Beside> {
         let graph = self.graph();
         let after = match self.after(before, |at| done.inserted(at)) {
             Some(after) => after,
@@ -538,11 +552,16 @@ impl<'a> Duties<'a> {
         };
         let diff = self.diff(before, &after)?;
         if diff.is_empty() {
-            return Ok(());
+            return Ok(derived::Beside::default());
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        effects::apply(scope, graph, &effects, None).await
+        let own = images.map(|before| derived::Own {
+            before,
+            writes: &self.writes,
+            done,
+        });
+        within.apply(scope, own, &effects).await
     }
 
     /// The documents that the writes concern, as they are read after them.
@@ -739,54 +758,102 @@ pub(super) fn remove<'s>(
     ids: &'s [Bson],
 ) -> BoxFuture<'s, Result<()>> {
     async move {
-        let graph = scope.odm.graph();
-        if graph.derived_from(meta).next().is_some() {
-            let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-            let names = derived::needed(graph, meta);
-            let names: Vec<&str> = names.keys().map(String::as_str).collect();
-            let documents = by_ids(scope, meta, keys.iter(), names).await?;
-            scope.delete(meta, ids).await?;
-            derived::refresh_parents(scope, meta, &documents).await?;
+        let token = Token::new();
+        let linked = scope.odm.graph().is_linked(meta);
+        let owing = match linked && scope.odm.has_transactions().await? {
+            true => {
+                scope
+                    .odm
+                    .transaction(
+                        |tx| async move { unlink(&scope.within(tx.shared()), meta, ids, token).await },
+                    )
+                    .await?
+            }
+            false => unlink(scope, meta, ids, token).await?,
+        };
+        for meta in owing {
+            derived::settle(*scope, meta, token).await?;
         }
-        if !graph.outgoing(meta).any(Edge::is_two_way) {
-            return scope.delete(meta, ids).await;
-        }
-        if !scope.odm.has_transactions().await? {
-            return unlink(scope, meta, ids).await;
-        }
-        scope
-            .odm
-            .transaction(|tx| async move { unlink(&scope.within(tx.shared()), meta, ids).await })
-            .await
+        Ok(())
     }
     .boxed()
 }
 
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
+/// Nothing was written but the other side.
+struct Unlinked;
+
+impl Done for Unlinked {}
+
+/// Gives the collections in which something is owed by the token.
+async fn unlink(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+    token: Token,
+) -> Result<Vec<&'static DocumentMeta>> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+    let mut owing = Vec::new();
     let mut diff = Diff::default();
-    for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
-        let Some(holder) = node(&document) else { continue };
-        for edge in edges() {
-            diff.add(edge, &holder, &values(edge, &document), &[])?;
-        }
-    }
-    let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
-    let effects = links::effects(graph, &diff, &answers)?;
     let mark = match scope.session {
         Some(_) => None,
         None => Some(Token::new()),
     };
-    effects::apply(scope, graph, &effects, mark).await?;
-    scope.delete(meta, ids).await?;
-    match mark {
-        Some(token) => {
-            let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);
-            let metas = metas.flatten().map(|edge| edge.holder).collect();
-            pairs::agree(scope, diff.links(), metas, vec![token]).await
+    if graph.is_linked(meta) {
+        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+        for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
+            let Some(holder) = node(&document) else { continue };
+            for edge in edges() {
+                diff.add(edge, &holder, &values(edge, &document), &[])?;
+            }
         }
-        None => Ok(()),
+        let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
+        let effects = links::effects(graph, &diff, &answers)?;
+        match scope.session {
+            Some(session) => {
+                let mut within = derived::Within::new();
+                let other = within.apply::<Unlinked>(scope, None, &effects).await?;
+                within.written::<Unlinked>(scope, None, other).await?;
+                let (_, left) = within.end(scope).await?;
+                session.leave(left);
+            }
+            None => {
+                effects::apply(scope, graph, &effects, mark, token.into()).await?;
+                owing = links_read(graph, edges());
+            }
+        }
     }
+    // What is derived of them is derived without them before they go.
+    if graph.derived_from(meta).next().is_some() {
+        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+        for ids in crate::key::chunks(&keys) {
+            derived::mark_gone(scope, meta, doc! { "_id": { "$in": ids } }, token).await?;
+        }
+        owing.push(meta);
+        if scope.session.is_none() {
+            derived::settle(*scope, meta, token).await?;
+        }
+    } else {
+        scope.delete(meta, ids).await?;
+    }
+    if let Some(mark) = mark.filter(|_| graph.is_linked(meta)) {
+        let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);
+        let metas = metas.flatten().map(|edge| edge.holder).collect();
+        pairs::agree(scope, diff.links(), metas, vec![mark]).await?;
+    }
+    Ok(owing)
+}
+
+/// The collections on the other side of these two-way references, where something is derived of them.
+pub(super) fn links_read<'g>(
+    graph: &'g Graph,
+    edges: impl Iterator<Item = &'g Edge>,
+) -> Vec<&'static DocumentMeta> {
+    let backs = edges.filter_map(|edge| graph.inverse(edge));
+    let mut metas: Vec<&'static DocumentMeta> = backs
+        .filter(|back| graph.is_read(back.holder, &back.path))
+        .map(|back| back.holder)
+        .collect();
+    metas.dedup_by_key(|meta| meta.collection);
+    metas
 }

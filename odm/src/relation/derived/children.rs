@@ -6,14 +6,15 @@
 //! fields since: the stamp is read before the children are.
 
 use super::super::batch::all;
-use super::super::graph::{Derived, Edge, Graph, What};
+use super::super::graph::{Derived, Edge, Graph, What, is};
 use super::super::scope::{Scope, Statement};
-use super::fill::whole;
+use super::fill::{nothing, whole};
 use super::images::Image;
 use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::{DocumentMeta, IndexKind};
 use crate::key::Key;
+use crate::reference::OnDelete;
 use crate::shape::Shape;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -34,7 +35,7 @@ struct Change {
     /// What has to be derived anew: positions in the graph.
     anew: HashSet<usize>,
     touched: HashSet<usize>,
-    /// Whether a child names it now, so that it has to be there.
+    /// Whether a child has come to name it, so that it has to be there.
     named: bool,
 }
 
@@ -54,6 +55,9 @@ pub(super) struct Followed {
     /// Those from whose derived fields others derive something: their collection, a field with its value in them, and the
     /// derived field.
     pub(super) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson, &'static str)>,
+    /// Parents that were not there, and need not be: one may come at the same time, and see the children as they were.
+    /// By their references: positions in the graph.
+    pub(super) alone: Vec<(usize, HashSet<Key>)>,
 }
 
 /// Carries out in the parents what changed in their children, within a transaction.
@@ -93,10 +97,11 @@ pub(super) async fn follow(
                 }
                 continue;
             }
-            let named = after.clone();
+            let named = after.clone().filter(|_| moved);
             one(&mut parents, edge, derived, image, before, after);
-            if let Some(parent) = named.and_then(|key| parents.get_mut(&(edge.at, key))) {
-                parent.named = true;
+            // It is locked, and has to be there, also where the child has nothing that is derived.
+            if let Some(key) = named {
+                change(&mut parents, edge, derived, key).named = true;
             }
         }
     }
@@ -133,8 +138,8 @@ fn one(
         }
     };
     // The parent may not have been told of a child's present value, so that it can't be taken away.
-    let owes = |child: &RawDocumentBuf| at(child, OWED).is_some();
-    if derived.filter.is_some() || image.before.as_ref().is_some_and(owes) {
+    let is_owing = |child: &RawDocumentBuf| at(child, OWED).is_some();
+    if derived.filter.is_some() || image.before.as_ref().is_some_and(is_owing) {
         return both(parents);
     }
     let name = derived.field.name;
@@ -329,15 +334,29 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
     put(update, "$push", name, push.into());
 }
 
+/// The statements of a collection, the parents in it that have to be there, and those that need not.
+type OfCollection = (
+    &'static DocumentMeta,
+    Vec<Statement>,
+    Vec<(usize, Key)>,
+    Vec<(usize, Key)>,
+);
+
+fn of_collection<'c>(
+    collections: &'c mut [OfCollection],
+    meta: &DocumentMeta,
+) -> Option<&'c mut OfCollection> {
+    collections.iter_mut().find(|(other, ..)| is(other, meta))
+}
+
 /// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
 async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Followed> {
     let graph = scope.odm.graph();
-    // The statements of each collection, and the parents in it that have to be there.
-    type OfCollection<'g> = (&'static DocumentMeta, Vec<Statement>, Vec<(&'g Edge, Key)>);
-    let mut collections: Vec<OfCollection<'_>> = Vec::new();
+    let mut collections: Vec<OfCollection> = Vec::new();
     let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
     let mut passed_on = Vec::new();
+    let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
     for ((at, key), mut change) in parents {
         let Some(edge) = graph.edge(at) else { continue };
         let touched = |at: &usize| graph.derived().get(*at);
@@ -384,21 +403,20 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             update: change.update,
             array_filters: Vec::new(),
         };
-        match collections
-            .iter_mut()
-            .find(|(other, ..)| other.collection == meta.collection)
-        {
-            Some((_, list, _)) => list.push(statement),
-            None => collections.push((meta, vec![statement], Vec::new())),
+        match of_collection(&mut collections, meta) {
+            Some((_, list, ..)) => list.push(statement),
+            None => collections.push((meta, vec![statement], Vec::new(), Vec::new())),
         }
-        if let (true, true, Some((.., named))) = (
+        let may_come = !edge.reference.check || edge.reference.on_delete == OnDelete::Keep;
+        if let (true, Some((.., loose))) = (may_come, of_collection(&mut collections, meta)) {
+            loose.push((at, key.clone()));
+        }
+        if let (true, true, Some((_, _, named, _))) = (
             change.named,
             edge.reference.check,
-            collections
-                .iter_mut()
-                .find(|(other, ..)| other.collection == meta.collection),
+            of_collection(&mut collections, meta),
         ) {
-            named.push((edge, key.clone()));
+            named.push((at, key.clone()));
         }
         let again: Vec<&Derived> = change.anew.iter().filter_map(touched).collect();
         if !again.is_empty() {
@@ -406,10 +424,11 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         }
     }
     let mut written = 0;
-    for (meta, statements, named) in collections {
+    for (meta, statements, named, loose) in collections {
         let matched = scope.update(meta, &statements).await?;
         written += matched;
         if matched < statements.len() as u64 {
+            alone.extend(missing(scope, meta, loose).await?);
             are_there(scope, meta, named).await?;
         }
     }
@@ -428,44 +447,49 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
     Ok(Followed {
         parents: written,
         passed_on,
+        alone,
     })
 }
 
 /// Fails if one of the parents that children name now is not there.
-async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(&Edge, Key)>) -> Result<()> {
-    let mut edges: Vec<&Edge> = Vec::new();
-    for (edge, _) in &named {
-        if !edges.iter().any(|known| known.at == edge.at) {
-            edges.push(edge);
-        }
-    }
-    for edge in edges {
-        let keys = || {
-            named
-                .iter()
-                .filter(|(other, _)| other.at == edge.at)
-                .map(|(_, key)| key)
-        };
-        let mut there: HashSet<Key> = HashSet::new();
-        for ids in crate::key::chunks(keys()) {
-            let filter = doc! { edge.by(): { "$in": ids } };
-            let found = scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await?;
-            there.extend(
-                found
-                    .iter()
-                    .filter_map(|parent| at(parent, edge.by()))
-                    .map(Key::of),
-            );
-        }
-        let missing: Vec<Bson> = keys()
-            .filter(|key| !there.contains(*key))
-            .map(Key::to_bson)
-            .collect();
-        if !missing.is_empty() {
-            return Err(super::missing(edge, meta, missing));
+async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(usize, Key)>) -> Result<()> {
+    let graph = scope.odm.graph();
+    for (at, keys) in missing(scope, meta, named).await? {
+        if let Some(edge) = graph.edge(at) {
+            let ids = keys.iter().map(Key::to_bson).collect();
+            return Err(super::missing(edge, meta, ids));
         }
     }
     Ok(())
+}
+
+/// Which of these parents are not there, by the references that name them: positions in the graph.
+async fn missing(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    parents: Vec<(usize, Key)>,
+) -> Result<Vec<(usize, HashSet<Key>)>> {
+    let graph = scope.odm.graph();
+    let mut by_edge: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
+    for (at, key) in parents {
+        by_edge.entry(at).or_default().insert(key);
+    }
+    let mut all = Vec::new();
+    for (at_edge, mut keys) in by_edge {
+        let Some(edge) = graph.edge(at_edge) else { continue };
+        for ids in crate::key::chunks(&keys.clone()) {
+            let filter = doc! { edge.by(): { "$in": ids } };
+            for parent in scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
+                if let Some(key) = at(&parent, edge.by()) {
+                    keys.remove(&Key::of(key));
+                }
+            }
+        }
+        if !keys.is_empty() {
+            all.push((at_edge, keys));
+        }
+    }
+    Ok(all)
 }
 
 /// The values of derived fields, `None` where the field is to be missing.
@@ -641,6 +665,7 @@ pub(super) fn parents_of<'g, 'c>(
                 if let RawBsonRef::Document(one) = one
                     && one.get_str("by").ok() == Some(edge.path.as_str())
                     && let Some(key) = one.get("key").ok().flatten()
+                    && key != RawBsonRef::Null
                 {
                     keys.insert(Key::of(key));
                 }
@@ -664,6 +689,69 @@ pub(super) fn parents_of<'g, 'c>(
         }
     }
     parents
+}
+
+/// Derives what these documents hold of children that may have been there before them. Gives how many were written.
+pub(super) async fn adopt(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[&RawDocumentBuf],
+    debt: Debt,
+) -> Result<u64> {
+    if documents.is_empty() {
+        return Ok(0);
+    }
+    let graph = scope.odm.graph();
+    let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
+    for derived in graph.derived_in(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        match edges.iter_mut().find(|(other, _)| other.at == edge.at) {
+            Some((_, list)) => list.push(derived),
+            None => edges.push((edge, vec![derived])),
+        }
+    }
+    let mut written = 0;
+    for (edge, list) in edges {
+        let keys: Vec<Key> = documents
+            .iter()
+            .filter_map(|document| at(document, edge.by()))
+            .map(Key::of)
+            .collect();
+        let target = edge.target(meta).unwrap_or_default();
+        // Most of those that are new have none, and hold nothing.
+        let mut named: HashSet<Key> = HashSet::new();
+        for keys in crate::key::chunks(&keys) {
+            let pipeline = vec![
+                doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
+                doc! { "$group": { "_id": format!("${}", edge.path) } },
+            ];
+            for group in scope.aggregate(edge.holder, pipeline).await? {
+                if let Ok(group) = RawDocumentBuf::try_from(&doc! { &edge.path: group.get("_id").cloned() }) {
+                    named.extend(edge.keys(target, &group));
+                }
+            }
+        }
+        // Others may have added to it, or taken from it what it never held. This is asked last: a child that comes from now on is
+        // counted when it comes.
+        let rest: Vec<&Key> = keys.iter().filter(|key| !named.contains(*key)).collect();
+        let holds = |derived: &&Derived| {
+            let nothing = nothing(derived).unwrap_or(Bson::Null);
+            doc! { derived.field.name: { "$ne": nothing } }
+        };
+        let holds: Vec<Document> = list.iter().map(holds).collect();
+        for keys in crate::key::chunks(rest) {
+            let filter = doc! { edge.by(): { "$in": keys }, "$or": &holds };
+            let fields = doc! { "_id": 1, edge.by(): 1 };
+            let found = scope.every(meta, filter, fields).await?;
+            named.extend(found.iter().filter_map(|one| at(one, edge.by())).map(Key::of));
+        }
+        if !named.is_empty() {
+            written += refresh(scope, edge, &list, named, debt).await?;
+        }
+    }
+    Ok(written)
 }
 
 /// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again.

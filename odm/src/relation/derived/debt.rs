@@ -15,8 +15,11 @@ use std::collections::HashMap;
 /// All of a document is owed.
 const ALL: &str = "*";
 
+/// What is derived in a document of its children is owed: some may have been there before it.
+pub(super) const CHILDREN: &str = "<";
+
 /// The part of an update that leaves a debt of all that is derived of the document.
-pub(in super::super) fn owe(update: &mut Document, token: Token) {
+pub(super) fn owe(update: &mut Document, token: Token) {
     owe_of(update, token, ALL);
 }
 
@@ -27,7 +30,7 @@ pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
 }
 
 /// The path of what is owed of a field.
-fn due_of(field: &str) -> String {
+pub(super) fn due_of(field: &str) -> String {
     let mut path = format!("{DUE}.");
     for c in field.chars() {
         match c {
@@ -53,6 +56,12 @@ pub(super) fn all_due() -> Document {
 /// The same in a pipeline: its fields.
 pub(super) fn owing_all(token: Token) -> Document {
     doc! { OWED: token, DUE: { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] } }
+}
+
+/// Whether a document owes this, by its name.
+pub(super) fn owes(document: &RawDocumentBuf, name: &str) -> bool {
+    let due = at(document, DUE).and_then(|due| due.as_document());
+    due.is_some_and(|due| due.get(name).ok().flatten().is_some())
 }
 
 /// What of a document has changed, so far as something is derived of it.

@@ -5,9 +5,11 @@ use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::pairs;
 use super::super::scope::Scope;
-use super::debt::all_due;
+use super::debt::{CHILDREN, all_due, due_of, owe};
 use super::deliver::{Source, is_read_on, sources, structs};
-use super::{COPIED, OWN, Token, VERSION, at, former, is_atomic, meet, owe, plain_name, put};
+use super::{
+    COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, is_atomic, meet, plain_name, put,
+};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -84,7 +86,7 @@ pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) 
 }
 
 /// The names of the fields that an update changes, without positions.
-fn changed(update: &Document) -> Vec<String> {
+pub(super) fn changed(update: &Document) -> Vec<String> {
     let mut names = Vec::new();
     for (operator, fields) in update {
         let Bson::Document(fields) = fields else { continue };
@@ -321,8 +323,8 @@ pub(super) fn whole(derived: &Derived, n: i64) -> Bson {
     }
 }
 
-/// The first version of a document: greater than all versions that one with the same id had before it was deleted, as long
-/// as it changed less than a thousand times in a millisecond.
+/// The first version of a document, and its first stamp: greater than all that one with the same id had before it was deleted,
+/// as long as it changed less than a thousand times in a millisecond.
 pub(super) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
 }
@@ -344,13 +346,21 @@ pub(crate) async fn amend_insert(
     }
     let transactions = transactions(scope, meta).await?;
     let concern = of_insert(graph, meta, transactions);
-    let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
+    let mut due = match concern.eventual {
+        true => all_due(),
+        false => Document::new(),
+    };
+    if graph.may_have_children(meta) {
+        // After a commit too: within a transaction those that come at the same time can't be seen.
+        due.insert(CHILDREN, Token::new());
+    }
+    let token = (!due.is_empty()).then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty())
         .collect();
     let is_source = graph.copied(meta).next().is_some();
-    let due = all_due();
+    let is_parent = graph.derived_in(meta).next().is_some();
     let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
     for raw in documents.iter() {
@@ -382,6 +392,9 @@ pub(crate) async fn amend_insert(
         if is_source {
             own.insert("v", first_version());
         }
+        if is_parent {
+            own.insert("n", first_version());
+        }
         if let Some(token) = token {
             own.insert("owed", token);
             own.insert("due", due.clone());
@@ -393,6 +406,74 @@ pub(crate) async fn amend_insert(
         *raw = encoded(document)?;
     }
     Ok(())
+}
+
+/// A document that was deleted, as it is inserted again: what its copies and those of it have missed is owed by the token.
+pub(in super::super) fn again(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    raw: &RawDocumentBuf,
+    token: Token,
+) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut own = match document.remove(OWN) {
+        Some(Bson::Document(own)) => own,
+        _ => Document::new(),
+    };
+    // Who else deletes it finds another debt than the one that it goes with.
+    let (_, gone) = GONE.split_once('.').unwrap_or_default();
+    own.remove(gone);
+    if graph.copied(meta).next().is_some() {
+        own.insert("v", first_version());
+    }
+    own.insert("owed", token);
+    let mut due = all_due();
+    // Its children may have changed while it was not there.
+    for derived in graph.derived_in(meta) {
+        due.insert(CHILDREN, Token::new());
+        own.insert("n", first_version());
+        match nothing(derived) {
+            Some(value) => drop(document.insert(derived.field.name, value)),
+            None => drop(document.remove(derived.field.name)),
+        }
+    }
+    own.insert("due", due);
+    document.insert(OWN, own);
+    encoded(&document)
+}
+
+/// The part of an update that gives a document references back that it had before, with the copies beside them: the version
+/// of what others copy of it is greater, and what its copies and those of it have missed is owed by the token. Says whether
+/// that is anything.
+pub(in super::super) fn given_back(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    update: &mut Document,
+    token: Token,
+    transactions: bool,
+) -> bool {
+    if is_source_of(graph, meta, update) {
+        put(update, "$inc", VERSION, 1_i64.into());
+    }
+    if !of_update(graph, meta, update, false).is_any() {
+        return false;
+    }
+    owe(update, token);
+    if !transactions {
+        former::mark_new(graph, meta, update);
+    }
+    true
+}
+
+/// The copies beside references of the document itself, and their versions: what is to be given back with them.
+pub(in super::super) fn beside<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<String> {
+    edges
+        .filter(|edge| edge.segments.len() == 1)
+        .flat_map(|edge| {
+            let version = (!edge.copies.is_empty()).then(|| edge.version_path());
+            edge.copies.iter().map(|copy| copy.name.to_owned()).chain(version)
+        })
+        .collect()
 }
 
 fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
@@ -556,7 +637,8 @@ pub(crate) async fn amend_update(
         concern = concern.or(of_insert(graph, meta, transactions));
         on_insert(graph, meta, &mut built.update);
     }
-    if !concern.is_any() && itself.is_empty() && wanted.is_empty() {
+    let children = upsert && graph.may_have_children(meta);
+    if !concern.is_any() && itself.is_empty() && wanted.is_empty() && !children {
         return Ok(());
     }
     let sources = read(scope, wanted, &[], meta, beside).await?;
@@ -577,10 +659,24 @@ pub(crate) async fn amend_update(
     }
     if is_source_of(graph, meta, &built.update) {
         put(&mut built.update, "$inc", VERSION, 1_i64.into());
+    } else if upsert && graph.copied(meta).next().is_some() {
+        put(&mut built.update, "$setOnInsert", VERSION, first_version().into());
     }
     if concern.eventual {
         let token = *token.get_or_insert_with(Token::new);
         owe(&mut built.update, token);
+    }
+    if children {
+        let token = *token.get_or_insert_with(Token::new);
+        if !concern.eventual {
+            put(&mut built.update, "$setOnInsert", OWED, token.into());
+        }
+        put(
+            &mut built.update,
+            "$setOnInsert",
+            &due_of(CHILDREN),
+            Token::new().into(),
+        );
     }
     if !transactions {
         former::mark_new(graph, meta, &mut built.update);
@@ -588,15 +684,15 @@ pub(crate) async fn amend_update(
     Ok(())
 }
 
-/// What the library has in a new document, where an upsert makes one: its derived fields, and the version of a source.
+/// What the library has in a new document, where an upsert makes one: its derived fields, and their stamp.
 fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
     for derived in graph.derived_in(meta) {
         if let Some(nothing) = nothing(derived) {
             put(update, "$setOnInsert", derived.field.name, nothing);
         }
     }
-    if graph.copied(meta).next().is_some() && !is_source_of(graph, meta, update) {
-        put(update, "$setOnInsert", VERSION, first_version().into());
+    if graph.derived_in(meta).next().is_some() {
+        put(update, "$setOnInsert", STAMP, first_version().into());
     }
 }
 
@@ -815,7 +911,10 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         own.insert("owed", token);
-        own.insert("due", doc! { "$literal": all_due() });
+        own.insert(
+            "due",
+            doc! { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] },
+        );
     }
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
         own.insert("was", marks);
@@ -854,6 +953,10 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
     for derived in graph.derived_from(meta) {
         names.extend(derived.reads(graph).iter().map(|name| root(name)));
     }
+    let parents = graph
+        .derived_in(meta)
+        .filter_map(|derived| graph.parent_edge(derived));
+    names.extend(parents.map(|edge| root(edge.by())));
     let mut fields = doc! { "_id": 1, OWN: 1 };
     fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
     fields

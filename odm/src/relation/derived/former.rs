@@ -57,19 +57,27 @@ pub(in super::super) async fn mark_former(
         let Some((filter, _)) = write.what.changes() else {
             continue;
         };
-        let marks: Vec<Bson> = parent_edges(graph, write.meta)
-            .into_iter()
-            .map(|edge| {
-                doc! { "by": { "$literal": edge.path.as_str() }, "key": format!("${}", key_path(edge)) }
-                    .into()
-            })
-            .collect();
-        let mut set = owing_all(token);
-        set.insert(FORMER, among(marks.into()));
-        scope
-            .compute(write.meta, filter.clone(), vec![doc! { "$set": set }])
-            .await?;
+        mark_former_of(scope, write.meta, filter.clone(), token).await?;
     }
+    Ok(())
+}
+
+/// Marks the documents that fit with the parents that they have.
+pub(in super::super) async fn mark_former_of(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    token: Token,
+) -> Result<()> {
+    let marks: Vec<Bson> = parent_edges(scope.odm.graph(), meta)
+        .into_iter()
+        .map(|edge| {
+            doc! { "by": { "$literal": edge.path.as_str() }, "key": format!("${}", key_path(edge)) }.into()
+        })
+        .collect();
+    let mut set = owing_all(token);
+    set.insert(FORMER, among(marks.into()));
+    scope.compute(meta, filter, vec![doc! { "$set": set }]).await?;
     Ok(())
 }
 
@@ -79,7 +87,7 @@ fn among(marks: Bson) -> Document {
 }
 
 /// The part of an update that marks the parents it moves a document to.
-pub(super) fn mark_new(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+pub(in super::super) fn mark_new(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
     let mut marks: Vec<Bson> = Vec::new();
     for edge in parent_edges(graph, meta) {
         let path = key_path(edge);
@@ -90,6 +98,7 @@ pub(super) fn mark_new(graph: &Graph, meta: &DocumentMeta, update: &mut Document
                     Some(rest) => rest.strip_prefix('.').and_then(|rest| below(value, rest)),
                     None => None,
                 };
+                let key = key.filter(|key| **key != Bson::Null);
                 marks.extend(key.map(|key| mark(edge, key.clone())));
             }
         }

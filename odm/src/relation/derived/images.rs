@@ -12,12 +12,19 @@ use std::collections::{HashMap, HashSet};
 
 /// What one write concerns.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
+    let insert = || {
+        let concern = of_insert(graph, write.meta, transactions);
+        Concern {
+            eventual: concern.eventual || graph.may_have_children(write.meta),
+            ..concern
+        }
+    };
     match &write.what {
-        What::Insert(_) => of_insert(graph, write.meta, transactions),
+        What::Insert(_) => insert(),
         What::Update { built, upsert, .. } => {
             let concern = of_update(graph, write.meta, &built.update, transactions);
             match upsert {
-                true => concern.or(of_insert(graph, write.meta, transactions)),
+                true => concern.or(insert()),
                 false => concern,
             }
         }
@@ -121,6 +128,19 @@ impl Before {
             }
         }
         Ok(before)
+    }
+
+    /// Whether a document will be read after the writes: one of those of a collection, or that were inserted into it.
+    pub(super) fn has(
+        &self,
+        meta: &DocumentMeta,
+        key: &Key,
+        inserted: &HashSet<(&'static str, Key)>,
+    ) -> bool {
+        let own = self.own.iter().find(|own| own.meta.collection == meta.collection);
+        own.is_some_and(|own| {
+            own.before.contains_key(key) || inserted.contains(&(meta.collection, key.clone()))
+        })
     }
 
     /// The same documents after the writes, with those that were inserted.

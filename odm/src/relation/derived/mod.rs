@@ -26,19 +26,20 @@ pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod stored;
 
-pub(super) use debt::owe;
 use debt::{Due, owe_of};
-pub(super) use fill::needed;
+use fill::changed;
 pub(crate) use fill::{Amended, Concern, Inserts, amend_insert, amend_replace, amend_update, from_condition};
-pub(super) use former::mark_former;
+pub(super) use fill::{again, beside, given_back};
+pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
-pub(crate) use pay::{Left, pay_left, settle};
-pub(super) use pay::{delete_with_debts, pay_for_deleted, pay_within, refresh_parents};
+pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone};
+pub(crate) use pay::{Left, settle};
 
 use super::graph::{CopyField, Derived, Edge, Graph};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
+use crate::reference::OnDelete;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 
@@ -133,37 +134,70 @@ impl Graph {
     }
 
     /// Whether something is derived from this field of a document.
-    pub(super) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
-        self.copied(meta)
-            .flat_map(followed)
-            .any(|copy| meet(copy.source, field))
-            || self
-                .derived_from(meta)
-                .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+    pub(in super::super) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
+        self.is_read_but(meta, field, None)
     }
 
     /// Whether something is derived from a reference as from any other field: it is copied, or a condition of what is derived
     /// in other documents than its targets.
     pub(super) fn is_read_as_value(&self, edge: &Edge) -> bool {
-        let meta = edge.holder;
+        self.is_read_but(edge.holder, &edge.path, Some(edge))
+    }
+
+    /// Whether something is derived from this field of a document, in other documents than those that this reference names.
+    fn is_read_but(&self, meta: &DocumentMeta, field: &str, but: Option<&Edge>) -> bool {
         self.copied(meta)
             .flat_map(followed)
-            .any(|copy| meet(copy.source, &edge.path))
+            .any(|copy| meet(copy.source, field))
             || self
                 .derived_from(meta)
-                .filter(|derived| derived.edge != edge.at)
-                .any(|derived| derived.reads(self).iter().any(|name| meet(name, &edge.path)))
+                .filter(|derived| but.is_none_or(|edge| edge.at != derived.edge))
+                .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+    }
+
+    /// The part of an update of the library's own that passes on what it changes: the version is greater, and what is derived
+    /// of the changed fields is owed, but in documents that do not exist any more: those that this reference names. Says
+    /// whether anything is.
+    pub(super) fn note(
+        &self,
+        meta: &DocumentMeta,
+        update: &mut Document,
+        but: Option<&Edge>,
+        debt: Debt,
+    ) -> bool {
+        let mut names = changed(update);
+        names.retain(|name| self.is_read_but(meta, name, but));
+        if names.is_empty() {
+            return false;
+        }
+        put(update, "$inc", VERSION, 1_i64.into());
+        if let Some(token) = debt.of(self, meta) {
+            names.iter().for_each(|name| owe_of(update, token, name));
+        }
+        true
+    }
+
+    /// Whether something is derived of a document in those that this reference names.
+    pub(super) fn is_parent_edge(&self, edge: &Edge) -> bool {
+        self.derived().iter().any(|derived| derived.edge == edge.at)
+    }
+
+    /// The same in such documents.
+    pub(super) fn is_parent_edge_of(&self, edge: &Edge, meta: &DocumentMeta) -> bool {
+        self.derived_in(meta).any(|derived| derived.edge == edge.at)
+    }
+
+    /// Whether children of such a document may be there before it, since nobody asks for it when they are written, or when it
+    /// is deleted.
+    pub(super) fn may_have_children(&self, meta: &DocumentMeta) -> bool {
+        self.derived_in(meta)
+            .filter_map(|derived| self.parent_edge(derived))
+            .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
     }
 
     /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
     /// greater, and what is derived of it is owed.
-    pub(in super::super) fn passed_on(
-        &self,
-        meta: &DocumentMeta,
-        field: &str,
-        debt: Debt,
-        update: &mut Document,
-    ) -> bool {
+    fn passed_on(&self, meta: &DocumentMeta, field: &str, debt: Debt, update: &mut Document) -> bool {
         if !self.is_read(meta, field) {
             return false;
         }

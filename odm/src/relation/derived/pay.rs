@@ -1,24 +1,24 @@
 //! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
 
 use super::super::batch;
-use super::super::effects::id;
-use super::super::graph::{CopyField, Derived, Edge, Graph};
+use super::super::effects::{self, by_ids, id};
+use super::super::graph::{CopyField, Derived, Edge, Graph, is};
+use super::super::links::Effect;
 use super::super::scope::{Scope, Statement};
-use super::super::write::{Done, Write};
-use super::children::{follow, parents_of, refresh};
-use super::debt::{as_read, strike_out};
+use super::super::write::{Done, What, Write};
+use super::children::{adopt, follow, parents_of, refresh};
+use super::debt::{CHILDREN, as_read, owe, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
-use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number, owe};
+use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
+use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::reference::OnDelete;
-use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// So many documents with debts are paid for at a time.
 const BATCH: usize = 200;
@@ -31,16 +31,53 @@ const PULLS: usize = 20;
 pub(crate) struct Left {
     /// Documents of these collections owe something under this token.
     pub(crate) debts: Vec<(&'static DocumentMeta, Token)>,
+    /// Parents in which is derived anew what children say: by their references, positions in the graph.
+    parents: HashMap<usize, HashSet<Key>>,
 }
 
 impl Left {
-    fn add(&mut self, meta: &'static DocumentMeta, token: Token) {
+    pub(crate) fn add(&mut self, meta: &'static DocumentMeta, token: Token) {
         let known = |(other, of): &(&'static DocumentMeta, Token)| {
             other.collection == meta.collection && *of == token
         };
         if !self.debts.iter().any(known) {
             self.debts.push((meta, token));
         }
+    }
+
+    pub(crate) fn add_all(&mut self, other: Left) {
+        other
+            .debts
+            .into_iter()
+            .for_each(|(meta, token)| self.add(meta, token));
+        for (at, keys) in other.parents {
+            self.parents.entry(at).or_default().extend(keys);
+        }
+    }
+
+    /// Pays it, after the commit. Gives how many documents were changed.
+    pub(in super::super) async fn pay(self, scope: &Scope<'_>) -> Result<u64> {
+        let graph = scope.odm.graph();
+        let mut copies = 0;
+        for (meta, token) in self.debts {
+            copies += settle(*scope, meta, token).await?;
+        }
+        for (at, keys) in self.parents {
+            let Some(edge) = graph.edge(at) else { continue };
+            for meta in &edge.targets {
+                let list: Vec<&Derived> = graph
+                    .derived_in(meta)
+                    .filter(|derived| derived.edge == at)
+                    .collect();
+                let token = Token::new();
+                let written = refresh(scope, edge, &list, keys.clone(), token.into()).await?;
+                if written > 0 {
+                    copies += written;
+                    copies += settle(*scope, meta, token).await?;
+                }
+            }
+        }
+        Ok(copies)
     }
 }
 
@@ -55,8 +92,49 @@ struct PassedOn {
     hop: usize,
 }
 
-/// What is owed within a transaction.
-struct Within {
+/// Documents on the other side of two-way references, as they were before these were changed.
+#[derive(Debug, Default)]
+pub(in super::super) struct Beside {
+    before: Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>,
+}
+
+/// The documents of writes, which are compared before and after.
+pub(in super::super) struct Own<'a, R> {
+    pub(in super::super) before: &'a Before,
+    pub(in super::super) writes: &'a [Write<'a>],
+    pub(in super::super) done: &'a R,
+}
+
+impl<R: Done> Own<'_, R> {
+    /// The documents that the writes insert.
+    fn inserted(&self) -> HashSet<(&'static str, Key)> {
+        let inserts = self.writes.iter().filter_map(|write| match write.what {
+            What::Insert(document) => Some((write.meta.collection, id(document))),
+            _ => None,
+        });
+        let upserted = self.done.upserted().zip(self.writes.first());
+        inserts
+            .chain(upserted.map(|(id, write)| (write.meta.collection, Key::of_bson(id))))
+            .collect()
+    }
+}
+
+async fn read<'k>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    keys: impl Iterator<Item = &'k Key>,
+) -> Result<HashMap<Key, RawDocumentBuf>> {
+    let fields = needed(scope.odm.graph(), meta);
+    let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+    let found = by_ids(scope, meta, keys, names).await?;
+    Ok(found
+        .into_iter()
+        .map(|document| (id(&document), document))
+        .collect())
+}
+
+/// What is owed within a transaction, and paid in it.
+pub(in super::super) struct Within {
     /// The documents that it changed from which others derive something.
     passed_on: Vec<PassedOn>,
     /// How many documents lie between what is being paid and the write.
@@ -69,43 +147,8 @@ struct Within {
     noted: HashSet<(&'static str, Key)>,
 }
 
-/// Pays within the transaction of the writes, whose documents are compared before and after. Gives how many documents were
-/// changed, and what is to be paid after the commit.
-pub(in super::super) async fn pay_within<R: Done>(
-    scope: &Scope<'_>,
-    writes: &[Write<'_>],
-    before: Before,
-    done: &R,
-) -> Result<(u64, Left)> {
-    let mut within = Within::new();
-    let images = before.after(scope, writes, done).await?;
-    for (meta, images) in &images {
-        within.pay_for(scope, meta, images).await?;
-    }
-    within.end(scope).await
-}
-
-/// The same for documents that were deleted.
-pub(in super::super) async fn pay_for_deleted(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: &[&RawDocumentBuf],
-) -> Result<(u64, Left)> {
-    let images: Vec<Image> = documents
-        .iter()
-        .map(|document| Image {
-            before: Some((*document).clone()),
-            after: None,
-            inserted: false,
-        })
-        .collect();
-    let mut within = Within::new();
-    within.pay_for(scope, meta, &images).await?;
-    within.end(scope).await
-}
-
 impl Within {
-    fn new() -> Within {
+    pub(in super::super) fn new() -> Within {
         Within {
             passed_on: Vec::new(),
             hop: 0,
@@ -125,8 +168,111 @@ impl Within {
         }
     }
 
-    fn debt(&self) -> Debt {
+    /// What updates of the library's own note in the documents that they change.
+    pub(in super::super) fn debt(&self) -> Debt {
         Debt::Later(self.later)
+    }
+
+    /// Carries out what a write asks of the other side of two-way references. Gives the documents that it changes there, which
+    /// are to be paid for.
+    pub(in super::super) async fn apply<R: Done>(
+        &mut self,
+        scope: &Scope<'_>,
+        own: Option<Own<'_, R>>,
+        effects: &[Effect],
+    ) -> Result<Beside> {
+        let beside = Within::look(scope, own, effects).await?;
+        effects::apply(scope, scope.odm.graph(), effects, None, self.debt()).await?;
+        let graph = scope.odm.graph();
+        for edge in effects.iter().filter_map(|effect| graph.edge(effect.edge)) {
+            if graph.is_read(edge.holder, &edge.path) && graph.is_followed_later(edge.holder) {
+                self.left.add(edge.holder, self.later);
+            }
+        }
+        Ok(beside)
+    }
+
+    /// The documents that effects are to change, as they are, but those of the writes themselves.
+    async fn look<R: Done>(scope: &Scope<'_>, own: Option<Own<'_, R>>, effects: &[Effect]) -> Result<Beside> {
+        let graph = scope.odm.graph();
+        let inserted = own.as_ref().map(Own::inserted).unwrap_or_default();
+        let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
+        for effect in effects {
+            let Some(edge) = graph.edge(effect.edge) else {
+                continue;
+            };
+            let meta = edge.holder;
+            let key = &effect.holder.key;
+            let is_own = |own: &Own<'_, R>| own.before.has(meta, key, &inserted);
+            if !graph.is_read(meta, &edge.path) || own.as_ref().is_some_and(is_own) {
+                continue;
+            }
+            match beside.iter_mut().find(|(other, _)| is(other, meta)) {
+                Some((_, keys)) => keys.push(effect.holder.key.clone()),
+                None => beside.push((meta, vec![effect.holder.key.clone()])),
+            }
+        }
+        let mut found = Beside::default();
+        for (meta, keys) in beside {
+            let keys: HashSet<Key> = keys.into_iter().collect();
+            found.before.push((meta, read(scope, meta, keys.iter()).await?));
+        }
+        Ok(found)
+    }
+
+    /// Notes that this reference was changed in documents with these ids.
+    pub(in super::super) fn rewritten(&mut self, graph: &Graph, edge: &Edge, ids: Vec<Bson>) {
+        if graph.is_read_as_value(edge) {
+            self.pass_on(graph, edge.holder, ("_id", ids), vec![edge.path.clone()]);
+        }
+    }
+
+    /// Pays for writes and what they have changed beside, whose documents are compared before and after. Those of one collection
+    /// together: what is derived anew for one of them is derived of all, and nothing is added to it for another one.
+    pub(in super::super) async fn written<R: Done>(
+        &mut self,
+        scope: &Scope<'_>,
+        own: Option<(&[Write<'_>], Before, &R)>,
+        beside: Beside,
+    ) -> Result<()> {
+        let mut all = match own {
+            Some((writes, before, done)) => before.after(scope, writes, done).await?,
+            None => Vec::new(),
+        };
+        for (meta, before) in beside.before {
+            let mut after = read(scope, meta, before.keys()).await?;
+            let images = before.into_iter().map(|(key, before)| Image {
+                after: after.remove(&key),
+                before: Some(before),
+                inserted: false,
+            });
+            match all.iter_mut().find(|(other, _)| is(other, meta)) {
+                Some((_, known)) => known.extend(images),
+                None => all.push((meta, images.collect())),
+            }
+        }
+        for (meta, images) in &all {
+            self.pay_for(scope, meta, images).await?;
+        }
+        Ok(())
+    }
+
+    /// Pays for documents that were deleted.
+    pub(in super::super) async fn deleted(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        documents: &[&RawDocumentBuf],
+    ) -> Result<()> {
+        let images: Vec<Image> = documents
+            .iter()
+            .map(|document| Image {
+                before: Some((*document).clone()),
+                after: None,
+                inserted: false,
+            })
+            .collect();
+        self.pay_for(scope, meta, &images).await
     }
 
     /// Notes that these fields have changed in documents of a collection. The fields of which something is derived have no
@@ -197,6 +343,24 @@ impl Within {
         }
         let followed = follow(scope, meta, images, self.debt()).await?;
         self.copies += followed.parents;
+        if !followed.alone.is_empty() {
+            let is_of = |(at, keys): &(usize, HashSet<Key>), child: &RawDocumentBuf| {
+                graph.edge(*at).is_some_and(|edge| {
+                    let mut named = (0..edge.targets.len()).flat_map(|target| edge.keys(target, child));
+                    named.any(|key| keys.contains(&key))
+                })
+            };
+            let names_one = |child: &&RawDocumentBuf| followed.alone.iter().any(|alone| is_of(alone, child));
+            let written = images.iter().filter_map(|image| image.after.as_ref());
+            let keys: Vec<Key> = written.filter(names_one).map(id).collect();
+            for ids in key::chunks(&keys) {
+                self.owe(scope, meta, doc! { "_id": { "$in": ids } }).await?;
+            }
+            // What a child has left, or left behind, no debt of its own names.
+            for (at, keys) in followed.alone {
+                self.left.parents.entry(at).or_default().extend(keys);
+            }
+        }
         for (parent, by, key, derived) in followed.passed_on {
             self.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
         }
@@ -242,8 +406,9 @@ impl Within {
         Ok(())
     }
 
-    /// Pays what was passed on, and what that passes on.
-    async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
+    /// Pays what was passed on, and what that passes on. Gives how many documents were changed, and what is to be paid after
+    /// the commit.
+    pub(in super::super) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
         // The nearest first: what comes by two ways is read when both have come.
         while let Some((nearest, _)) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop) {
             let next = self.passed_on.swap_remove(nearest);
@@ -484,6 +649,15 @@ pub(crate) fn pay<'s>(
                 collections.push(edge.holder);
             }
         }
+        let parents: Vec<&RawDocumentBuf> = all(&documents)
+            .filter(|document| owes(document, CHILDREN) && !is_gone(document))
+            .collect();
+        let adopted = adopt(scope, meta, &parents, token.into()).await?;
+        copies += adopted;
+        let mut held = graph.derived_in(meta);
+        if adopted > 0 && held.any(|derived| graph.is_read(meta, derived.field.name)) {
+            collections.push(meta);
+        }
         let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
         for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
             copies += refresh(scope, edge, &list, keys, token.into()).await?;
@@ -531,6 +705,20 @@ pub(in super::super) async fn delete_with_debts(
     filter: Document,
 ) -> Result<u64> {
     let token = Token::new();
+    let marked = mark_gone(scope, meta, filter, token).await?;
+    if marked > 0 {
+        settle(*scope, meta, token).await?;
+    }
+    Ok(marked)
+}
+
+/// Marks documents that go as soon as what they owe by this token is paid. Gives how many.
+pub(in super::super) async fn mark_gone(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    token: Token,
+) -> Result<u64> {
     let mut update = doc! { "$set": { super::GONE: true } };
     owe(&mut update, token);
     let mark = Statement {
@@ -538,41 +726,7 @@ pub(in super::super) async fn delete_with_debts(
         update,
         array_filters: Vec::new(),
     };
-    let marked = scope.update(meta, std::slice::from_ref(&mark)).await?;
-    if marked > 0 {
-        settle(*scope, meta, token).await?;
-    }
-    Ok(marked)
-}
-
-/// Derives anew what is derived of these documents in others.
-pub(in super::super) async fn refresh_parents(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: &[RawDocumentBuf],
-) -> Result<()> {
-    let graph = scope.odm.graph();
-    let token = Token::new();
-    for (edge, list, keys) in parents_of(graph, meta, documents, |_, _| true) {
-        refresh(scope, edge, &list, keys, token.into()).await?;
-        for derived in list {
-            if graph.is_read(derived.parent, derived.field.name) {
-                settle(*scope, derived.parent, token).await?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Pays what was left to be paid after a commit.
-pub(crate) async fn pay_left(odm: &Odm, left: Left) -> Result<(u64, u64)> {
-    let trips = AtomicU64::new(0);
-    let scope = Scope::new(odm, None, &trips);
-    let mut copies = 0;
-    for (meta, token) in left.debts {
-        copies += settle(scope, meta, token).await?;
-    }
-    Ok((copies, trips.load(Ordering::Relaxed)))
+    scope.update(meta, std::slice::from_ref(&mark)).await
 }
 
 /// The condition of the documents that owe something.
