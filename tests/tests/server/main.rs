@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod audit;
+mod beside;
 mod bounds;
 mod buckets;
 mod bulk;

@@ -39,11 +39,14 @@ const TASKS: i32 = 8;
 /// Of each kind of document that others refer to there are so many, always.
 const SOURCES: i32 = 48;
 
+/// There are so many parents that come and go at most.
+const WELLS: i32 = 24;
+
 /// A task has so many documents of a kind at most, then it deletes one: else there would be more and more of them, and each
 /// operation would write more than the one before.
 const MOST: usize = 24;
 
-const COPIES: [(&str, &str); 21] = [
+const COPIES: [(&str, &str); 24] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
     ("logs", "host_load"),
@@ -65,6 +68,9 @@ const COPIES: [(&str, &str); 21] = [
     ("streets", "region_code"),
     ("mayors", "streets"),
     ("receipts", "host_name"),
+    ("wells", "samples"),
+    ("wells", "deepest"),
+    ("wells", "guards"),
 ];
 
 type Key = (&'static str, i32);
@@ -98,7 +104,8 @@ struct Operation {
 
 fn models() -> Vec<odm::Model> {
     models![
-        Host, Log, Receipt, Part, Product, User, Order, Shop, Review, Bar, Vote, Region, City, Street, Mayor
+        Host, Log, Receipt, Part, Product, User, Order, Shop, Review, Bar, Vote, Region, City, Street, Mayor,
+        Well, Sample, Guard
     ]
     .into()
 }
@@ -266,7 +273,7 @@ impl Task {
         }
         delete!(
             Log "logs", Receipt "receipts", Product "products", Review "reviews", Vote "votes", Street "streets",
-            Mayor "mayors"
+            Mayor "mayors", Sample "samples"
         );
         None
     }
@@ -277,7 +284,7 @@ impl Task {
         }
         let to = self.random.below(SOURCES);
         let text = format!("{}", self.random.below(1_000_000));
-        match self.random.below(30) {
+        match self.random.below(34) {
             0 => {
                 let (id, mut after) = self.source("hosts");
                 after.insert("name", &text);
@@ -558,7 +565,84 @@ impl Task {
                 None => self.insert_log(odm, to),
             },
             24..=26 => child!(self, odm, self.random.below(7), Review, NewReview, "reviews"),
-            _ => child!(self, odm, self.random.below(7), Vote, NewVote, "votes"),
+            27..=29 => child!(self, odm, self.random.below(7), Vote, NewVote, "votes"),
+            30 => self.well(odm),
+            _ => self.sample(odm),
+        }
+    }
+
+    /// A parent comes, after its children or before them, or goes and leaves them.
+    fn well(&mut self, odm: Odm) -> Operation {
+        let id = self.number + TASKS * self.random.below(WELLS / TASKS);
+        let name = format!("{}", self.random.below(1_000_000));
+        let after = doc! { "_id": id, "name": &name };
+        let there = self.own.contains_key(&("wells", id));
+        match self.random.below(3) {
+            0 if there => one("delete a parent", ("wells", id), None, async move {
+                odm.collection::<Well>().delete(id).await.map(drop)
+            }),
+            0 => one("insert a parent", ("wells", id), Some(after), async move {
+                odm.collection::<Well>()
+                    .insert(NewWell { id, name })
+                    .await
+                    .map(drop)
+            }),
+            _ => one("upsert a parent", ("wells", id), Some(after), async move {
+                let wells = odm.collection::<Well>();
+                wells.update(id).set(|w| w.name, name).upsert().await.map(drop)
+            }),
+        }
+    }
+
+    /// A child that does not ask for its parent.
+    fn sample(&mut self, odm: Odm) -> Operation {
+        let (well, depth) = (self.random.below(WELLS), self.random.below(100));
+        match (self.random.below(5), self.pick("samples")) {
+            (0, Some((id, _))) => one(
+                "delete a child that need not ask",
+                ("samples", id),
+                None,
+                async move { odm.collection::<Sample>().delete(id).await.map(drop) },
+            ),
+            (1, Some((id, mut after))) => {
+                after.insert("well", well);
+                one(
+                    "move a child that need not ask",
+                    ("samples", id),
+                    Some(after),
+                    async move {
+                        let samples = odm.collection::<Sample>();
+                        samples.update(id).set(|s| s.well, Ref::new(well)).await.map(drop)
+                    },
+                )
+            }
+            (2, Some((id, mut after))) => {
+                after.insert("depth", depth);
+                one(
+                    "set a child that need not ask",
+                    ("samples", id),
+                    Some(after),
+                    async move {
+                        let samples = odm.collection::<Sample>();
+                        samples.update(id).set(|s| s.depth, depth).await.map(drop)
+                    },
+                )
+            }
+            _ => {
+                let id = self.id();
+                let after = doc! { "_id": id, "depth": depth, "well": well };
+                let new = NewSample {
+                    id,
+                    depth,
+                    well: Ref::new(well),
+                };
+                one(
+                    "insert a child that need not ask",
+                    ("samples", id),
+                    Some(after),
+                    async move { odm.collection::<Sample>().insert(new).await.map(drop) },
+                )
+            }
         }
     }
 
@@ -714,9 +798,9 @@ async fn sources(odm: &Odm) {
         .unwrap();
 }
 
-const COLLECTIONS: [&str; 15] = [
+const COLLECTIONS: [&str; 17] = [
     "hosts", "logs", "receipts", "parts", "products", "users", "orders", "shops", "reviews", "bars", "votes",
-    "regions", "cities", "streets", "mayors",
+    "regions", "cities", "streets", "mayors", "wells", "samples",
 ];
 
 /// All documents, without what the library alone knows of them.
@@ -828,6 +912,18 @@ fn with_copies(own: &Written) -> Written {
                 if let Some(most) = children.iter().map(|(stars, _)| *stars).max() {
                     document.insert("most", most);
                 }
+            }
+            "wells" => {
+                let mut children: Vec<(i32, i32)> = of("samples")
+                    .filter(|(_, child)| child.get_i32("well").ok() == Some(*id))
+                    .map(|((_, child_id), child)| (child.get_i32("depth").unwrap(), *child_id))
+                    .collect();
+                children.sort_by_key(|child| std::cmp::Reverse(*child));
+                let deepest = children.iter().take(2);
+                let deepest = deepest.map(|(depth, child_id)| doc! { "id": child_id, "depth": depth });
+                document.insert("samples", children.len() as i64);
+                document.insert("deepest", deepest.collect::<Vec<_>>());
+                document.insert("guards", 0_i64);
             }
             _ => {}
         }

@@ -217,7 +217,7 @@ macro_rules! declare {
             pub version: i64,
         }
 
-        // A copy in a document with a two-way reference, of a document on the other side.
+        // A copy in a document with a two-way reference, of a document on the other side, which counts those that refer to it.
 
         #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
         #[document(collection = "teams", version)]
@@ -227,6 +227,8 @@ macro_rules! declare {
             pub name: String,
             #[reference(many, inverse = team, max = 10)]
             pub members: Vec<Ref<Member>>,
+            #[computed(count = Member, by = team $($sync)*)]
+            pub size: i64,
             pub version: i64,
         }
 
@@ -242,6 +244,56 @@ macro_rules! declare {
             pub fan_of: Option<Ref<Team>>,
             #[denormalize(from = fan_of.name $($sync)*)]
             pub fan_of_name: Option<String>,
+            pub version: i64,
+        }
+
+        // A parent that may come after its children, and one that they lose before it goes.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "wells", version)]
+        pub struct Well {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            #[computed(count = Sample $($sync)*)]
+            pub samples: i64,
+            #[subset(of = Sample, limit = 2, order(-depth), fields(depth: i32) $($sync)*)]
+            pub deepest: Vec<DeepestEntry>,
+            #[computed(count = Guard $($sync)*)]
+            pub guards: i64,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "samples", version)]
+        pub struct Sample {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub depth: i32,
+            #[parent_ref(check = false, on_delete = keep)]
+            pub well: Ref<Well>,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "guards", version)]
+        pub struct Guard {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            #[parent_ref(on_delete = nullify)]
+            pub well: Option<Ref<Well>>,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "pumps", version)]
+        pub struct Pump {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            #[reference(check = false, on_delete = keep)]
+            pub well: Ref<Well>,
+            #[denormalize(from = well.samples $($sync)*)]
+            pub samples: Option<i64>,
             pub version: i64,
         }
     };

@@ -38,6 +38,7 @@ pub fn edges() -> Vec<Edge> {
         votes(),
         chain(),
         two_way(),
+        late_parents(),
     ]
 }
 
@@ -847,7 +848,7 @@ fn two_way() -> Edge {
     Edge {
         name: "beside a two-way reference",
         models: || models![Team, Member].into(),
-        copies: &[("members", "fan_of_name")],
+        copies: &[("members", "fan_of_name"), ("teams", "size")],
         setup: |odm| {
             async move {
                 let teams = (1..=3).map(|id| team(id, &[]));
@@ -940,6 +941,94 @@ fn two_way() -> Edge {
                     let teams = tx.collection::<Team>();
                     teams.update(1).set(|t| t.name, "new").await?;
                     teams.update(2).push(|t| t.members, Ref::new(1)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn well(id: i32) -> NewWell {
+    NewWell {
+        id,
+        name: format!("well {id}"),
+    }
+}
+
+fn sample(id: i32, well: i32) -> NewSample {
+    NewSample {
+        id,
+        depth: 10 * id,
+        well: Ref::new(well),
+    }
+}
+
+fn late_parents() -> Edge {
+    Edge {
+        name: "a parent after its children",
+        models: || models![Well, Sample, Guard, Pump].into(),
+        copies: &[
+            ("wells", "samples"),
+            ("wells", "deepest"),
+            ("wells", "guards"),
+            ("pumps", "samples"),
+        ],
+        setup: |odm| {
+            async move {
+                odm.collection::<Well>().insert(well(1)).await?;
+                let samples = [sample(1, 1), sample(2, 2), sample(3, 2), sample(4, 3)];
+                odm.collection::<Sample>().insert_many(samples).await?;
+                let guards = (1..=2).map(|id| NewGuard {
+                    id,
+                    well: Some(Ref::new(1)),
+                });
+                odm.collection::<Guard>().insert_many(guards).await?;
+                let pump = NewPump {
+                    id: 1,
+                    well: Ref::new(1),
+                };
+                odm.collection::<Pump>().insert(pump).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert a child", One, |odm| {
+                odm.collection::<Sample>().insert(sample(5, 1)).await?;
+            }),
+            row!("insert a child alone", One, |odm| {
+                odm.collection::<Sample>().insert(sample(5, 9)).await?;
+            }),
+            row!("insert a parent", One, |odm| {
+                odm.collection::<Well>().insert(well(2)).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                odm.collection::<Well>().insert_many([well(2), well(3)]).await?;
+            }),
+            row!("upsert a parent", One, |odm| {
+                let wells = odm.collection::<Well>();
+                wells.update(2).set(|w| w.name, "new").upsert().await?;
+            }),
+            row!("move a child", One, |odm| {
+                let samples = odm.collection::<Sample>();
+                samples.update(2).set(|s| s.well, Ref::new(1)).await?;
+            }),
+            row!("delete a parent", Parts, |odm| {
+                odm.collection::<Well>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(well(2))
+                    .insert(sample(5, 2))
+                    .update::<Sample>(1, |u| u.set(|s| s.well, Ref::new(2)))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Well>().insert(well(2)).await?;
+                    tx.collection::<Sample>().insert(sample(5, 2)).await?;
+                    tx.collection::<Sample>().delete(1).await?;
                     Ok(())
                 })
                 .await?;
