@@ -13,7 +13,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
     DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel, UpdateModifications,
-    UpdateOneModel, WriteModel,
+    UpdateOneModel, WriteConcern, WriteModel,
 };
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
@@ -752,6 +752,20 @@ fn is_operator(value: &Bson) -> bool {
     matches!(value, Bson::Document(document) if document.keys().any(|name| name.starts_with('$')))
 }
 
+/// The write concern of a bulk's commands: what copies and links depend on may not be lost when another server becomes the
+/// primary. A transaction has one for all.
+fn concern(
+    odm: &Odm,
+    session: Option<&Shared>,
+    mut metas: impl Iterator<Item = &'static DocumentMeta>,
+) -> Option<WriteConcern> {
+    match session {
+        Some(_) => None,
+        None if metas.any(|meta| odm.graph().is_depended_on(meta)) => Some(WriteConcern::majority()),
+        None => odm.database().write_concern().cloned(),
+    }
+}
+
 /// By the `bulkWrite` command.
 async fn together(
     odm: &Odm,
@@ -833,12 +847,11 @@ async fn together(
         .iter()
         .map(|model| matches!(model, WriteModel::UpdateOne(_) | WriteModel::ReplaceOne(_)))
         .collect();
-    let action = odm
-        .database()
-        .client()
-        .bulk_write(models)
-        .ordered(ordered)
-        .verbose_results();
+    let mut action = odm.database().client().bulk_write(models).ordered(ordered);
+    if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
+        action = action.write_concern(concern);
+    }
+    let action = action.verbose_results();
     let result = crate::collection::act!(session, action);
     let summary = |results: &mongodb::results::VerboseBulkWriteResult| {
         let mut done = BulkDone {
@@ -934,12 +947,10 @@ async fn by_runs(
     let mut errors: Vec<(usize, Error)> = Vec::new();
     let mut unsure = None;
     let mut round_trips = 0;
-    // The driver adds the write concern to its own operations, not to a command. A transaction has one for all.
-    let concern = match (session, odm.database().write_concern()) {
-        (None, Some(concern)) => bson::serialize_to_raw_document_buf(concern).ok(),
-        _ => None,
-    };
     let statements: Vec<Statement> = writes.into_iter().map(Statement::of).collect::<Result<_>>()?;
+    // The driver adds the write concern to its own operations, not to a command.
+    let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
+    let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(&concern).ok());
     let mut rest = statements.as_slice();
     while let Some(first) = rest.first() {
         let (meta, command) = (first.meta, first.command);

@@ -95,7 +95,7 @@ impl Odm {
 impl<T: Document> Collection<T> {
     pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Collection<T> {
         // What copies depend on may not be lost when another server becomes the primary.
-        let raw = match odm.graph().takes_part(T::META) {
+        let raw = match odm.graph().is_depended_on(T::META) {
             false => odm.database().collection(T::META.collection),
             true => {
                 let options = CollectionOptions::builder()

@@ -657,7 +657,7 @@ impl<Out: DeserializeOwned> Batched<Out> {
 }
 
 /// The document in an item of a batch.
-fn document_of<T: Document>(
+pub(crate) fn document_of<T: Document>(
     item: mongodb::bson::error::Result<mongodb::bson::RawBsonRef<'_>>,
 ) -> Result<&RawDocument> {
     match item {
@@ -799,7 +799,7 @@ pub(crate) async fn get_many<T: Document + Clone>(
     collection: &Collection<T>,
     ids: Vec<Bson>,
 ) -> Result<Vec<T>> {
-    let mut wanted = ById::<T>::new("_id");
+    let mut wanted = ById::<T>::new("_id").named("get_many");
     let places: Vec<u32> = ids.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
     wanted.load(&collection.source()).await?;
     Ok(places

@@ -261,6 +261,11 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             let Some(source) = &computed.field else {
                 return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
             };
+            let name = source.unraw().to_string();
+            let worth = constant(
+                source.span(),
+                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text)),
+            );
             let paths = paths(target, &of, source.span());
             let source = quote_spanned!(source.span()=> #paths.#source);
             let call = match computed.operation {
@@ -268,7 +273,8 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 Operation::Sum => quote_spanned!(ty.span()=> sum),
                 _ => quote_spanned!(ty.span()=> extreme),
             };
-            typed(quote_spanned!(ty.span()=> #odm::check::of_child(#source).#call::<#ty>(); #by))
+            let typed = typed(quote_spanned!(ty.span()=> #odm::check::of_child(#source).#call::<#ty>(); #by));
+            quote!(#typed #worth)
         }
     }
 }

@@ -98,6 +98,35 @@ const fn find(fields: &'static [FieldMeta], rust: &str) -> Option<&'static Field
     None
 }
 
+/// Rule five: what changes often is not computed with at every change.
+pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    let Some(found) = find(<T as Fielded>::FIELDS, source) else {
+        return None;
+    };
+    if !found.volatile && !matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
+        return None;
+    }
+    let message = about(owner, field, ty)
+        .text(" is computed of `")
+        .text(T::META.name)
+        .text(".")
+        .text(source)
+        .text(if found.volatile {
+            "`, which is `#[volatile]`: every change of it would be a write of the parent. "
+        } else {
+            "`, which every write of the document changes, and would be a write of the parent. "
+        })
+        .text(
+            "Rule five: what changes often is not copied. Leave the field out, and compute it when it is asked for, by \
+             `aggregate()`",
+        );
+    Some(if found.volatile {
+        message.text("; or, if it changes seldom after all, leave out `#[volatile]` there")
+    } else {
+        message
+    })
+}
+
 /// Rule five: what changes often is not copied; and what needs no copy is none.
 pub const fn copyable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {

@@ -11,8 +11,9 @@ use crate::{Collection, Document, Error, Filter, Find, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::AggregateOptions;
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -375,13 +376,14 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             .collect()
     }
 
-    /// One child, of all the parents that it names or of the given one.
-    fn put(&mut self, of: Option<u32>, raw: &RawDocument) -> Result<()> {
+    /// One child, of all the parents that it names, or of those that were asked for, or of the given one.
+    fn put(&mut self, of: Option<u32>, asked: Option<&HashSet<Key>>, raw: &RawDocument) -> Result<()> {
         let mut parents: Vec<u32> = Vec::new();
         match of {
             Some(parent) => parents.push(parent),
             None => self.what.via.parents(raw, &mut |key| {
                 if let Some(at) = self.places.get(&key)
+                    && asked.is_none_or(|asked| asked.contains(&key))
                     && !parents.contains(at)
                 {
                     parents.push(*at);
@@ -438,13 +440,18 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
                     sort.extend(find_sort);
                     find_sort = sort;
                 }
-                for chunk in chunks(self.places.keys()) {
+                let chunks = chunks(self.places.keys());
+                for chunk in chunks.iter().cloned() {
+                    // A child of several parents may be found with each part of them.
+                    let asked: Option<HashSet<Key>> =
+                        (chunks.len() > 1).then(|| chunk.iter().map(Key::of_bson).collect());
                     let mut find = Find::new(&collection, Filter::raw(self.filter(chunk)?));
                     if !self.what.via.order.is_empty() {
                         find.options.sort = Some(find_sort.clone());
                     }
                     find.options.limit = limit.map(i64::from);
-                    find.each("children", |raw| self.put(None, raw)).await?;
+                    find.each("children", |raw| self.put(None, asked.as_ref(), raw))
+                        .await?;
                 }
                 Ok(())
             }
@@ -465,11 +472,11 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             ];
             stages.push(lookup::<C>(&self.what, "k", "c")?);
             stages.push(doc! { "$unwind": "$c" });
-            each_of(&parents, stages, |raw| {
+            each_of(&parents, "children", stages, AggregateOptions::default(), |raw| {
                 let at = raw.get("k").ok().flatten().map(Key::of);
                 let at = at.and_then(|key| self.places.get(&key).copied());
                 match (at, raw.get_document("c")) {
-                    (Some(at), Ok(child)) => self.put(Some(at), child),
+                    (Some(at), Ok(child)) => self.put(Some(at), None, child),
                     _ => Ok(()),
                 }
             })
@@ -506,7 +513,7 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         let mut answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
         while let Some(children) = answers.try_next().await? {
             for (at, raw) in children {
-                self.put(Some(at), &raw)?;
+                self.put(Some(at), None, &raw)?;
             }
         }
         Ok(())
@@ -553,35 +560,47 @@ fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Doc
 /// Hands every document that a pipeline gives to `take`.
 pub(super) async fn each_of<T: Document>(
     collection: &Collection<T>,
+    operation: &'static str,
     stages: Vec<bson::Document>,
+    options: AggregateOptions,
     mut take: impl FnMut(&RawDocument) -> Result<()>,
 ) -> Result<()> {
-    let trace = collection.trace("join");
+    let trace = collection.trace(operation);
     trace
         .run(async {
-            let action = collection.raw().aggregate(stages).batch_size(i32::MAX as u32);
+            let action = collection.raw().aggregate(stages).with_options(options);
+            let action = action.batch_size(i32::MAX as u32);
+            let (mut round_trips, mut documents) = (0, 0);
+            let mut batch = |batch: mongodb::error::Result<mongodb::raw_batch_cursor::RawBatch>| {
+                let batch = batch.map_err(Collection::<T>::error)?;
+                round_trips += 1;
+                for document in batch.doc_slices().map_err(Collection::<T>::error)? {
+                    documents += 1;
+                    take(crate::find::document_of::<T>(document)?)?;
+                }
+                Ok::<(), Error>(())
+            };
             match collection.session() {
                 None => {
-                    let mut cursor = action.await.map_err(Collection::<T>::error)?;
-                    while cursor.advance().await.map_err(Collection::<T>::error)? {
-                        take(cursor.current())?;
+                    let mut cursor = action.batch().await.map_err(Collection::<T>::error)?;
+                    while let Some(next) = cursor.next().await {
+                        batch(next)?;
                     }
                 }
                 Some(session) => {
                     let mut session = session.lock().await;
                     let mut cursor = action
                         .session(&mut *session)
+                        .batch()
                         .await
                         .map_err(Collection::<T>::error)?;
-                    while cursor
-                        .advance(&mut session)
-                        .await
-                        .map_err(Collection::<T>::error)?
-                    {
-                        take(cursor.current())?;
+                    let mut stream = cursor.stream(&mut session);
+                    while let Some(next) = stream.next().await {
+                        batch(next)?;
                     }
                 }
             }
+            trace.done(round_trips, documents);
             Ok(())
         })
         .await
@@ -592,7 +611,7 @@ impl<R: Document, C: Document + Clone> Fetch for Wanted<R, C> {
         self.load(from).boxed()
     }
     fn take(&mut self, raw: &RawDocument) -> Result<()> {
-        self.put(None, raw)
+        self.put(None, None, raw)
     }
     fn collection(&self) -> &'static str {
         C::META.collection
@@ -686,7 +705,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let group = key.map(|key| wanted.want(key));
         if lookup && let Some(group) = group {
             for child in embedded(raw, &super::lookup::name(state.number)) {
-                wanted.put(Some(group), child)?;
+                wanted.put(Some(group), None, child)?;
             }
         }
         state.groups.push(group);

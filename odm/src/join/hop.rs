@@ -212,6 +212,8 @@ pub(crate) struct ById<T> {
     found: Vec<Found<T>>,
     with_raw: bool,
     lane: u32,
+    /// What its queries are called.
+    operation: &'static str,
 }
 
 struct Found<T> {
@@ -228,7 +230,12 @@ impl<T: Document + Clone> ById<T> {
             found: Vec::new(),
             with_raw: false,
             lane: 0,
+            operation: "join",
         }
+    }
+
+    pub(crate) fn named(self, operation: &'static str) -> ById<T> {
+        ById { operation, ..self }
     }
 
     pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
@@ -263,14 +270,14 @@ impl<T: Document + Clone> ById<T> {
     /// Asks for all of them.
     pub(crate) async fn load(&mut self, from: &Source) -> Result<()> {
         let collection = from.collection::<T>();
-        let (places, by, with_raw) = (&self.places, self.by, self.with_raw);
+        let (places, by, with_raw, operation) = (&self.places, self.by, self.with_raw, self.operation);
         let mut chunks = chunks(places.keys());
         let find = |chunk| Find::new(&collection, Filter::raw(doc! { by: { "$in": chunk } }));
         if chunks.len() <= 1 {
             // The usual case, without what it costs to wait for several at once.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             return find(chunk)
-                .each("join", |raw| {
+                .each(operation, |raw| {
                     if let Some((at, document, raw)) = read(places, by, with_raw, raw)? {
                         put(&mut self.found, at, document, raw);
                     }
@@ -284,7 +291,7 @@ impl<T: Document + Clone> ById<T> {
             queries.push(async move {
                 let mut documents = Vec::with_capacity(chunk.len());
                 find(chunk)
-                    .each("join", |raw| {
+                    .each(operation, |raw| {
                         documents.extend(read(places, by, with_raw, raw)?);
                         Ok(())
                     })

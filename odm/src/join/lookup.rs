@@ -6,6 +6,7 @@ use crate::path::Step;
 use crate::reference::{Pointer, Reference};
 use crate::{Document, Error, Find, Result, decode};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::AggregateOptions;
 use serde::de::DeserializeOwned;
 
 /// A query whose joins the server carries out, by `$lookup`: [`Find::lookup`].
@@ -47,7 +48,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_, T, Out, J> {
-    /// All of them.
+    /// All of them. A collation of the query is one of the whole pipeline: keys that are strings are compared by it, too.
     ///
     /// # Errors
     /// As [`Find::all`]; [`Error::Unsupported`] before MongoDB 5.0 (5.1 on a sharded cluster) for children and nested joins;
@@ -97,7 +98,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         stages.extend(joins.list);
         let mut work = Work::of_lookup(&self.join);
         let mut items = Vec::new();
-        each_of(collection, stages, |raw| {
+        let mut of_pipeline = AggregateOptions::default();
+        of_pipeline.collation = options.collation.clone();
+        of_pipeline.hint = options.hint.clone();
+        each_of(collection, "lookup", stages, of_pipeline, |raw| {
             items.push(read(T::META.collection, raw)?);
             work.parent(raw)
         })

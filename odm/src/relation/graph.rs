@@ -397,6 +397,12 @@ impl Graph {
             || self.derived_from(meta).next().is_some()
     }
 
+    /// Whether something that the library keeps true depends on documents, so that they may not be lost when another server
+    /// becomes the primary.
+    pub(crate) fn is_depended_on(&self, meta: &DocumentMeta) -> bool {
+        self.takes_part(meta) || self.is_linked(meta)
+    }
+
     /// Whether documents have two-way references.
     pub(crate) fn is_linked(&self, meta: &DocumentMeta) -> bool {
         self.outgoing(meta).any(Edge::is_two_way)

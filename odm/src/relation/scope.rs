@@ -140,7 +140,7 @@ impl Scope<'_> {
         let majority = WriteConcern::majority();
         let concern = match (self.session, self.odm.database().write_concern()) {
             (Some(_), _) => None,
-            (None, _) if self.odm.graph().takes_part(meta) => Some(&majority),
+            (None, _) if self.odm.graph().is_depended_on(meta) => Some(&majority),
             (None, own) => own,
         };
         let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());

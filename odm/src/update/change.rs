@@ -105,6 +105,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         self.changes()
             .put("$unset", P::PATH, Bson::String(String::new()), replace);
+        self.changes().without_aliases(P::PATH, P::FIELD);
         self
     }
 

@@ -215,6 +215,20 @@ impl<R> Changes<R> {
         if let Some(value) = self.value(encode::<V, C>(name, value)) {
             self.check(name, field, &value, Part::Whole);
             self.put(operator, name, value, again);
+            if operator == "$set" {
+                self.without_aliases(name, field);
+            }
+        }
+    }
+
+    /// Removes the field under other names that it is read by: a document with two of them can't be read.
+    fn without_aliases(&mut self, name: &str, field: Option<&'static FieldMeta>) {
+        for alias in field.map_or(&[][..], |field| field.aliases) {
+            let alias = match name.rsplit_once('.') {
+                Some((above, _)) => format!("{above}.{alias}"),
+                None => (*alias).to_owned(),
+            };
+            self.put("$unset", &alias, Bson::String(String::new()), replace);
         }
     }
 

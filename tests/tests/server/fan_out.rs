@@ -123,7 +123,7 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
             "name": "new",
             "_odm.v": version,
             "_odm.owed": ObjectId::new(),
-            "_odm.at": { "e0": { "v": version, "last": 600 } },
+            "_odm.at": { "events%2edevice": { "v": version, "last": 600 } },
         };
         devices
             .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
@@ -140,7 +140,7 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
         assert_eq!(before.count().await.unwrap(), 0);
         // Of another version the note means nothing.
         let changed = doc! { "name": "newer", "_odm.v": version + 1, "_odm.owed": ObjectId::new(), "_odm.at": {
-            "e0": { "v": version, "last": 600 },
+            "events%2edevice": { "v": version, "last": 600 },
         } };
         devices
             .update_one(doc! { "_id": 1 }, doc! { "$set": changed })

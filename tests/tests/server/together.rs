@@ -1040,3 +1040,284 @@ fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
         clean(&odm).await;
     });
 }
+
+mod roads {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "lands")]
+    pub struct Land {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        pub code: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "towns")]
+    pub struct Town {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub land: Ref<Land>,
+        #[denormalize(from = land.name)]
+        pub land_name: String,
+        #[denormalize(from = land.code)]
+        pub land_code: String,
+        #[computed(count = Road)]
+        pub roads: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "roads")]
+    pub struct Road {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub town: Ref<Town>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "guides")]
+    pub struct Guide {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub town: Ref<Town>,
+        #[denormalize(from = town.roads)]
+        pub roads: i64,
+    }
+
+    pub fn models() -> [odm::Model; 4] {
+        models![Land, Town, Road, Guide]
+    }
+}
+
+/// The same program before it had the land's code in towns, and guides.
+mod roads_before {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "lands")]
+    pub struct Land {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "towns")]
+    pub struct Town {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub land: Ref<Land>,
+        #[denormalize(from = land.name)]
+        pub land_name: String,
+        #[computed(count = Road)]
+        pub roads: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "roads")]
+    pub struct Road {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub town: Ref<Town>,
+    }
+
+    pub fn models() -> [odm::Model; 3] {
+        models![Land, Town, Road]
+    }
+}
+
+/// An older program knows the reference and not all of its copies, or not what follows from what it writes.
+#[test]
+fn an_older_program_neither_writes_nor_pays_what_it_does_not_know() {
+    use roads::{Guide, Land, NewGuide, NewRoad, NewTown, Town};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), roads::models()).unwrap();
+        odm.sync().await.unwrap();
+        let land = Land {
+            id: 1,
+            name: "land".into(),
+            code: "l".into(),
+        };
+        odm.collection::<Land>().insert(land).await.unwrap();
+        let town = NewTown {
+            id: 1,
+            land: Ref::new(1),
+        };
+        odm.collection::<Town>().insert(town).await.unwrap();
+        let guide = NewGuide {
+            id: 1,
+            town: Ref::new(1),
+        };
+        odm.collection::<Guide>().insert(guide).await.unwrap();
+        let road = NewRoad {
+            id: 1,
+            town: Ref::new(1),
+        };
+        odm.collection::<roads::Road>().insert(road).await.unwrap();
+
+        let older = || Odm::new(t.db.clone(), roads_before::models()).unwrap();
+        // A process of the new program has died: an older one finds what it owes, before it has called `sync`.
+        let changed = doc! {
+            "$set": { "code": "x", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
+            "$inc": { "_odm.v": 1_i64 },
+        };
+        let lands = t.db.collection::<Doc>("lands");
+        lands.update_one(doc! { "_id": 1 }, changed).await.unwrap();
+        let refused = older().recover().await.unwrap_err();
+        assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
+        assert_eq!(odm.recover().await.unwrap().documents, 1);
+        clean(&odm).await;
+        assert_eq!(older().recover().await.unwrap().documents, 0, "nothing is owed");
+
+        let before = older();
+        let told = before.sync().await.unwrap_err();
+        let Error::UnknownCopies { edges } = &told else {
+            panic!("{told}")
+        };
+        assert_eq!(*edges, ["towns.land: land_code", "guides.town"], "{told}");
+        let refused = [
+            before
+                .collection::<roads_before::Land>()
+                .update(1)
+                .set(|l| l.name, "y")
+                .await
+                .map(drop),
+            before
+                .collection::<roads_before::Road>()
+                .insert(roads_before::Road {
+                    id: 2,
+                    town: Ref::new(1),
+                })
+                .await
+                .map(drop),
+            before
+                .collection::<roads_before::Road>()
+                .delete(1)
+                .await
+                .map(drop),
+        ];
+        for refused in refused {
+            assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
+        }
+        // What the new program has declared is as it was: nothing waits for a backfill.
+        assert_eq!(odm.backfill().await.unwrap().edges, Vec::<String>::new());
+        clean(&odm).await;
+
+        // It has all models now.
+        assert_eq!(before.forget_copies().await.unwrap(), 2);
+        before.sync().await.unwrap();
+        before
+            .collection::<roads_before::Land>()
+            .update(1)
+            .set(|l| l.name, "y")
+            .await
+            .unwrap();
+    });
+}
+
+/// A document that is stored under a field's old name can be read after the field is set, or removed.
+#[test]
+fn a_field_that_is_set_loses_its_old_name() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "renamed")]
+    struct Renamed {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(alias = "title")]
+        name: String,
+        #[serde(alias = "remark", alias = "comment")]
+        note: Option<String>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Renamed]).unwrap();
+        odm.sync().await.unwrap();
+        let raw = t.db.collection::<Doc>("renamed");
+        let old = doc! { "_id": 1, "title": "old", "comment": "old" };
+        raw.insert_one(old).await.unwrap();
+        let renamed = odm.collection::<Renamed>();
+        let read = async || {
+            let one = renamed.get(1).await.unwrap().unwrap();
+            (one.name, one.note)
+        };
+        let old = || Some("old".to_owned());
+        assert_eq!(read().await, ("old".to_owned(), old()));
+        renamed.update(1).set(|r| r.name, "new").await.unwrap();
+        assert_eq!(read().await, ("new".to_owned(), old()));
+        renamed.update(1).unset(|r| r.note).await.unwrap();
+        assert_eq!(read().await, ("new".to_owned(), None));
+        let stored = raw.find_one(doc! {}).await.unwrap().unwrap();
+        assert_eq!(stored, doc! { "_id": 1, "name": "new" });
+    });
+}
+
+/// Fields that would be derived of each other are refused, by name.
+#[test]
+fn a_circle_of_copies_is_refused() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "hens")]
+    struct Hen {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[reference]
+        egg: Option<Ref<Egg>>,
+        #[denormalize(from = egg.from)]
+        from: Option<String>,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "eggs")]
+    struct Egg {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[reference]
+        hen: Option<Ref<Hen>>,
+        #[denormalize(from = hen.from)]
+        from: Option<String>,
+    }
+    with_db(async |t| {
+        let refused = Odm::new(t.db.clone(), models![Hen, Egg]).unwrap_err().to_string();
+        assert!(refused.contains("never come to rest"), "{refused}");
+        assert!(
+            refused.contains("`hens.from` → `eggs.from`") || refused.contains("`eggs.from` → `hens.from`"),
+            "{refused}"
+        );
+    });
+}
+
+/// The join that the server carries out finds what the query alone would find.
+#[test]
+fn a_lookup_compares_as_the_query_says() {
+    use roads::{Land, NewTown, Town};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), roads::models()).unwrap();
+        odm.sync().await.unwrap();
+        let land = Land {
+            id: 1,
+            name: "Land".into(),
+            code: "l".into(),
+        };
+        odm.collection::<Land>().insert(land).await.unwrap();
+        let town = NewTown {
+            id: 1,
+            land: Ref::new(1),
+        };
+        odm.collection::<Town>().insert(town).await.unwrap();
+        let ignore_case = odm::mongodb::options::Collation::builder()
+            .locale("en")
+            .strength(odm::mongodb::options::CollationStrength::Secondary)
+            .build();
+        let towns = odm.collection::<Town>();
+        let query = || {
+            let found = towns.find(|t| t.land_name.eq("LAND"));
+            found.collation(ignore_case.clone()).include(|t| t.land)
+        };
+        let joined = query().all().await.unwrap();
+        assert_eq!(joined.len(), 1);
+        assert_eq!(query().lookup().all().await.unwrap(), joined);
+    });
+}

@@ -12,7 +12,7 @@ struct Review {
     product: Ref<Product>,
     text: String,
     stars: i32,
-    #[volatile]
+    /// How often it was read.
     views: i64,
 }
 

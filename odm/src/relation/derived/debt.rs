@@ -31,8 +31,13 @@ pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
 
 /// The path of what is owed of a field.
 pub(super) fn due_of(field: &str) -> String {
-    let mut path = format!("{DUE}.");
-    for c in field.chars() {
+    below(DUE, field)
+}
+
+/// The path of a field in a document of the library's own, whose name may be any text.
+pub(super) fn below(path: &str, name: &str) -> String {
+    let mut path = format!("{path}.");
+    for c in name.chars() {
         match c {
             '%' => path.push_str("%25"),
             '.' => path.push_str("%2e"),

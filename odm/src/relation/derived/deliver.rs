@@ -7,7 +7,7 @@ use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Graph, Segment};
 use super::super::scope::{Scope, Statement};
-use super::debt::{Due, owing_all};
+use super::debt::{Due, below, owing_all};
 use super::fill::{first_version, needed};
 use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
@@ -342,7 +342,8 @@ async fn fan_out(
     let mut itself_is_left = holds_itself;
     let mut to_all = true;
     // How far an interrupted delivery of the same version has come.
-    let place = format!("{AT}.e{}", edge.at);
+    // Another process may have its models in another order.
+    let place = below(AT, &format!("{}.{}", edge.holder.collection, edge.path));
     let mut last = at(document, &format!("{place}.last"))
         .filter(|_| number(document, &format!("{place}.v")) == source.version)
         .and_then(|last| Bson::try_from(last).ok());

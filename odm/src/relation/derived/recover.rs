@@ -10,7 +10,7 @@ use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -38,10 +38,12 @@ impl Odm {
     /// all: every step can be done twice and in any order.
     ///
     /// # Errors
-    /// What the server says; then the rest is still owed.
+    /// What the server says; then the rest is still owed. [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
+    /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
+    /// models, after everything else has been paid.
     ///
     /// # Cost
-    /// One round trip for each collection that holds copies or is copied from, and one for each with two-way references, on a
+    /// One round trip for the declarations that the database knows, one for each collection that holds copies or is copied from, and one for each with two-way references, on a
     /// sparse index of the documents that owe something; for these what their writers would have needed. Of a two-way
     /// reference it is also a look through the collection on the other side, for what may still refer to such a document.
     ///
@@ -120,7 +122,18 @@ impl IntoFuture for Recovering {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
                 let mut recovered = Recovered::default();
+                let mut unknown = Ok(());
+                scope.trip();
+                odm.learn().await?;
                 for meta in odm.graph().debtors() {
+                    if let Err(error) = odm.may_write(meta) {
+                        // What these models don't know would be struck out unpaid.
+                        let owes = scope.few(meta, owing(), doc! { "_id": 1 }, 1).await?;
+                        if !owes.is_empty() {
+                            unknown = unknown.and(Err(error));
+                        }
+                        continue;
+                    }
                     let fields = needed(odm.graph(), meta);
                     let mut last: Option<Bson> = None;
                     loop {
@@ -142,7 +155,7 @@ impl IntoFuture for Recovering {
                     recovered.documents += pairs::recover(&scope, meta).await?;
                 }
                 trace.done(trips.into_inner(), recovered.copies);
-                Ok(recovered)
+                unknown.map(|()| recovered)
             });
             recovered.await
         }

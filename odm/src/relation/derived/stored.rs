@@ -6,6 +6,7 @@ use super::super::batch::document_id;
 use super::super::graph::{Graph, What};
 use super::super::scope::Scope;
 use super::inspect::Kept;
+use super::{followed, meet};
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
@@ -114,7 +115,11 @@ impl Odm {
             let known = stored
                 .iter()
                 .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()))
-                .filter(|known| known.get_document("declaration").ok() == Some(&declaration));
+                // What a program with more copies has declared is left as it is.
+                .filter(|known| match known.get_document("declaration") {
+                    Ok(stored) => *stored == declaration || !lacking(&declaration, stored).is_empty(),
+                    Err(_) => false,
+                });
             let filled = match known {
                 Some(known) => matches!(known.get_bool("filled"), Ok(true)),
                 // Where there are no documents yet, there is nothing to be filled.
@@ -162,18 +167,7 @@ impl Odm {
         }
         let edges = self.stored_edges();
         let stored = self.known_edges().await?;
-        let mut unknown: Vec<(String, &'static str)> = Vec::new();
-        for edge in &stored {
-            let (id, from) = (
-                edge.get_str("_id").unwrap_or_default(),
-                edge.get_str("from").unwrap_or_default(),
-            );
-            if !self.kept().any(|kept| kept.id() == id)
-                && let Some(meta) = graph.models().find(|meta| meta.collection == from)
-            {
-                unknown.push((id.to_owned(), meta.collection));
-            }
-        }
+        let unknown = self.look_for_unknown(&stored);
         let declared = self.declared(&stored).await?;
         for new in declared.iter().filter(|declared| !declared.is_known) {
             let edge = doc! { "$set": {
@@ -197,13 +191,68 @@ impl Odm {
                 );
             }
         }
-        self.set_unknown(unknown.iter().map(|(_, from)| *from).collect());
         match unknown.is_empty() || self.allows_unknown() {
             true => Ok(not_filled(declared)),
-            false => Err(Error::UnknownCopies {
-                edges: unknown.into_iter().map(|(id, _)| id).collect(),
-            }),
+            false => Err(Error::UnknownCopies { edges: unknown }),
         }
+    }
+
+    /// Looks whether the database knows copies that these models lack, without a `sync`.
+    pub(super) async fn learn(&self) -> Result<()> {
+        if self.graph().debtors().next().is_some() {
+            self.look_for_unknown(&self.known_edges().await?);
+        }
+        Ok(())
+    }
+
+    /// What of this these models lack, by name. What leads to it may not be written from now on.
+    fn look_for_unknown(&self, stored: &[Document]) -> Vec<String> {
+        let graph = self.graph();
+        let mut names: Vec<String> = Vec::new();
+        // Collections, with the fields of theirs that are copied unknown to these models: none for any.
+        let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for edge in stored {
+            let id = edge.get_str("_id").unwrap_or_default();
+            let from = edge.get_str("from").unwrap_or_default();
+            let Some(meta) = graph.models().find(|meta| meta.collection == from) else {
+                continue;
+            };
+            let stored = edge.get_document("declaration").cloned().unwrap_or_default();
+            match self.kept().find(|kept| kept.id() == id) {
+                None => {
+                    names.push(id.to_owned());
+                    read.push((meta.collection, sources(&stored)));
+                }
+                Some(kept) => {
+                    for (name, source) in lacking(&kept.declaration(graph), &stored) {
+                        names.push(format!("{id}: {name}"));
+                        read.push((meta.collection, vec![source]));
+                    }
+                }
+            }
+        }
+        // What these models write there follows from other documents, too.
+        let mut at = 0;
+        while let Some((collection, fields)) = read.get(at).cloned() {
+            at += 1;
+            let is_read = |name: &str| fields.is_empty() || fields.iter().any(|field| meet(field, name));
+            for kept in self.kept().filter(|kept| kept.holder().collection == collection) {
+                let from = match &kept {
+                    Kept::Beside(edge) => followed(edge)
+                        .filter(|copy| is_read(&edge.copy_path(copy)))
+                        .map(|copy| copy.source.to_owned())
+                        .collect(),
+                    Kept::Derived(derived) if is_read(derived.field.name) => derived.reads(graph),
+                    Kept::Derived(_) => Vec::new(),
+                };
+                let next = (kept.from(), from);
+                if !next.1.is_empty() && !read.contains(&next) {
+                    read.push(next);
+                }
+            }
+        }
+        self.set_unknown(read.into_iter().map(|(collection, _)| collection).collect());
+        names
     }
 
     /// Forgets the edges that the database knows and these models lack: they were declared once, and are not any more.
@@ -218,13 +267,31 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub async fn forget_copies(&self) -> Result<u64> {
+        let graph = self.graph();
+        let edges = self.stored_edges();
         let own: Vec<String> = self.kept().map(|kept| kept.id()).collect();
-        let gone = self
-            .stored_edges()
+        let mut forgotten = edges
             .delete_many(doc! { "_id": { "$nin": own } })
-            .await?;
+            .await?
+            .deleted_count;
+        let stored = self.known_edges().await?;
+        for kept in self.kept() {
+            let (id, declaration) = (kept.id(), kept.declaration(graph));
+            let known = stored
+                .iter()
+                .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
+            let gone = known.and_then(|known| known.get_document("declaration").ok());
+            let gone = gone.map_or(0, |stored| lacking(&declaration, stored).len());
+            if gone > 0 {
+                forgotten += gone as u64;
+                // Others may be new.
+                let forget =
+                    doc! { "$set": { "declaration": declaration, "filled": false }, "$unset": { "at": "" } };
+                edges.update_one(doc! { "_id": id }, forget).await?;
+            }
+        }
         self.set_unknown(Vec::new());
-        Ok(gone.deleted_count)
+        Ok(forgotten)
     }
 
     /// Takes copies for documents that were there before their declaration, or before it was changed.
@@ -254,6 +321,33 @@ impl Odm {
             all: false,
             read: Arc::default(),
         }
+    }
+}
+
+/// The copies in a stored declaration, with the fields that they are taken from.
+fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
+    let lists = ["copies", "fields"].map(|name| declaration.get_array(name));
+    let copies = lists.into_iter().filter_map(|list| list.ok()).flatten();
+    copies.filter_map(|copy| {
+        let copy = copy.as_document()?;
+        Some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
+    })
+}
+
+/// What is copied by a stored declaration and not by this one, with the fields that it is taken from.
+fn lacking(own: &Document, stored: &Document) -> Vec<(String, String)> {
+    let lacks = |copy: &(&str, &str)| !copies(own).any(|other| other.0 == copy.0);
+    let lacking = copies(stored).filter(lacks);
+    lacking
+        .map(|(name, source)| (name.to_owned(), source.to_owned()))
+        .collect()
+}
+
+/// The fields of the source that a stored declaration reads: none for any.
+fn sources(declaration: &Document) -> Vec<String> {
+    match declaration.get_array("copies") {
+        Ok(_) => copies(declaration).map(|(_, source)| source.to_owned()).collect(),
+        Err(_) => Vec::new(),
     }
 }
 
