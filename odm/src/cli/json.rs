@@ -99,7 +99,8 @@ fn copies(copies: &AuditedCopies) -> Value {
 }
 
 pub(super) fn recovered(recovered: &Recovered) -> Value {
-    json!({ "documents": recovered.documents, "copies": recovered.copies })
+    let oldest = recovered.oldest.map(|oldest| oldest.as_secs());
+    json!({ "documents": recovered.documents, "copies": recovered.copies, "oldest_s": oldest })
 }
 
 pub(super) fn backfilled(filled: &Backfilled) -> Value {

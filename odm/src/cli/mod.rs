@@ -431,8 +431,12 @@ fn in_words(recovered: &Recovered) -> String {
     match recovered.documents {
         0 => "nothing was owed".to_owned(),
         owed => format!(
-            "{} owed something; for that, copies were written in {}",
+            "{} owed something{}; for that, copies were written in {}",
             plural(owed, "document"),
+            recovered.oldest.map_or_else(String::new, |oldest| {
+                let began = if owed == 1 { "" } else { ", the oldest" };
+                format!("{began} for {} s", oldest.as_secs())
+            }),
             plural(recovered.copies, "document")
         ),
     }

@@ -110,14 +110,24 @@ fn a_backfill_is_told_in_words() {
 
 #[test]
 fn a_recovery_is_told_in_words() {
-    let words = |documents, copies| super::in_words(&crate::Recovered { documents, copies });
-    assert_eq!(words(0, 0), "nothing was owed");
+    let words = |documents, copies, seconds: Option<u64>| {
+        super::in_words(&crate::Recovered {
+            documents,
+            copies,
+            oldest: seconds.map(std::time::Duration::from_secs),
+        })
+    };
+    assert_eq!(words(0, 0, None), "nothing was owed");
     assert_eq!(
-        words(1, 12),
-        "1 document owed something; for that, copies were written in 12 documents"
+        words(1, 12, Some(7)),
+        "1 document owed something for 7 s; for that, copies were written in 12 documents"
     );
     assert_eq!(
-        words(3, 1),
-        "3 documents owed something; for that, copies were written in 1 document"
+        words(3, 1, Some(90)),
+        "3 documents owed something, the oldest for 90 s; for that, copies were written in 1 document"
+    );
+    assert_eq!(
+        words(2, 1, None),
+        "2 documents owed something; for that, copies were written in 1 document"
     );
 }

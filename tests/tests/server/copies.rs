@@ -290,11 +290,15 @@ fn an_eventual_copy_is_owed_in_the_same_write_as_the_change() {
             raw(&odm, "books", 1).await.get_str("author_name").unwrap(),
             "author 1"
         );
-        // The window can be measured.
+        // The window can be measured: what is stale, and since when.
         let audit = odm.audit().await.unwrap();
         assert_eq!(audit.stale_copies(), 5, "{audit}");
+        tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
         let recovered = odm.recover().await.unwrap();
         assert!(recovered.documents >= 1 && recovered.copies >= 5, "{recovered:?}");
+        let oldest = recovered.oldest.unwrap().as_secs();
+        assert!((2..600).contains(&oldest), "{recovered:?}");
+        assert_eq!(odm.recover().await.unwrap().oldest, None);
         assert_true(&odm).await;
         assert_eq!(odm.recover().await.unwrap().documents, 0);
     });

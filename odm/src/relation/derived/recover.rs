@@ -6,15 +6,16 @@ use super::super::pairs;
 use super::super::scope::Scope;
 use super::fill::needed;
 use super::pay::{owing, pay};
+use super::{OWED, at};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, doc};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -108,6 +109,23 @@ pub struct Recovered {
     pub documents: u64,
     /// In how many documents copies were written for it.
     pub copies: u64,
+    /// How long the oldest of them had owed it: for so long a copy may have been stale. By the time at which the write began,
+    /// in seconds, of the clock of the process that made it. What is written meanwhile by living processes counts, too.
+    pub oldest: Option<Duration>,
+}
+
+impl Recovered {
+    /// Counts documents that owe something.
+    fn found(&mut self, documents: &[RawDocumentBuf]) {
+        self.documents += documents.len() as u64;
+        let tokens = documents
+            .iter()
+            .filter_map(|document| at(document, OWED)?.as_object_id());
+        let began = tokens.map(|token| token.timestamp().to_system_time());
+        let now = SystemTime::now();
+        let ages = began.map(|began| now.duration_since(began).unwrap_or_default());
+        self.oldest = self.oldest.max(ages.max());
+    }
 }
 
 impl IntoFuture for Recovering {
@@ -142,7 +160,7 @@ impl IntoFuture for Recovering {
                             .batch(meta, all([owing(), after]), Some(fields.clone()), BATCH)
                             .await?;
                         last = batch.documents.last().map(batch::document_id);
-                        recovered.documents += batch.documents.len() as u64;
+                        recovered.found(&batch.documents);
                         if !batch.documents.is_empty() {
                             recovered.copies += pay(&scope, meta, batch.documents).await?;
                         }
@@ -153,6 +171,14 @@ impl IntoFuture for Recovering {
                 }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
                     recovered.documents += pairs::recover(&scope, meta).await?;
+                }
+                if let Some(oldest) = recovered.oldest {
+                    tracing::debug!(
+                        target: "odm",
+                        documents = recovered.documents,
+                        oldest_s = oldest.as_secs(),
+                        "what was owed is paid"
+                    );
                 }
                 trace.done(trips.into_inner(), recovered.copies);
                 unknown.map(|()| recovered)
