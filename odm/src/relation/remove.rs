@@ -54,6 +54,7 @@ pub(crate) async fn remove(
     filter: Document,
     done: &mut Deleted,
 ) -> Result<()> {
+    may_follow(scope, meta)?;
     // What is derived in them changes before they go.
     let filter = match combines(&filter) && !scope.odm.graph().is_derived_by(meta, &filter) {
         true => filter,
@@ -81,6 +82,24 @@ pub(crate) async fn remove(
         session.look_at_the_end(std::mem::take(&mut removal.later));
     }
     outcome.and(agreed)
+}
+
+/// Refuses a deletion that writes documents of which these models lack copies.
+fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
+    let mut known: HashSet<&str> = HashSet::new();
+    let mut open = vec![meta];
+    while let Some(meta) = open.pop() {
+        for edge in scope.odm.graph().incoming(meta) {
+            if matches!(edge.reference.on_delete, OnDelete::Keep | OnDelete::Restrict) {
+                continue;
+            }
+            scope.odm.may_write(edge.holder)?;
+            if edge.reference.on_delete == OnDelete::Cascade && known.insert(edge.holder.collection) {
+                open.push(edge.holder);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Looks for what has come to refer to documents that were deleted in a transaction, when it is committed.

@@ -1321,3 +1321,109 @@ fn a_lookup_compares_as_the_query_says() {
         assert_eq!(query().lookup().all().await.unwrap(), joined);
     });
 }
+
+mod codes {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "towns")]
+    pub struct Town {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub land: Ref<roads::Land>,
+        #[denormalize(from = land.name)]
+        pub land_name: String,
+        #[denormalize(from = land.code)]
+        pub land_code: Option<String>,
+    }
+}
+
+mod codes_before {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "towns")]
+    pub struct Town {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub land: Ref<roads::Land>,
+        #[denormalize(from = land.name)]
+        pub land_name: String,
+    }
+}
+
+/// What a newer program has declared is filled by a program that has all of it, and its holders are written by such.
+#[test]
+fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
+    use roads::Land;
+    with_db(async |t| {
+        let before = || Odm::new(t.db.clone(), models![Land, codes_before::Town]).unwrap();
+        let odm = before();
+        odm.sync().await.unwrap();
+        let land = Land {
+            id: 1,
+            name: "land".into(),
+            code: "l".into(),
+        };
+        odm.collection::<Land>().insert(land).await.unwrap();
+        let town = |id: i32| codes_before::NewTown {
+            id,
+            land: Ref::new(1),
+        };
+        odm.collection::<codes_before::Town>()
+            .insert(town(1))
+            .await
+            .unwrap();
+
+        let newer = Odm::new(t.db.clone(), models![Land, codes::Town]).unwrap();
+        newer.sync().await.unwrap();
+        let older = before();
+        let told = older.sync().await.unwrap_err();
+        assert!(matches!(told, Error::UnknownCopies { .. }), "{told}");
+        let towns = older.collection::<codes_before::Town>();
+        let refused = towns.insert(town(2)).await.map(drop);
+        assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
+        let filled = older.backfill().await.unwrap();
+        assert_eq!(filled.edges, Vec::<String>::new());
+        let filled = newer.backfill().await.unwrap();
+        assert_eq!(filled.edges, ["towns.land"]);
+        let town = newer.collection::<codes::Town>().get(1).await.unwrap().unwrap();
+        assert_eq!(town.land_code.as_deref(), Some("l"));
+        clean(&newer).await;
+    });
+}
+
+/// A copy that is declared later, and that every document has to have, is filled before the validator demands it.
+#[test]
+fn a_required_copy_beside_an_old_one_is_filled_first() {
+    use roads::{Land, Road, Town};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), roads_before::models()).unwrap();
+        odm.sync().await.unwrap();
+        let land = doc! { "_id": 1, "name": "land", "code": "l", "_odm": { "v": 1_i64 } };
+        t.db.collection::<Doc>("lands").insert_one(land).await.unwrap();
+        let town = roads_before::NewTown {
+            id: 1,
+            land: Ref::new(1),
+        };
+        odm.collection::<roads_before::Town>().insert(town).await.unwrap();
+        let newer = Odm::new(t.db.clone(), models![Land, Town, Road]).unwrap();
+        let refused = newer.sync().await.unwrap_err();
+        assert!(matches!(refused, Error::ExistingDocuments { .. }), "{refused}");
+        assert_eq!(newer.backfill().await.unwrap().edges, ["towns.land"]);
+        newer.sync().await.unwrap();
+        assert_eq!(
+            newer
+                .collection::<Town>()
+                .get(1)
+                .await
+                .unwrap()
+                .unwrap()
+                .land_code,
+            "l"
+        );
+        clean(&newer).await;
+    });
+}

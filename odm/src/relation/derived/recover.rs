@@ -41,7 +41,8 @@ impl Odm {
     /// # Errors
     /// What the server says; then the rest is still owed. [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
     /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
-    /// models, after everything else has been paid.
+    /// models, after everything else has been paid. From then on this program may not write what is copied there, as after
+    /// [`sync`](Odm::sync).
     ///
     /// # Cost
     /// One round trip for the declarations that the database knows, one for each collection that holds copies or is copied from, and one for each with two-way references, on a
@@ -170,6 +171,9 @@ impl IntoFuture for Recovering {
                     }
                 }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
+                    if odm.may_write(meta).is_err() {
+                        continue;
+                    }
                     recovered.documents += pairs::recover(&scope, meta).await?;
                 }
                 if let Some(oldest) = recovered.oldest {

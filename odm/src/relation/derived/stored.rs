@@ -7,6 +7,7 @@ use super::super::graph::{Graph, What};
 use super::super::scope::Scope;
 use super::inspect::Kept;
 use super::{followed, meet};
+use crate::copy::SyncMode;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
@@ -117,7 +118,7 @@ impl Odm {
                 .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()))
                 // What a program with more copies has declared is left as it is.
                 .filter(|known| match known.get_document("declaration") {
-                    Ok(stored) => *stored == declaration || !lacking(&declaration, stored).is_empty(),
+                    Ok(stored) => *stored == declaration || is_more(stored, &declaration),
                     Err(_) => false,
                 });
             let filled = match known {
@@ -170,10 +171,15 @@ impl Odm {
         let unknown = self.look_for_unknown(&stored);
         let declared = self.declared(&stored).await?;
         for new in declared.iter().filter(|declared| !declared.is_known) {
+            // Of two programs that each have copies that the other lacks, none has all.
+            let other = stored
+                .iter()
+                .find(|edge| edge.get_str("_id").ok() == Some(new.id.as_str()));
+            let other = other.and_then(|other| other.get_document("declaration").ok());
             let edge = doc! { "$set": {
                 "from": new.from,
                 "holder": new.holder,
-                "declaration": &new.declaration,
+                "declaration": with_those_of(&new.declaration, other),
                 "filled": new.filled,
                 "declared": DateTime::now(),
             }, "$unset": { "at": "" } };
@@ -209,6 +215,8 @@ impl Odm {
     fn look_for_unknown(&self, stored: &[Document]) -> Vec<String> {
         let graph = self.graph();
         let mut names: Vec<String> = Vec::new();
+        // What is written beside a reference is written with all of its copies.
+        let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
         for edge in stored {
@@ -226,6 +234,7 @@ impl Odm {
                 Some(kept) => {
                     for (name, source) in lacking(&kept.declaration(graph), &stored) {
                         names.push(format!("{id}: {name}"));
+                        holders.push(kept.holder().collection);
                         read.push((meta.collection, vec![source]));
                     }
                 }
@@ -251,7 +260,8 @@ impl Odm {
                 }
             }
         }
-        self.set_unknown(read.into_iter().map(|(collection, _)| collection).collect());
+        let read = read.into_iter().map(|(collection, _)| collection);
+        self.set_unknown(read.chain(holders).collect());
         names
     }
 
@@ -280,14 +290,19 @@ impl Odm {
             let known = stored
                 .iter()
                 .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
-            let gone = known.and_then(|known| known.get_document("declaration").ok());
-            let gone = gone.map_or(0, |stored| lacking(&declaration, stored).len());
+            let Some(stored) = known.and_then(|known| known.get_document("declaration").ok()) else {
+                continue;
+            };
+            let gone = lacking(&declaration, stored).len();
             if gone > 0 {
                 forgotten += gone as u64;
-                // Others may be new.
-                let forget =
-                    doc! { "$set": { "declaration": declaration, "filled": false }, "$unset": { "at": "" } };
-                edges.update_one(doc! { "_id": id }, forget).await?;
+                let mut set = doc! { "declaration": &declaration };
+                if !is_more(stored, &declaration) {
+                    set.insert("filled", false);
+                }
+                edges
+                    .update_one(doc! { "_id": id }, doc! { "$set": set, "$unset": { "at": "" } })
+                    .await?;
             }
         }
         self.set_unknown(Vec::new());
@@ -328,10 +343,35 @@ impl Odm {
 fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
     let lists = ["copies", "fields"].map(|name| declaration.get_array(name));
     let copies = lists.into_iter().filter_map(|list| list.ok()).flatten();
-    copies.filter_map(|copy| {
+    // A snapshot follows nothing.
+    let snapshot = SyncMode::Snapshot.to_string();
+    copies.filter_map(move |copy| {
         let copy = copy.as_document()?;
-        Some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
+        let follows = copy.get_str("sync").ok() != Some(snapshot.as_str());
+        follows.then_some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
     })
+}
+
+/// Whether a stored declaration has all copies of this one, and others.
+fn is_more(stored: &Document, own: &Document) -> bool {
+    !lacking(own, stored).is_empty() && lacking(stored, own).is_empty()
+}
+
+/// A declaration with what another one copies besides.
+fn with_those_of(own: &Document, other: Option<&Document>) -> Document {
+    let mut all = own.clone();
+    let Some(other) = other else { return all };
+    let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
+    for name in ["copies", "fields"] {
+        if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {
+            let is_lacking = |copy: &&Bson| {
+                let field = copy.as_document().and_then(|copy| copy.get_str("field").ok());
+                field.is_some_and(|field| lacks.iter().any(|name| name == field))
+            };
+            own.extend(other.iter().filter(is_lacking).cloned());
+        }
+    }
+    all
 }
 
 /// What is copied by a stored declaration and not by this one, with the fields that it is taken from.
@@ -443,12 +483,16 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
     let mut filled = Backfilled::default();
     scope.trip();
     let mut stored: Vec<Document> = edges.find(doc! {}).await?.try_collect().await?;
-    let is_stored = |id: String| {
-        stored
+    let is_stored = |kept: &Kept<'_>| {
+        let id = kept.id();
+        let known = stored
             .iter()
-            .any(|edge| edge.get_str("_id").ok() == Some(id.as_str()))
+            .find(|edge| edge.get_str("_id").ok() == Some(id.as_str()));
+        let known = known.and_then(|known| known.get_document("declaration").ok());
+        let own = kept.declaration(odm.graph());
+        known.is_some_and(|known| *known == own || is_more(known, &own))
     };
-    if !odm.kept().all(|kept| is_stored(kept.id())) {
+    if !odm.kept().all(|kept| is_stored(&kept)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
             Ok(_) | Err(Error::UnknownCopies { .. }) => {}
@@ -466,6 +510,12 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
         if done && !all {
             continue;
         }
+        // What a program with more copies has declared, that one fills.
+        let declaration = kept.declaration(odm.graph());
+        let as_declared = doc! { "_id": &id, "declaration": { "$eq": &declaration } };
+        if !all && known.is_some_and(|known| known.get_document("declaration").ok() != Some(&declaration)) {
+            continue;
+        }
         let at = known.and_then(|known| known.get("at").cloned()).filter(|_| !all);
         let mut source = Source::from(kept.holder(), kept.projection(), at);
         while let Some(documents) = source.next(scope).await? {
@@ -477,13 +527,13 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
             if let Some(last) = documents.last().map(document_id) {
                 scope.trip();
                 edges
-                    .update_one(doc! { "_id": &id }, doc! { "$set": { "at": last } })
+                    .update_one(as_declared.clone(), doc! { "$set": { "at": last } })
                     .await?;
             }
         }
         scope.trip();
         let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
-        edges.update_one(doc! { "_id": &id }, update).await?;
+        edges.update_one(as_declared, update).await?;
         filled.edges.push(id);
     }
     Ok(filled)
