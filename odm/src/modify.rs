@@ -1,7 +1,7 @@
 //! Updates of one document and of many, with what holds them back.
 
 use crate::collection::act;
-use crate::relation::{self, Amend, Done, Duties, Token, What, Write};
+use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard};
@@ -610,13 +610,18 @@ impl<'c, T: Document> Find<'c, T> {
 /// values again where a target was deleted meanwhile; beyond them, what then refers to nothing is left for
 /// [`audit`](crate::Odm::audit).
 ///
+/// Where it is a transaction (copies and two-way references that are kept true in it), that is one for up to 1,000
+/// documents; more are changed in parts of 1,000, in the order of their ids, each a transaction of its own. An error that
+/// one of them meets leaves the parts before it as they are, as MongoDB's own `updateMany` does. Within
+/// [`Odm::transaction`](crate::Odm::transaction) it is all or nothing.
+///
 /// # Errors
 /// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update. For
 /// references, those of [`Update`].
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a bound. For references as [`Update`], however
-/// many documents there are.
+/// many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
 /// ```no_run
@@ -691,18 +696,6 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
-            let mut guarded = filter.clone();
-            if !built.guards.is_empty() {
-                let mut conditions = vec![Bson::Document(guarded)];
-                conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
-                guarded = doc! { "$and": conditions };
-            }
-            let mut many = Many {
-                filter,
-                guarded,
-                built,
-                upsert: self.upsert,
-            };
             trace
                 .run(async {
                     let amend = Amend {
@@ -712,27 +705,11 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         beside: &[],
                     };
                     let mut token = None;
-                    amend
-                        .update(T::META, &mut many.built, many.upsert, &mut token)
-                        .await?;
-                    let what = What::Update {
-                        filter: &many.guarded,
-                        built: &many.built,
-                        many: true,
-                        upsert: many.upsert,
-                    };
-                    let (many, trace) = (&many, &trace);
-                    let update = |session: Option<Shared>| {
-                        let collection = collection.within(session);
-                        async move { many.update(&collection, trace).await }.boxed()
-                    };
-                    match Duties::of(
-                        collection.odm(),
-                        [Write { meta: T::META, what }].into_iter(),
-                        token,
-                    )? {
-                        None => update(collection.session().cloned()).await,
-                        Some(duties) => duties.carry_out(collection.session(), trace, update).await,
+                    amend.update(T::META, &mut built, self.upsert, &mut token).await?;
+                    let whole = Many::of(filter, &built, self.upsert);
+                    match whole.carry_out(collection, &trace, token).await? {
+                        Part::Done(updated) => Ok(updated),
+                        Part::TooMany => whole.in_parts(collection, &trace, token).await,
                     }
                 })
                 .await
@@ -741,32 +718,135 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
     }
 }
 
-struct Many {
+/// What came of an update that is carried out at once, if it does not change too many documents for that.
+enum Part {
+    Done(Updated),
+    TooMany,
+}
+
+impl From<Updated> for Part {
+    fn from(updated: Updated) -> Part {
+        Part::Done(updated)
+    }
+}
+
+impl Done for Part {
+    fn upserted(&self) -> Option<&Bson> {
+        match self {
+            Part::Done(updated) => updated.upserted(),
+            Part::TooMany => None,
+        }
+    }
+
+    fn copies(&mut self, documents: u64) {
+        if let Part::Done(updated) = self {
+            updated.copies(documents);
+        }
+    }
+
+    fn too_many() -> Option<Part> {
+        Some(Part::TooMany)
+    }
+}
+
+struct Many<'b> {
     filter: mongodb::bson::Document,
     /// With what must hold of the documents.
     guarded: mongodb::bson::Document,
-    built: Built,
+    /// The condition of those that fit and that a bound holds back, where they are counted.
+    held: Option<mongodb::bson::Document>,
+    built: &'b Built,
     upsert: bool,
 }
 
-impl Many {
-    async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
-        let mut round_trips = 1;
-        let mut refused = 0;
+impl<'b> Many<'b> {
+    fn of(filter: mongodb::bson::Document, built: &'b Built, upsert: bool) -> Many<'b> {
+        let mut guarded = filter.clone();
+        if !built.guards.is_empty() {
+            let mut conditions = vec![Bson::Document(guarded)];
+            conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
+            guarded = doc! { "$and": conditions };
+        }
         // Where nothing but a missing array can hold the change back, there is nothing to count.
-        let bounds: Vec<Bson> = self
-            .built
+        let bounds: Vec<Bson> = built
             .guards
             .iter()
             .filter(|guard| !matches!(guard, Guard::There { .. }))
             .map(|guard| Bson::Document(guard.condition()))
             .collect();
         // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-        if !bounds.is_empty() && !has_near(&self.filter) {
-            let held = doc! { "$and": [self.filter.clone(), { "$nor": [{ "$and": bounds }] }] };
-            let count = collection.raw().count_documents(held);
+        let counts = !bounds.is_empty() && !has_near(&filter);
+        let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
+        Many {
+            filter,
+            guarded,
+            held,
+            built,
+            upsert,
+        }
+    }
+
+    /// Carries it out at once, with what its references ask for.
+    async fn carry_out<T: Document, R>(
+        &self,
+        collection: &Collection<T>,
+        trace: &Trace,
+        token: Option<Token>,
+    ) -> Result<R>
+    where
+        R: Done + From<Updated> + Send,
+    {
+        let what = What::Update {
+            filter: &self.guarded,
+            built: self.built,
+            many: true,
+            upsert: self.upsert,
+        };
+        let update = |session: Option<Shared>| {
+            let collection = collection.within(session);
+            async move { self.update(&collection, trace).await.map(R::from) }.boxed()
+        };
+        let writes = [Write { meta: T::META, what }].into_iter();
+        match Duties::of(collection.odm(), writes, token)? {
+            None => update(collection.session().cloned()).await,
+            Some(duties) => duties.carry_out(collection.session(), trace, update).await,
+        }
+    }
+
+    /// Carries it out a part of the documents at a time.
+    async fn in_parts<T: Document>(
+        self,
+        collection: &Collection<T>,
+        trace: &Trace,
+        token: Option<Token>,
+    ) -> Result<Updated> {
+        let mut parts = Parts::of(collection.odm(), trace, T::META, self.filter).await?;
+        let mut all = Updated::default();
+        let mut round_trips = 0;
+        while let Some(part) = parts.next().await? {
+            let part = Many::of(part, self.built, false);
+            let updated: Updated = part.carry_out(collection, trace, token).await?;
+            all.matched += updated.matched;
+            all.modified += updated.modified;
+            all.refused += updated.refused;
+            all.copies_updated += updated.copies_updated;
+            round_trips += part.round_trips();
+        }
+        trace.done(round_trips, all.modified);
+        Ok(all)
+    }
+}
+
+impl Many<'_> {
+    fn round_trips(&self) -> u64 {
+        1 + u64::from(self.held.is_some())
+    }
+
+    async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        let mut refused = 0;
+        if let Some(held) = &self.held {
+            let count = collection.raw().count_documents(held.clone());
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
-            round_trips += 1;
         }
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection.raw().update_many(self.guarded.clone(), update);
@@ -777,7 +857,7 @@ impl Many {
             action = action.array_filters(self.built.array_filters.clone());
         }
         let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
-        trace.done(round_trips, result.modified_count);
+        trace.done(self.round_trips(), result.modified_count);
         Ok(Updated {
             matched: result.matched_count,
             modified: result.modified_count,

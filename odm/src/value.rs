@@ -35,6 +35,8 @@ pub trait Value: 'static {
     const REFERENCE: bool = false;
     /// Whether a reference stands anywhere in a value.
     const HOLDS_REFERENCE: bool = Self::REFERENCE;
+    /// Whether a part of a value changes often: a field with `#[volatile]` of an embedded struct.
+    const HOLDS_VOLATILE: bool = false;
     /// How a value looks in BSON.
     fn shape() -> Shape;
 }
@@ -220,6 +222,7 @@ impl<T: Value> Value for Option<T> {
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
+    const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -230,6 +233,7 @@ impl<T: Value> Value for Box<T> {
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
+    const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -240,6 +244,7 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
+    const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     fn shape() -> Shape {
         T::shape()
     }
@@ -262,6 +267,7 @@ macro_rules! fixed_arrays {
             };
             const REFERENCE: bool = T::REFERENCE;
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
+            const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -279,6 +285,7 @@ macro_rules! tuples {
             const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
+            const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }

@@ -3,7 +3,7 @@
 use crate::collection::act;
 use crate::document::Fresh;
 use crate::map::Context;
-use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
+use crate::relation::{self, Amend, Done, Duties, IN_ONE, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::never_changed;
@@ -203,17 +203,20 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
 ///
-/// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references
-/// they are one transaction, where the deployment has them: if the server refuses one, none is inserted, also where it is
-/// [`unordered`](InsertMany::unordered).
+/// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references, and
+/// with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has them: if the
+/// server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted in parts of
+/// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents of a type that may refer to
+/// its own kind are one all the same. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
 ///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-/// that the server refused. [`Error::MissingReference`] lists all targets that don't exist: then none is inserted, or those
-/// that were are deleted again.
+/// that the server refused, and of the first of a part that failed as a whole behind others. [`Error::MissingReference`] lists
+/// all targets that don't exist: then none is inserted, or those that were are deleted again.
 ///
 /// # Cost
-/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`], however many documents there are.
+/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`], however many documents there are, but for
+/// each part of 1,000 where those are transactions.
 ///
 /// # Example
 /// ```no_run
@@ -278,62 +281,51 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 }
             }
             let sent = raw.len();
-            let mut inserted = sent;
-            if sent > 0 {
-                let trace = collection.trace("insert_many");
-                let made = trace
-                    .run(async {
-                        let mut token = None;
-                        if amend(collection, &trace).concerns(T::META).await? {
-                            amend(collection, &trace)
-                                .insert(T::META, &mut raw, &mut token)
-                                .await?;
-                            documents.clear();
-                            for document in &raw {
-                                check::document(T::META, document)?;
-                                documents.push(decode::decode(T::META.collection, document)?);
-                            }
-                        }
-                        let duties = Duties::of(
-                            collection.odm(),
-                            raw.iter().map(|document| Write {
-                                meta: T::META,
-                                what: Relation::Insert(document),
-                            }),
-                            token,
-                        )?;
-                        let made = match duties {
-                            None => {
-                                drop(duties);
-                                // By value: the driver copies each, and into the memory of the one before if that is free
-                                // by then.
-                                insert_raw(collection, collection.session().cloned(), raw, ordered).await
-                            }
-                            Some(duties) => {
-                                let insert = |session| {
-                                    insert_raw(collection, session, raw.as_slice(), ordered).boxed()
-                                };
-                                duties.carry_out(collection.session(), &trace, insert).await
-                            }
+            let mut inserted = 0;
+            let trace = collection.trace("insert_many");
+            trace
+                .run(async {
+                    let most = most_at_once(collection, &raw).await?;
+                    let related = sent > 0 && amend(collection, &trace).concerns(T::META).await?;
+                    if related {
+                        documents.clear();
+                    }
+                    let (mut rest, mut first, mut parts) = (raw, 0, 0);
+                    while !rest.is_empty() {
+                        let behind = rest.split_off(most.min(rest.len()));
+                        let part = std::mem::replace(&mut rest, behind);
+                        let size = part.len();
+                        let stored = related.then_some(&mut documents);
+                        let made = insert_part(collection, &trace, part, ordered, stored).await;
+                        let ends = ordered || matches!(made, Err(Error::Driver(_)));
+                        let made = match made {
+                            Err(Error::InsertMany { inserted, errors, .. }) => Inserted {
+                                inserted,
+                                errors,
+                                ordered,
+                            },
+                            // The parts before it are inserted all the same, which has to be said.
+                            Err(error) if inserted > 0 => Inserted {
+                                inserted: 0,
+                                errors: vec![(0, error)],
+                                ordered,
+                            },
+                            made => made?,
                         };
-                        // The driver splits what is too much for one command; it does not say into how many.
-                        trace.done(1, sent as u64);
-                        made
-                    })
-                    .await;
-                let made = match made {
-                    Err(Error::InsertMany { inserted, errors, .. }) => Inserted {
-                        inserted,
-                        errors,
-                        ordered,
-                    },
-                    made => made?,
-                };
-                // A position that was not sent is no position: what the server says is not trusted to index with.
-                let place = |at: usize| places.get(at).copied().unwrap_or(at);
-                inserted = made.inserted;
-                refused.extend(made.errors.into_iter().map(|(at, error)| (place(at), error)));
-            }
+                        // A position that was not sent is no position: what the server says is not trusted to index with.
+                        let place = |at: usize| places.get(first + at).copied().unwrap_or(first + at);
+                        inserted += made.inserted;
+                        refused.extend(made.errors.into_iter().map(|(at, error)| (place(at), error)));
+                        (first, parts) = (first + size, parts + 1);
+                        if ends && !refused.is_empty() {
+                            break;
+                        }
+                    }
+                    // The driver splits what is too much for one command; it does not say into how many.
+                    trace.done(parts, inserted as u64);
+                    Ok::<_, Error>(())
+                })
+                .await?;
             if refused.is_empty() {
                 return Ok(documents);
             }
@@ -345,6 +337,62 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             })
         }
         .boxed()
+    }
+}
+
+/// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
+/// the documents may refer to each other.
+async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[RawDocumentBuf]) -> Result<usize> {
+    let odm = collection.odm();
+    let refers_to_itself = || {
+        let mut references = odm.graph().outgoing(T::META);
+        references.any(|edge| edge.target(T::META).is_some())
+    };
+    if raw.len() <= IN_ONE || collection.session().is_some() || refers_to_itself() {
+        return Ok(usize::MAX);
+    }
+    Ok(match Duties::of(odm, inserts::<T>(raw), None)? {
+        Some(duties) if duties.is_one().await? => IN_ONE,
+        _ => usize::MAX,
+    })
+}
+
+fn inserts<T: Document>(raw: &[RawDocumentBuf]) -> impl Iterator<Item = Write<'_>> + Clone {
+    raw.iter().map(|document| Write {
+        meta: T::META,
+        what: Relation::Insert(document),
+    })
+}
+
+/// Inserts documents at once, with what their references ask for. `stored` takes them as they are stored.
+async fn insert_part<T: Document>(
+    collection: &Collection<T>,
+    trace: &Trace,
+    mut raw: Vec<RawDocumentBuf>,
+    ordered: bool,
+    stored: Option<&mut Vec<T>>,
+) -> Result<Inserted> {
+    let mut token = None;
+    if let Some(stored) = stored {
+        amend(collection, trace)
+            .insert(T::META, &mut raw, &mut token)
+            .await?;
+        for document in &raw {
+            check::document(T::META, document)?;
+            stored.push(decode::decode(T::META.collection, document)?);
+        }
+    }
+    let duties = Duties::of(collection.odm(), inserts::<T>(&raw), token)?;
+    match duties {
+        None => {
+            drop(duties);
+            // By value: the driver copies each, and into the memory of the one before if that is free by then.
+            insert_raw(collection, collection.session().cloned(), raw, ordered).await
+        }
+        Some(duties) => {
+            let insert = |session| insert_raw(collection, session, raw.as_slice(), ordered).boxed();
+            duties.carry_out(collection.session(), trace, insert).await
+        }
     }
 }
 

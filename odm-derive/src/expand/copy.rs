@@ -231,9 +231,12 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             let typed = typed(
                 quote_spanned!(ty.span()=> #odm::check::source::<#reference, _, _, _, _>(#source).#call::<#ty>();),
             );
+            let within = super::reference::holds_volatile(target, field);
             let worth = constant(
                 copy.field.span(),
-                quote_spanned!(copy.field.span()=> #odm::check::copyable::<#document>(#name, #owner, #rust, #text)),
+                quote_spanned! {copy.field.span()=>
+                    #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within)
+                },
             );
             quote!(#typed #worth)
         }
@@ -253,7 +256,15 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 ty.span(),
                 quote_spanned!(ty.span()=> #odm::check::with_id::<#ty, #of>(#owner, #rust, #text)),
             );
-            quote!(#typed #ids)
+            let order = subset.order.value.iter().filter_map(|key| {
+                let [key] = key.path.as_slice() else { return None };
+                let name = key.unraw().to_string();
+                Some(constant(
+                    key.span(),
+                    quote_spanned!(key.span()=> #odm::check::orders::<#of>(#name, #owner, #rust, #text)),
+                ))
+            });
+            quote!(#typed #ids #(#order)*)
         }
         Copy::Computed(computed) => {
             let of = path(&computed.of);

@@ -235,29 +235,49 @@ pub fn generic_asserts(target: &Target, fields: &[&Field]) -> TokenStream {
     quote!(const { #asserts })
 }
 
-/// Whether a reference stands anywhere in an embedded type: `HOLDS_REFERENCE` of its `Value`.
+/// Whether a reference stands anywhere in an embedded type, and whether a field that changes often does: `HOLDS_REFERENCE`
+/// and `HOLDS_VOLATILE` of its `Value`.
 pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
-    let odm = &target.odm;
+    let references = any(target, fields, "HOLDS_REFERENCE", |field| {
+        field.reference.is_some()
+    });
+    let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
+    quote!(#references #volatile)
+}
+
+/// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.
+fn any(target: &Target, fields: &[&Field], name: &str, is_one: impl Fn(&Field) -> bool) -> TokenStream {
+    let constant = quote::format_ident!("{name}");
     let parts: Vec<TokenStream> = fields
         .iter()
-        .filter_map(|field| {
-            let stored = field.stored();
-            // A type inside itself is asked for what else it holds.
-            if field.field.opaque || field.embed.depth.is_some() || ty::is_scalar(stored) {
-                None
-            } else if field.reference.is_some() {
-                Some(quote!(true))
-            } else if field.is_array() {
-                Some(quote!(<<#stored as #odm::Array>::Item as #odm::Value>::HOLDS_REFERENCE))
-            } else {
-                Some(quote!(<#stored as #odm::Value>::HOLDS_REFERENCE))
-            }
+        .filter_map(|field| match is_one(field) {
+            true => Some(quote!(true)),
+            false => within(target, field, name),
         })
         .collect();
     if parts.is_empty() {
         return TokenStream::new();
     }
-    quote!(const HOLDS_REFERENCE: bool = #(#parts)||*;)
+    quote!(const #constant: bool = #(#parts)||*;)
+}
+
+/// What the type of a field, or of its items, says by this constant. `None` where it is known to say nothing.
+fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
+    let (odm, stored) = (&target.odm, field.stored());
+    let name = quote::format_ident!("{name}");
+    // A type inside itself is asked for what else it holds.
+    if field.field.opaque || field.embed.depth.is_some() || ty::is_scalar(stored) {
+        return None;
+    }
+    Some(match field.is_array() {
+        true => quote!(<<#stored as #odm::Array>::Item as #odm::Value>::#name),
+        false => quote!(<#stored as #odm::Value>::#name),
+    })
+}
+
+/// Whether what is stored in a field has a part that changes often.
+pub fn holds_volatile(target: &Target, field: &Field) -> TokenStream {
+    within(target, field, "HOLDS_VOLATILE").unwrap_or_else(|| quote!(false))
 }
 
 fn panics(span: Span, call: TokenStream) -> TokenStream {

@@ -127,8 +127,35 @@ pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: 
     })
 }
 
+/// Rule five: what changes often does not decide which children a subset keeps.
+pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    match find(<T as Fielded>::FIELDS, key) {
+        Some(found) if found.volatile => Some(
+            about(owner, field, ty)
+                .text(" is ordered by `")
+                .text(T::META.name)
+                .text(".")
+                .text(key)
+                .text(
+                    "`, which is `#[volatile]`: every change of it would be a write of the parent. Rule five: what changes often \
+                     is not copied. Order it by a field that stays, as `order(-created_at)`; or leave the subset out, and read \
+                     the first by a join, `.include(|x| x.children::<",
+                )
+                .text(T::META.name)
+                .text(">().limit(10))`"),
+        ),
+        _ => None,
+    }
+}
+
 /// Rule five: what changes often is not copied; and what needs no copy is none.
-pub const fn copyable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn copyable<T: Document>(
+    source: &str,
+    owner: &str,
+    field: &str,
+    ty: &str,
+    holds_volatile: bool,
+) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {
         return None;
     };
@@ -151,6 +178,20 @@ pub const fn copyable<T: Document>(source: &str, owner: &str, field: &str, ty: &
         } else {
             message
         });
+    }
+    if holds_volatile {
+        return Some(
+            about(owner, field, ty)
+                .text(" copies `")
+                .text(target)
+                .text(".")
+                .text(source)
+                .text(
+                    "`, in which a field is `#[volatile]`: every change of it would be written to every copy. Rule five: what \
+                     changes often is not copied. Keep that field beside the others of the source, and not within what is \
+                     copied; or leave the copy out, and read it by a join, `.include(|x| x.reference)`",
+                ),
+        );
     }
     if matches!(found.managed, Managed::Id) {
         return Some(

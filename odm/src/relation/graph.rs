@@ -122,6 +122,7 @@ impl Graph {
         };
         let mut problems = Vec::new();
         let mut derived = Vec::new();
+        let mut volatile = HashMap::new();
         for meta in graph.models.clone() {
             let mut walk = Walk::new(meta);
             walk.document();
@@ -130,6 +131,7 @@ impl Graph {
                 graph.add(meta, found, &mut problems);
             }
             derived.extend(walk.derived.into_iter().map(|field| (meta, field)));
+            volatile.insert(meta.collection, walk.volatile);
         }
         for at in 0..graph.edges.len() {
             graph.join(at, &mut problems);
@@ -138,6 +140,7 @@ impl Graph {
             graph.derive(meta, field, &mut problems);
         }
         graph.check_copies(&mut problems);
+        graph.check_volatile(&volatile, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -304,6 +307,26 @@ impl Graph {
             problems.push(format!(
                 "copies of copies in a circle, which would never come to rest: {circle}"
             ));
+        }
+    }
+
+    /// Rule five, of what only the whole set of models shows: the fields in a condition, and those within other fields.
+    fn check_volatile(&self, volatile: &HashMap<&'static str, Vec<String>>, problems: &mut Vec<String>) {
+        for derived in &self.derived {
+            let Some(paths) = volatile.get(derived.child.collection) else {
+                continue;
+            };
+            for read in derived.reads(self) {
+                let meets = |path: &&String| **path == read || below(path, &read) || below(&read, path);
+                if let Some(path) = paths.iter().find(meets) {
+                    problems.push(format!(
+                        "`{}.{}` depends on `{}.{path}`, which is `#[volatile]`: every change of it would be a write of the \
+                         parent. Rule five: what changes often is not copied. Leave it out of the filter, the order or the \
+                         fields, or leave out `#[volatile]` if it changes seldom after all",
+                        derived.parent.name, derived.field.rust, derived.child.name
+                    ));
+                }
+            }
         }
     }
 
@@ -602,6 +625,8 @@ struct Walk {
     recursive: HashSet<Type>,
     /// Fields that are derived from children.
     derived: Vec<&'static FieldMeta>,
+    /// The paths of fields that change often.
+    volatile: Vec<String>,
     problems: Vec<String>,
 }
 
@@ -657,6 +682,7 @@ impl Walk {
             types: Vec::new(),
             recursive: HashSet::new(),
             derived: Vec::new(),
+            volatile: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -753,6 +779,9 @@ impl Walk {
             match field.flatten {
                 true => self.value(field, place),
                 false => self.value(field, &place.below(field.name)),
+            }
+            if field.volatile {
+                self.volatile.push(place.below(field.name).path());
             }
         }
         for field in shape.fields {

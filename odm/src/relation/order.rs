@@ -13,13 +13,14 @@ use super::graph::{Edge, Graph};
 use super::links::{self, Act, Diff, Effect, comes_first, missing, reverse};
 use super::pairs;
 use super::scope::Scope;
-use super::write::{Done, Duties, Images, What, links_read, remove};
+use super::write::{Done, Duties, Images, Limit, What, links_read, remove};
 use crate::key::Key;
 use crate::session::Shared;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::RawDocumentBuf;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow::{Break, Continue};
 
 impl<'a> Duties<'a> {
     pub(super) async fn in_order<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
@@ -28,7 +29,11 @@ impl<'a> Duties<'a> {
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let graph = self.graph();
-        let before = self.look(scope).await?;
+        let before = match self.look(scope, Limit::of_part()).await? {
+            Continue(before) => before,
+            Break(done) => return Ok(done),
+        };
+        self.mark_former(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
         let token = self.token();
         let mut tokens = vec![token];

@@ -14,6 +14,7 @@ use super::batch::{Batch, all, behind, document, document_id as id, ids};
 use super::derived;
 use super::graph::is;
 use super::pairs;
+use super::parts::{found, is_asked_once};
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -43,9 +44,6 @@ const AT_ONCE: usize = 8;
 /// How often documents that change all the time are read again.
 const ATTEMPTS: u32 = 10;
 
-/// At most so many documents are deleted by a condition that can't be combined with others.
-const MOST_FOUND: usize = 100_000;
-
 /// Deletes the documents that fit, as the rules of all registered references say. What was done is added to `done`, also
 /// where it ends with an error.
 pub(crate) async fn remove(
@@ -56,9 +54,9 @@ pub(crate) async fn remove(
 ) -> Result<()> {
     may_follow(scope, meta)?;
     // What is derived in them changes before they go.
-    let filter = match combines(&filter) && !scope.odm.graph().is_derived_by(meta, &filter) {
-        true => filter,
-        false => found(scope, meta, filter).await?,
+    let filter = match is_asked_once(scope.odm.graph(), meta, &filter) {
+        true => found(&scope, meta, filter, "deleted").await?,
+        false => filter,
     };
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
     let mut removal = Removal::new(scope, transactions, done);
@@ -983,35 +981,4 @@ async fn erase(
         (_, erased.left) = within.end(&scope).await?;
     }
     Ok(erased)
-}
-
-/// Whether a condition may stand behind `$nor` and beside another one.
-pub(crate) fn combines(filter: &Document) -> bool {
-    fn is_free(value: &Bson) -> bool {
-        match value {
-            Bson::Document(document) => combines(document),
-            Bson::Array(items) => items.iter().all(is_free),
-            _ => true,
-        }
-    }
-    filter
-        .iter()
-        .all(|(name, value)| !matches!(name.as_str(), "$text" | "$near" | "$nearSphere") && is_free(value))
-}
-
-/// The condition of the documents that are found by one that does not combine.
-async fn found(scope: Scope<'_>, meta: &'static DocumentMeta, filter: Document) -> Result<Document> {
-    let found = scope
-        .batch(meta, filter, Some(doc! { "_id": 1 }), MOST_FOUND)
-        .await?;
-    if found.more {
-        return Err(Error::Query {
-            collection: meta.collection,
-            message: format!(
-                "other documents refer to these, and more than {MOST_FOUND} can't be deleted by a condition with `text` or \
-                 `near`, or on what is derived of the others: find them first, and delete them by their ids"
-            ),
-        });
-    }
-    Ok(doc! { "_id": { "$in": ids(&found.documents) } })
 }

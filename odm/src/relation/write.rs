@@ -23,6 +23,7 @@ use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One write of an operation.
@@ -77,6 +78,31 @@ pub(crate) trait Done {
     /// Takes down in how many documents copies were written.
     fn copies(&mut self, documents: u64) {
         let _ = documents;
+    }
+    /// What says of an operation that can be carried out in parts that nothing was written, since it is for more documents
+    /// than [one part](IN_ONE).
+    fn too_many() -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// So many documents are changed at most by what is one transaction, which has to end within the server's minute, and is
+/// kept in memory meanwhile.
+pub(crate) const IN_ONE: usize = 1_000;
+
+/// So many documents are read at most, before they are changed; if there are more, this is what came of the operation.
+pub(super) struct Limit<R> {
+    pub(super) most: usize,
+    pub(super) or: R,
+}
+
+impl<R: Done> Limit<R> {
+    pub(super) fn of_part() -> Option<Limit<R>> {
+        let or = R::too_many()?;
+        Some(Limit { most: IN_ONE, or })
     }
 }
 
@@ -216,12 +242,19 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        if let Some(token) = self.token {
-            derived::mark_former(scope, &self.writes, token).await?;
-        }
         match self.is_linked() {
             true => self.in_order(scope, work).await,
-            false => self.checked(scope, work).await,
+            false => {
+                self.mark_former(scope).await?;
+                self.checked(scope, work).await
+            }
+        }
+    }
+
+    pub(super) async fn mark_former(&self, scope: &Scope<'_>) -> Result<()> {
+        match self.token {
+            Some(token) => derived::mark_former(scope, &self.writes, token).await,
+            None => Ok(()),
         }
     }
 
@@ -285,7 +318,10 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let before = self.look(scope).await?;
+        let before = match self.look(scope, None).await? {
+            Continue(before) => before,
+            Break(done) => return Ok(done),
+        };
         let done = work(scope.session.cloned()).await?;
         let recheck = self.recheck(scope, before, &done).await?;
         match (recheck, scope.session) {
@@ -297,13 +333,27 @@ impl<'a> Duties<'a> {
     }
 
     /// Whether the targets are there, and what the documents are that will change; together where that can be.
-    pub(super) async fn look(&self, scope: &Scope<'_>) -> Result<Images> {
-        if scope.session.is_none() {
-            let (images, ()) = futures::future::try_join(self.images(scope), self.check(scope)).await?;
-            return Ok(images);
-        }
-        self.check(scope).await?;
-        self.images(scope).await
+    pub(super) async fn look<R>(
+        &self,
+        scope: &Scope<'_>,
+        limit: Option<Limit<R>>,
+    ) -> Result<ControlFlow<R, Images>> {
+        let most = limit.as_ref().map(|limit| limit.most);
+        let images = match scope.session {
+            None => {
+                futures::future::try_join(self.images(scope, most), self.check(scope))
+                    .await?
+                    .0
+            }
+            Some(_) => {
+                self.check(scope).await?;
+                self.images(scope, most).await?
+            }
+        };
+        Ok(match limit {
+            Some(limit) if images.is_more_than(limit.most) => Break(limit.or),
+            _ => Continue(images),
+        })
     }
 
     async fn check(&self, scope: &Scope<'_>) -> Result<()> {
@@ -388,8 +438,9 @@ impl<'a> Duties<'a> {
         Ok(Recheck::of(graph, brought, written))
     }
 
-    /// The documents that the writes will change, as they are: the fields that hold references.
-    async fn images(&self, scope: &Scope<'_>) -> Result<Images> {
+    /// The documents that the writes will change, as they are: the fields that hold references. Of more than so many only one
+    /// more than that.
+    async fn images(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Images> {
         let graph = self.graph();
         let mut images = Images::default();
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
@@ -431,7 +482,10 @@ impl<'a> Duties<'a> {
                 match id {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
-                        let limit = (!is_linked).then_some(PUT_BACK);
+                        let limit = match is_linked {
+                            true => most.and_then(|most| i64::try_from(most + 1).ok()),
+                            false => Some(PUT_BACK),
+                        };
                         queries.push(scope.find(meta, filter.clone(), names.iter().copied(), limit));
                     }
                 }
@@ -456,7 +510,7 @@ impl<'a> Duties<'a> {
             .transaction(|tx| async move {
                 let session = tx.shared();
                 let scope = scope.within(session);
-                self.linked_within(&scope, session, work).await
+                self.linked_within(&scope, session, work, Limit::of_part).await
             })
             .await;
         let Within {
@@ -484,7 +538,8 @@ impl<'a> Duties<'a> {
         let Some(session) = scope.session else {
             return work(None).await;
         };
-        let Within { done, recheck, left } = self.linked_within(scope, session, work).await?;
+        let within = self.linked_within(scope, session, work, || None).await?;
+        let Within { done, recheck, left } = within;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }
@@ -492,15 +547,27 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    async fn linked_within<R, F>(&self, scope: &Scope<'_>, session: &Shared, work: &F) -> Result<Within<R>>
+    async fn linked_within<R, F>(
+        &self,
+        scope: &Scope<'_>,
+        session: &Shared,
+        work: &F,
+        limit: fn() -> Option<Limit<R>>,
+    ) -> Result<Within<R>>
     where
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let before = self.look(scope).await?;
+        let before = match self.look(scope, limit()).await? {
+            Continue(before) => before,
+            Break(done) => return Ok(Within::nothing(done)),
+        };
         let pays = self.concern.atomic || self.relinks();
         let images = match pays {
-            true => Some(derived::Before::read(scope, &self.writes).await?),
+            true => match derived::Before::read(scope, &self.writes, limit()).await? {
+                Continue(images) => Some(images),
+                Break(done) => return Ok(Within::nothing(done)),
+            },
             false => None,
         };
         let mut done = work(Some(session.clone())).await?;
@@ -691,6 +758,17 @@ struct Within<R> {
     left: derived::Left,
 }
 
+impl<R> Within<R> {
+    /// Nothing was written.
+    fn nothing(done: R) -> Within<R> {
+        Within {
+            done,
+            recheck: None,
+            left: derived::Left::default(),
+        }
+    }
+}
+
 /// The documents before the write.
 #[derive(Debug, Default)]
 pub(super) struct Images {
@@ -698,6 +776,14 @@ pub(super) struct Images {
 }
 
 impl Images {
+    fn is_more_than(&self, most: usize) -> bool {
+        self.changed
+            .iter()
+            .map(|(_, documents)| documents.len())
+            .sum::<usize>()
+            > most
+    }
+
     pub(super) fn of(&self, meta: &DocumentMeta) -> impl Iterator<Item = &RawDocumentBuf> + use<'_> {
         let collection = meta.collection;
         self.changed

@@ -649,3 +649,61 @@ fn what_is_appended_only_is_never_changed() {
         );
     });
 }
+
+mod volatile {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "walls")]
+    pub struct Wall {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(count = Poster, filter = |p| p.views.gte(100))]
+        pub seen: i64,
+        #[subset(of = Poster, limit = 3, order(-state.shown), fields(title: String))]
+        pub shown: Vec<Shown>,
+        #[computed(count = Poster, filter = |p| p.title.eq("new"))]
+        pub new: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "posters")]
+    pub struct Poster {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub wall: Ref<Wall>,
+        #[field(max_len = 20)]
+        pub title: String,
+        #[volatile]
+        pub views: i64,
+        pub state: State,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+    pub struct State {
+        #[volatile]
+        pub shown: i64,
+    }
+}
+
+#[test]
+fn what_changes_often_decides_nothing_that_is_derived() {
+    use volatile::{Poster, Wall};
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), odm::models![Wall, Poster]).unwrap_err();
+        let odm::Error::Models { problems } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(problems.len(), 2, "{error}");
+        assert!(
+            problems[0].starts_with("`Wall.seen` depends on `Poster.views`, which is `#[volatile]`"),
+            "{error}"
+        );
+        assert!(
+            problems[1].starts_with("`Wall.shown` depends on `Poster.state.shown`, which is `#[volatile]`"),
+            "{error}"
+        );
+    });
+}

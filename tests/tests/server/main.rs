@@ -27,6 +27,7 @@ mod models;
 mod north_star;
 mod operations;
 mod pages;
+mod parts;
 mod random_copies;
 mod reconciler;
 mod references;

@@ -2,13 +2,14 @@
 
 use super::super::effects::{by_ids, id as id_of};
 use super::super::scope::Scope;
-use super::super::write::{Done, What, Write};
+use super::super::write::{Done, Limit, What, Write};
 use super::fill::{Concern, needed, of_any, of_delete, of_insert, of_update};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use mongodb::bson::{RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What one write concerns.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
@@ -76,9 +77,14 @@ pub(super) struct Image {
 
 impl Before {
     /// Reads what the writes will change, so far as something depends on how it was.
-    pub(in super::super) async fn read(scope: &Scope<'_>, writes: &[Write<'_>]) -> Result<Before> {
+    pub(in super::super) async fn read<R>(
+        scope: &Scope<'_>,
+        writes: &[Write<'_>],
+        limit: Option<Limit<R>>,
+    ) -> Result<ControlFlow<R, Before>> {
         let graph = scope.odm.graph();
         let mut before = Before::default();
+        let mut more = false;
         for write in writes {
             let concerned = concern(graph, write, true).is_any() && !matches!(write.what, What::Insert(_));
             if concerned
@@ -107,9 +113,18 @@ impl Before {
                 match id {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
-                        for document in scope.every(meta, filter.clone(), fields.clone()).await? {
-                            own.before.insert(id_of(&document), Some(document));
-                        }
+                        let (filter, fields) = (filter.clone(), fields.clone());
+                        let found = match &limit {
+                            None => scope.every(meta, filter, fields).await?,
+                            Some(limit) => {
+                                let some = scope.some(meta, filter, fields, limit.most + 1).await?;
+                                more |= some.more;
+                                some.documents
+                            }
+                        };
+                        let found = found.into_iter();
+                        own.before
+                            .extend(found.map(|document| (id_of(&document), Some(document))));
                     }
                 }
             }
@@ -127,7 +142,10 @@ impl Before {
                 }
             }
         }
-        Ok(before)
+        Ok(match limit {
+            Some(limit) if more => Break(limit.or),
+            _ => Continue(before),
+        })
     }
 
     /// Whether a document will be read after the writes: one of those of a collection, or that were inserted into it.

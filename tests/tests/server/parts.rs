@@ -1,0 +1,329 @@
+//! Operations on more documents than one transaction should change.
+
+use odm::prelude::*;
+use odm::{Error, Result};
+use odm_tests::{TestDb, with_db};
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "makers")]
+pub struct Maker {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub group: i32,
+    #[computed(count = Thing)]
+    pub things: i64,
+    #[computed(sum = Thing.price)]
+    pub worth: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "things")]
+pub struct Thing {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref]
+    pub maker: Ref<Maker>,
+    #[denormalize(from = maker.name)]
+    pub maker_name: String,
+    #[field(min = 0)]
+    pub price: i32,
+}
+
+/// Documents that refer to their own kind.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "twigs")]
+pub struct Twig {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[parent_ref]
+    pub above: Option<Ref<Twig>>,
+    #[denormalize(from = above.name)]
+    pub above_name: Option<String>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "clubs")]
+pub struct Club {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(many, inverse = club, max = 5000)]
+    pub players: Vec<Ref<Player>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "players")]
+pub struct Player {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(inverse = players)]
+    pub club: Option<Ref<Club>>,
+}
+
+fn maker(id: i32) -> NewMaker {
+    NewMaker {
+        id,
+        name: format!("maker {id}"),
+        group: id % 2,
+    }
+}
+
+fn thing(id: i32) -> NewThing {
+    NewThing {
+        id,
+        maker: Ref::new(id % 7),
+        price: 1,
+    }
+}
+
+async fn models(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Maker, Thing, Twig, Club, Player]).unwrap();
+    odm.sync().await.unwrap();
+    odm
+}
+
+async fn clean(odm: &Odm) {
+    let audit = odm.audit().await.unwrap();
+    assert!(audit.is_clean(), "{audit}");
+}
+
+fn commits(t: &TestDb) -> usize {
+    let sent = t.commands.take();
+    sent.iter().filter(|name| *name == "commitTransaction").count()
+}
+
+#[test]
+fn inserts_of_thousands_are_transactions_of_a_thousand() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        odm.collection::<Maker>()
+            .insert_many((0..7).map(maker))
+            .await
+            .unwrap();
+        let things = odm.collection::<Thing>();
+        t.commands.take();
+        let stored = things.insert_many((0..2_300).map(thing)).await.unwrap();
+        assert_eq!(commits(&t), 3);
+        assert!(stored.iter().map(|thing| thing.id).eq(0..2_300));
+        assert!(
+            stored
+                .iter()
+                .all(|thing| thing.maker_name == format!("maker {}", thing.id % 7))
+        );
+        assert_eq!(
+            odm.collection::<Maker>().get(3).await.unwrap().unwrap().things,
+            329
+        );
+        clean(&odm).await;
+
+        // One that is refused takes those of its part with it, and none of the parts before.
+        let twice = (3_000..4_500).map(|id| thing(if id == 4_400 { 7 } else { id }));
+        let error = things.insert_many(twice).await.unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(*inserted, 1_000);
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].0, 1_400);
+        assert!(matches!(errors[0].1, Error::DuplicateKey { .. }), "{error}");
+        assert_eq!(things.find_all().count().await.unwrap(), 3_300);
+        clean(&odm).await;
+
+        // Nor does one whose parent is missing; what stands behind is inserted where nobody asks for the order.
+        let alone = |id| NewThing {
+            maker: Ref::new(if id == 6_100 { 99 } else { 1 }),
+            ..thing(id)
+        };
+        let error = things
+            .insert_many((5_000..7_500).map(alone))
+            .unordered()
+            .await
+            .unwrap_err();
+        let Error::InsertMany { inserted, errors, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(*inserted, 1_500);
+        assert_eq!(errors[0].0, 1_000, "the first of the part");
+        assert!(
+            matches!(&errors[0].1, Error::MissingReference { ids, .. } if ids.len() == 1),
+            "{error}"
+        );
+        assert_eq!(things.find_all().count().await.unwrap(), 4_800);
+        clean(&odm).await;
+    });
+}
+
+#[test]
+fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let twig = |id: i32| NewTwig {
+            id,
+            name: format!("twig {id}"),
+            // Those before refer to those behind.
+            above: (id < 1_099).then(|| Ref::new(1_099)),
+        };
+        t.commands.take();
+        let twigs = odm.collection::<Twig>();
+        twigs.insert_many((0..1_100).map(twig)).await.unwrap();
+        assert_eq!(commits(&t), 1);
+        let first = twigs.get(0).await.unwrap().unwrap();
+        assert_eq!(first.above_name.as_deref(), Some("twig 1099"));
+        clean(&odm).await;
+    });
+}
+
+#[test]
+fn updates_of_thousands_are_transactions_of_a_thousand() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let makers = odm.collection::<Maker>();
+        makers.insert_many((0..7).map(maker)).await.unwrap();
+        let things = odm.collection::<Thing>();
+        things.insert_many((0..2_300).map(thing)).await.unwrap();
+
+        // What they change may be what they are found by.
+        t.commands.take();
+        let done = things
+            .update_where(|thing| thing.price.lt(3))
+            .inc(|thing| thing.price, 1)
+            .await
+            .unwrap();
+        // One that was given up, since there were too many for it, and those of the parts.
+        assert_eq!(commits(&t), 1 + 3);
+        assert_eq!((done.matched, done.modified), (2_300, 2_300));
+        assert_eq!(
+            things.find(|thing| thing.price.eq(2)).count().await.unwrap(),
+            2_300
+        );
+        assert_eq!(makers.get(0).await.unwrap().unwrap().worth, 2 * 329);
+        clean(&odm).await;
+
+        // And what is derived of them may be what others of them are found by.
+        let done = things
+            .update_where(|thing| thing.maker_name.ne("maker 1"))
+            .set(|thing| thing.maker, Ref::new(1))
+            .await
+            .unwrap();
+        assert_eq!(done.matched, 2_300 - 329);
+        assert_eq!(makers.get(1).await.unwrap().unwrap().things, 2_300);
+        assert!(
+            things
+                .find(|thing| thing.maker_name.ne("maker 1"))
+                .one()
+                .await
+                .unwrap()
+                .is_none()
+        );
+        clean(&odm).await;
+
+        // Up to a thousand are one.
+        t.commands.take();
+        let done = things
+            .update_where(|thing| thing.id.lt(1_000))
+            .set(|thing| thing.price, 0)
+            .await
+            .unwrap();
+        assert_eq!((commits(&t), done.matched), (1, 1_000));
+
+        // What a bound holds back is counted over all parts.
+        let done = things
+            .update_where(|thing| thing.id.gte(0))
+            .inc(|thing| thing.price, -2)
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.refused), (1_300, 1_000));
+        clean(&odm).await;
+
+        // In a transaction of the application's own it is all or nothing.
+        t.commands.take();
+        let given_up: Result<()> = odm
+            .transaction(async |tx| {
+                let done = tx
+                    .collection::<Thing>()
+                    .update_where(|thing| thing.id.gte(0))
+                    .set(|thing| thing.price, 9)
+                    .await?;
+                assert_eq!(done.matched, 2_300);
+                Err(Error::application("given up"))
+            })
+            .await;
+        assert!(matches!(given_up, Err(Error::Application(_))), "{given_up:?}");
+        assert_eq!(commits(&t), 0);
+        assert!(
+            things
+                .find(|thing| thing.price.eq(9))
+                .one()
+                .await
+                .unwrap()
+                .is_none()
+        );
+        clean(&odm).await;
+    });
+}
+
+#[test]
+fn sources_by_the_thousand_reach_their_copies() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let makers = odm.collection::<Maker>();
+        makers.insert_many((0..1_500).map(maker)).await.unwrap();
+        let one_each = (0..1_500).map(|id| NewThing {
+            maker: Ref::new(id),
+            ..thing(id)
+        });
+        odm.collection::<Thing>().insert_many(one_each).await.unwrap();
+        for (name, odm) in [
+            ("once", odm.clone()),
+            ("twice", odm.clone().without_transactions()),
+        ] {
+            let done = odm
+                .collection::<Maker>()
+                .update_where(|maker| maker.group.gte(0))
+                .set(|maker| maker.name, name)
+                .await
+                .unwrap();
+            assert_eq!(done.matched, 1_500);
+            let things = odm.collection::<Thing>();
+            let renamed = things.find(|thing| thing.maker_name.eq(name)).count();
+            assert_eq!(renamed.await.unwrap(), 1_500);
+            clean(&odm).await;
+        }
+    });
+}
+
+#[test]
+fn two_way_references_by_the_thousand() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        for odm in [odm.clone(), odm.clone().without_transactions()] {
+            let clubs = odm.collection::<Club>();
+            clubs.delete_where(|club| club.id.gte(0)).await.unwrap();
+            odm.collection::<Player>()
+                .delete_where(|player| player.id.gte(0))
+                .await
+                .unwrap();
+            clubs
+                .insert_many((1..=2).map(|id| Club { id, players: vec![] }))
+                .await
+                .unwrap();
+            let players = odm.collection::<Player>();
+            let in_the_first = |id| Player {
+                id,
+                club: Some(Ref::new(1)),
+            };
+            players.insert_many((0..1_200).map(in_the_first)).await.unwrap();
+            let done = players
+                .update_where(|player| player.club.eq(Ref::new(1)))
+                .set(|player| player.club, Some(Ref::new(2)))
+                .await
+                .unwrap();
+            assert_eq!(done.matched, 1_200);
+            assert_eq!(clubs.get(1).await.unwrap().unwrap().players.len(), 0);
+            assert_eq!(clubs.get(2).await.unwrap().unwrap().players.len(), 1_200);
+            clean(&odm).await;
+        }
+    });
+}
