@@ -254,7 +254,8 @@ pub enum Error {
         is: String,
     },
 
-    /// The database knows of copies that these models lack: a write of their sources would leave them stale. A program with
+    /// The database knows of copies that these models lack, or of the other side of a two-way reference: a write of their
+    /// sources would leave them stale. A program with
     /// all models forgets them by [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that
     /// lacks models on purpose says so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(

@@ -10,7 +10,7 @@ use super::changes;
 use super::checks::{self, Brought, Recheck, Written, roots};
 use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
-use super::graph::{Edge, Graph};
+use super::graph::{Edge, Graph, is};
 use super::links::{self, Diff, Node};
 use super::pairs;
 use super::scope::Scope;
@@ -936,10 +936,11 @@ pub(super) fn links_read<'g>(
     edges: impl Iterator<Item = &'g Edge>,
 ) -> Vec<&'static DocumentMeta> {
     let backs = edges.filter_map(|edge| graph.inverse(edge));
-    let mut metas: Vec<&'static DocumentMeta> = backs
-        .filter(|back| graph.is_read(back.holder, &back.path))
-        .map(|back| back.holder)
-        .collect();
-    metas.dedup_by_key(|meta| meta.collection);
+    let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+    for back in backs.filter(|back| graph.is_read(back.holder, &back.path)) {
+        if !metas.iter().any(|meta| is(meta, back.holder)) {
+            metas.push(back.holder);
+        }
+    }
     metas
 }

@@ -1204,3 +1204,68 @@ fn whatever_happens_at_once_both_sides_agree() {
         }
     });
 }
+
+/// The documents of a program from before the reference.
+mod before {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "members")]
+    pub struct Member {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub note: String,
+    }
+}
+
+/// A program that does not know the other side would delete one without it.
+#[test]
+fn an_older_program_does_not_write_one_side_alone() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        odm.collection::<Team>()
+            .insert(Team {
+                id: "a".into(),
+                members: vec![],
+            })
+            .await
+            .unwrap();
+        odm.collection::<Member>()
+            .insert(Member {
+                id: 1,
+                note: String::new(),
+                team: Some(Ref::new("a".into())),
+            })
+            .await
+            .unwrap();
+
+        let older = Odm::new(t.db.clone(), odm::models![before::Member]).unwrap();
+        let told = older.sync().await.unwrap_err();
+        assert!(
+            matches!(&told, Error::UnknownCopies { edges } if edges == &["members.plays_for"]),
+            "{told}"
+        );
+        let members = older.collection::<before::Member>();
+        let refused = members.delete(1).await.unwrap_err();
+        assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
+        let whole = before::Member {
+            id: 1,
+            note: "whole".into(),
+        };
+        let refused = members.replace(whole.clone()).await.unwrap_err();
+        assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
+        assert!(odm.audit().await.unwrap().is_clean());
+
+        // Who says that it is meant leaves the other side, which the whole program finds.
+        let older = Odm::new(t.db.clone(), odm::models![before::Member])
+            .unwrap()
+            .allow_unknown_copies();
+        older.sync().await.unwrap();
+        older.collection::<before::Member>().replace(whole).await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        assert!(!audit.is_clean());
+        odm.repair(&audit).await.unwrap();
+        assert!(odm.audit().await.unwrap().is_clean());
+    });
+}

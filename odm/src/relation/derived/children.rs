@@ -10,7 +10,7 @@ use super::super::graph::{Derived, Edge, Graph, What, is};
 use super::super::scope::{Scope, Statement};
 use super::fill::{nothing, whole};
 use super::images::Image;
-use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, number, put};
+use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, meet, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::{DocumentMeta, IndexKind};
 use crate::key::Key;
@@ -334,97 +334,95 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
     put(update, "$push", name, push.into());
 }
 
-/// The statements of a collection, the parents in it that have to be there, and those that need not.
-type OfCollection = (
-    &'static DocumentMeta,
-    Vec<Statement>,
-    Vec<(usize, Key)>,
-    Vec<(usize, Key)>,
-);
+/// What is written to the parents in one collection.
+struct InCollection {
+    meta: &'static DocumentMeta,
+    statements: Vec<Statement>,
+    /// The parents that have to be there, by the references that name them: positions in the graph.
+    named: Vec<(usize, Key)>,
+    /// Those that need not be there, and may come at any time.
+    loose: Vec<(usize, Key)>,
+}
 
-fn of_collection<'c>(
-    collections: &'c mut [OfCollection],
-    meta: &DocumentMeta,
-) -> Option<&'c mut OfCollection> {
-    collections.iter_mut().find(|(other, ..)| is(other, meta))
+impl InCollection {
+    fn of<'c>(all: &'c mut Vec<InCollection>, meta: &'static DocumentMeta) -> &'c mut InCollection {
+        let known = all.iter().position(|one| is(one.meta, meta));
+        let at = known.unwrap_or_else(|| {
+            all.push(InCollection {
+                meta,
+                statements: Vec::new(),
+                named: Vec::new(),
+                loose: Vec::new(),
+            });
+            all.len() - 1
+        });
+        &mut all[at]
+    }
+}
+
+/// Takes what would be pushed or added to these fields out of an update: they are derived anew, and it would be lost.
+fn without(update: &mut Document, names: &[&str]) {
+    for operator in ["$push", "$inc", "$min", "$max"] {
+        let Ok(fields) = update.get_document_mut(operator) else {
+            continue;
+        };
+        let is_one = |field: &str| names.iter().any(|name| meet(field, name));
+        let gone: Vec<String> = fields.keys().filter(|field| is_one(field)).cloned().collect();
+        gone.iter().for_each(|field| drop(fields.remove(field)));
+        if fields.is_empty() {
+            update.remove(operator);
+        }
+    }
 }
 
 /// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
 async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Followed> {
     let graph = scope.odm.graph();
-    let mut collections: Vec<OfCollection> = Vec::new();
+    let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
     let mut passed_on = Vec::new();
     let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
     for ((at, key), mut change) in parents {
-        let Some(edge) = graph.edge(at) else { continue };
-        let touched = |at: &usize| graph.derived().get(*at);
-        let Some(meta) = change
-            .touched
-            .iter()
-            .find_map(touched)
-            .map(|derived| derived.parent)
-        else {
+        let all = |of: &HashSet<usize>| -> Vec<&Derived> {
+            of.iter().filter_map(|at| graph.derived().get(*at)).collect()
+        };
+        let (touched, again) = (all(&change.touched), all(&change.anew));
+        let (Some(edge), Some(meta)) = (graph.edge(at), touched.first().map(|derived| derived.parent)) else {
             continue;
         };
-        // A push or sum beside a field that is derived anew would be lost.
-        let names: Vec<&str> = change
-            .anew
-            .iter()
-            .filter_map(touched)
-            .map(|derived| derived.field.name)
-            .collect();
-        for operator in ["$push", "$inc", "$min", "$max"] {
-            let Ok(fields) = change.update.get_document_mut(operator) else {
-                continue;
-            };
-            for name in &names {
-                let below = format!("{name}.");
-                let gone: Vec<String> = fields
-                    .keys()
-                    .filter(|field| field == name || field.starts_with(&below))
-                    .cloned()
-                    .collect();
-                gone.iter().for_each(|field| drop(fields.remove(field)));
-            }
-            if fields.is_empty() {
-                change.update.remove(operator);
-            }
-        }
+        let names: Vec<&str> = again.iter().map(|derived| derived.field.name).collect();
+        without(&mut change.update, &names);
         put(&mut change.update, "$inc", STAMP, 1_i64.into());
-        for derived in change.touched.iter().filter_map(touched) {
+        for derived in touched {
             if graph.passed_on(meta, derived.field.name, debt, &mut change.update) {
                 passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
             }
         }
-        let statement = Statement {
+        let collection = InCollection::of(&mut collections, meta);
+        collection.statements.push(Statement {
             filter: doc! { edge.by(): key.to_bson() },
             update: change.update,
             array_filters: Vec::new(),
-        };
-        match of_collection(&mut collections, meta) {
-            Some((_, list, ..)) => list.push(statement),
-            None => collections.push((meta, vec![statement], Vec::new(), Vec::new())),
+        });
+        if !edge.reference.check || edge.reference.on_delete == OnDelete::Keep {
+            collection.loose.push((at, key.clone()));
         }
-        let may_come = !edge.reference.check || edge.reference.on_delete == OnDelete::Keep;
-        if let (true, Some((.., loose))) = (may_come, of_collection(&mut collections, meta)) {
-            loose.push((at, key.clone()));
+        if edge.reference.check && change.named {
+            collection.named.push((at, key.clone()));
         }
-        if let (true, true, Some((_, _, named, _))) = (
-            change.named,
-            edge.reference.check,
-            of_collection(&mut collections, meta),
-        ) {
-            named.push((at, key.clone()));
-        }
-        let again: Vec<&Derived> = change.anew.iter().filter_map(touched).collect();
         if !again.is_empty() {
             anew.push((edge, key, again));
         }
     }
     let mut written = 0;
-    for (meta, statements, named, loose) in collections {
+    for InCollection {
+        meta,
+        statements,
+        named,
+        loose,
+    } in collections
+    {
         let matched = scope.update(meta, &statements).await?;
         written += matched;
         if matched < statements.len() as u64 {

@@ -5,143 +5,18 @@ use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
 use super::super::pairs;
 use super::super::scope::Scope;
+use super::concern::{is_source_of, of_any, of_insert, of_update};
 use super::debt::{CHILDREN, all_due, due_of, owe};
 use super::deliver::{Source, is_read_on, sources, structs};
-use super::{
-    COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, is_atomic, meet, plain_name, put,
-};
+use super::{COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, meet, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use crate::reference::OnDelete;
 use crate::shape::Shape;
 use crate::update::Built;
 use crate::{Error, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-
-/// Which copies a write concerns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Concern {
-    /// Some that are kept true within the write's transaction.
-    pub(crate) atomic: bool,
-    /// Some that are owed by the write.
-    pub(crate) eventual: bool,
-}
-
-impl Concern {
-    fn add(&mut self, sync: SyncMode, transactions: bool) {
-        match is_atomic(sync, transactions) {
-            true => self.atomic = true,
-            false => self.eventual = true,
-        }
-    }
-
-    pub(crate) fn or(self, other: Concern) -> Concern {
-        Concern {
-            atomic: self.atomic || other.atomic,
-            eventual: self.eventual || other.eventual,
-        }
-    }
-
-    pub(crate) fn is_any(self) -> bool {
-        self.atomic || self.eventual
-    }
-}
-
-/// What a new document concerns.
-pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
-    let mut concern = Concern::default();
-    for edge in graph.copying(meta) {
-        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-    }
-    for derived in graph.derived_from(meta) {
-        concern.add(derived.sync, transactions);
-    }
-    // Something may have copied from a document with this id that was there before.
-    for edge in graph.copied(meta) {
-        if edge.reference.on_delete == OnDelete::Keep || !edge.reference.check {
-            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-        }
-    }
-    concern
-}
-
-/// What any change of a document may concern.
-pub(super) fn of_any(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
-    let mut concern = of_insert(graph, meta, transactions);
-    for edge in graph.copied(meta) {
-        concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-    }
-    concern
-}
-
-/// What the deletion of a document concerns.
-pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
-    let mut concern = Concern::default();
-    for derived in graph.derived_from(meta) {
-        concern.add(derived.sync, transactions);
-    }
-    concern
-}
-
-/// The names of the fields that an update changes, without positions.
-pub(super) fn changed(update: &Document) -> Vec<String> {
-    let mut names = Vec::new();
-    for (operator, fields) in update {
-        let Bson::Document(fields) = fields else { continue };
-        for (name, value) in fields {
-            names.push(plain_name(name));
-            if operator == "$rename" {
-                names.extend(value.as_str().map(plain_name));
-            }
-        }
-    }
-    names
-}
-
-/// What an update concerns.
-pub(super) fn of_update(
-    graph: &Graph,
-    meta: &DocumentMeta,
-    update: &Document,
-    transactions: bool,
-) -> Concern {
-    let mut concern = Concern::default();
-    if !graph.takes_part(meta) {
-        return concern;
-    }
-    let mut names = changed(update);
-    let mut beside: Vec<String> = Vec::new();
-    for edge in graph.copying(meta) {
-        if names.iter().any(|name| meet(name, &edge.path)) {
-            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-            // With the reference its copies change, which others may copy in turn.
-            beside.extend(edge.copies.iter().map(|copy| edge.copy_path(copy)));
-        }
-    }
-    names.append(&mut beside);
-    let touches = |field: &str| names.iter().any(|name| meet(name, field));
-    for edge in graph.copied(meta) {
-        let mut copies = edge.copies.iter();
-        if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {
-            concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-        }
-    }
-    for derived in graph.derived_from(meta) {
-        if derived.reads(graph).iter().any(|name| touches(name)) {
-            concern.add(derived.sync, transactions);
-        }
-    }
-    concern
-}
-
-/// Whether an update changes what others copy, so that the version has to grow.
-fn is_source_of(graph: &Graph, meta: &DocumentMeta, update: &Document) -> bool {
-    let names = changed(update);
-    let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
-    copies.any(|copy| copy.sync != SyncMode::Snapshot && names.iter().any(|name| meet(name, copy.source)))
-}
 
 /// Refuses what this deployment can't keep.
 async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
@@ -429,9 +304,11 @@ pub(in super::super) fn again(
     own.insert("owed", token);
     let mut due = all_due();
     // Its children may have changed while it was not there.
-    for derived in graph.derived_in(meta) {
+    if graph.derived_in(meta).next().is_some() {
         due.insert(CHILDREN, Token::new());
         own.insert("n", first_version());
+    }
+    for derived in graph.derived_in(meta) {
         match nothing(derived) {
             Some(value) => drop(document.insert(derived.field.name, value)),
             None => drop(document.remove(derived.field.name)),

@@ -3,7 +3,8 @@
 use super::super::effects::{by_ids, id as id_of};
 use super::super::scope::Scope;
 use super::super::write::{Done, Limit, What, Write};
-use super::fill::{Concern, needed, of_any, of_delete, of_insert, of_update};
+use super::concern::{Concern, of_any, of_delete, of_insert, of_update};
+use super::fill::needed;
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;

@@ -14,8 +14,11 @@
 //! locks the sources that it copies from and the parents that it changes by modifying them, so that of two writers that
 //! could miss each other one waits.
 
+pub(crate) mod backfill;
 mod children;
+mod concern;
 mod debt;
+mod declaration;
 mod deliver;
 mod fill;
 mod former;
@@ -26,9 +29,10 @@ pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod stored;
 
+pub(crate) use concern::Concern;
+use concern::changed;
 use debt::{Due, owe_of};
-use fill::changed;
-pub(crate) use fill::{Amended, Concern, Inserts, amend_insert, amend_replace, amend_update, from_condition};
+pub(crate) use fill::{Amended, Inserts, amend_insert, amend_replace, amend_update, from_condition};
 pub(super) use fill::{again, beside, given_back};
 pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};

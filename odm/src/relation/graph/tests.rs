@@ -1,7 +1,9 @@
 use super::super::testing::*;
 use super::*;
-use crate::shape::{Bounds, VariantMeta};
-use mongodb::bson::RawDocumentBuf;
+use crate::key::Key;
+use crate::reference::ReferenceMeta;
+use crate::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
+use mongodb::bson::{RawDocumentBuf, doc};
 
 fn raw(document: Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(&document).expect("encodes")

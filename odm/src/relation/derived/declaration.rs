@@ -1,0 +1,159 @@
+//! A declared edge as it is stored: all that decides what its copies are.
+
+use super::super::graph::{Edge, Graph, What};
+use super::inspect::Kept;
+use crate::copy::SyncMode;
+use mongodb::bson::{Bson, Document, doc};
+
+/// What is declared of an edge.
+pub(super) struct Declaration {
+    /// What it is known by in the database.
+    pub(super) id: String,
+    /// The collection that it is taken from.
+    pub(super) from: &'static str,
+    pub(super) holder: &'static str,
+    /// Everything that decides what the copies are.
+    pub(super) is: Document,
+    /// Whether documents that were there before it are to be filled.
+    pub(super) fills: bool,
+}
+
+/// All that are declared: copies, what is derived of children, and both sides of two-way references, each a copy of the
+/// other one.
+pub(super) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
+    let linked = graph.edges().iter().filter_map(|edge| two_way(graph, edge));
+    kept(graph).map(|kept| of(graph, &kept)).chain(linked)
+}
+
+/// What is kept true in documents after the writes of others.
+pub(super) fn kept(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
+    let beside = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.sync().is_some())
+        .map(Kept::Beside);
+    beside.chain(graph.derived().iter().map(Kept::Derived))
+}
+
+pub(super) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
+    let (id, from) = match kept {
+        Kept::Beside(edge) => (
+            format!("{}.{}", edge.holder.collection, edge.path),
+            edge.targets.first().map_or("", |target| target.collection),
+        ),
+        Kept::Derived(derived) => (derived.name(), derived.child.collection),
+    };
+    Declaration {
+        id,
+        from,
+        holder: kept.holder().collection,
+        is: kept.declaration(graph),
+        fills: true,
+    }
+}
+
+/// The other side follows from the documents that hold this one.
+fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
+    let inverse = graph.inverse(edge)?;
+    Some(Declaration {
+        id: format!("{}.{}", edge.holder.collection, edge.path),
+        from: edge.holder.collection,
+        holder: inverse.holder.collection,
+        is: doc! { "inverse": &inverse.path, "list": edge.list },
+        fills: false,
+    })
+}
+
+impl Kept<'_> {
+    /// Everything of the declaration that decides what the copies are.
+    fn declaration(&self, graph: &Graph) -> Document {
+        match self {
+            Kept::Beside(edge) => {
+                let copies = edge.copies.iter().map(|copy| {
+                    Bson::from(doc! { "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string() })
+                });
+                doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() }
+            }
+            Kept::Derived(derived) => {
+                let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
+                let mut declaration = doc! {
+                    "parent": parent,
+                    "filter": derived.filter.clone().unwrap_or_default(),
+                    "sync": derived.sync.to_string(),
+                };
+                match derived.what {
+                    What::Subset(subset) => {
+                        let order = subset.order.iter().map(|key| {
+                            Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) })
+                        });
+                        let fields = (subset.fields)().iter();
+                        let fields =
+                            fields.map(|field| Bson::from(doc! { "field": field.name, "of": field.source }));
+                        declaration.extend(doc! {
+                            "limit": i64::from(subset.limit),
+                            "last": subset.last,
+                            "order": order.collect::<Vec<_>>(),
+                            "fields": fields.collect::<Vec<_>>(),
+                        });
+                    }
+                    What::Computed { operation, of } => {
+                        declaration.extend(doc! { "operation": operation.to_string(), "of": of });
+                    }
+                }
+                declaration
+            }
+        }
+    }
+}
+
+/// The copies in a stored declaration, with the fields that they are taken from.
+pub(super) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
+    let lists = ["copies", "fields"].map(|name| declaration.get_array(name));
+    let copies = lists.into_iter().filter_map(|list| list.ok()).flatten();
+    // A snapshot follows nothing.
+    let snapshot = SyncMode::Snapshot.to_string();
+    copies.filter_map(move |copy| {
+        let copy = copy.as_document()?;
+        let follows = copy.get_str("sync").ok() != Some(snapshot.as_str());
+        follows.then_some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
+    })
+}
+
+/// Whether a stored declaration has all copies of this one, and others.
+pub(super) fn is_more(stored: &Document, own: &Document) -> bool {
+    !lacking(own, stored).is_empty() && lacking(stored, own).is_empty()
+}
+
+/// A declaration with what another one copies besides.
+pub(super) fn with_those_of(own: &Document, other: Option<&Document>) -> Document {
+    let mut all = own.clone();
+    let Some(other) = other else { return all };
+    let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
+    for name in ["copies", "fields"] {
+        if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {
+            let is_lacking = |copy: &&Bson| {
+                let field = copy.as_document().and_then(|copy| copy.get_str("field").ok());
+                field.is_some_and(|field| lacks.iter().any(|name| name == field))
+            };
+            own.extend(other.iter().filter(is_lacking).cloned());
+        }
+    }
+    all
+}
+
+/// What is copied by a stored declaration and not by this one, with the fields that it is taken from.
+pub(super) fn lacking(own: &Document, stored: &Document) -> Vec<(String, String)> {
+    let lacks = |copy: &(&str, &str)| !copies(own).any(|other| other.0 == copy.0);
+    let lacking = copies(stored).filter(lacks);
+    lacking
+        .map(|(name, source)| (name.to_owned(), source.to_owned()))
+        .collect()
+}
+
+/// The fields of the source that a stored declaration reads: none for any.
+pub(super) fn sources(declaration: &Document) -> Vec<String> {
+    match declaration.get_array("copies") {
+        Ok(_) => copies(declaration).map(|(_, source)| source.to_owned()).collect(),
+        Err(_) => Vec::new(),
+    }
+}
