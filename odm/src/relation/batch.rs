@@ -5,7 +5,7 @@
 
 use super::effects::id;
 use super::graph::fields;
-use super::scope::Scope;
+use super::scope::{Scope, collect};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::map::Context;
@@ -164,21 +164,12 @@ impl Scope<'_> {
         filter: Document,
         projection: Document,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let failed = |error| Context::of(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let action = collection
             .find(filter)
             .projection(projection)
             .batch_size(i32::MAX as u32);
-        self.trip();
-        match self.session {
-            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
-            Some(session) => {
-                let mut session = session.lock().await;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                cursor.stream(&mut session).try_collect().await.map_err(failed)
-            }
-        }
+        collect!(self, meta, action)
     }
 
     /// Those of these ids that have a document.
@@ -200,7 +191,6 @@ impl Scope<'_> {
         projection: Document,
         limit: i64,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let failed = |error| Context::of(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let action = collection
             .find(filter)
@@ -208,15 +198,7 @@ impl Scope<'_> {
             .projection(projection)
             .limit(limit)
             .batch_size(i32::MAX as u32);
-        self.trip();
-        match self.session {
-            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
-            Some(session) => {
-                let mut session = session.lock().await;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                cursor.stream(&mut session).try_collect().await.map_err(failed)
-            }
-        }
+        collect!(self, meta, action)
     }
 
     /// What comes of a pipeline, which has to be little.
@@ -225,18 +207,9 @@ impl Scope<'_> {
         meta: &'static DocumentMeta,
         pipeline: Vec<Document>,
     ) -> Result<Vec<Document>> {
-        let failed = |error| Context::of(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let action = collection.aggregate(pipeline);
-        self.trip();
-        match self.session {
-            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
-            Some(session) => {
-                let mut session = session.lock().await;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                cursor.stream(&mut session).try_collect().await.map_err(failed)
-            }
-        }
+        collect!(self, meta, action)
     }
 
     pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {

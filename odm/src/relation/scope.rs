@@ -5,7 +5,7 @@ use crate::key::{self, Key};
 use crate::map::{Context, Refusal, write_error};
 use crate::session::Shared;
 use crate::{Error, Odm, Result};
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
 use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +31,23 @@ pub(super) struct Statement {
 
 /// The greatest size of one command's statements: a command is a document too.
 const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+
+/// Everything that a cursor of the driver's gives, within the session if there is one.
+macro_rules! collect {
+    ($scope:expr, $meta:expr, $action:expr) => {{
+        let failed = |error| crate::map::Context::of($meta).driver(error);
+        $scope.trip();
+        match $scope.session {
+            None => $action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = $action.session(&mut *session).await.map_err(failed)?;
+                cursor.stream(&mut session).try_collect().await.map_err(failed)
+            }
+        }
+    }};
+}
+pub(super) use collect;
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(odm: &'a Odm, session: Option<&'a Shared>, trips: &'a AtomicU64) -> Self {
@@ -86,31 +103,13 @@ impl Scope<'_> {
         options.projection = Some(projection);
         options.limit = limit;
         options.batch_size = Some(i32::MAX as u32);
-        let failed = |error| Context::of(meta).driver(error);
         let collection = self.odm.database().collection::<RawDocumentBuf>(meta.collection);
-        self.trip();
-        match self.session {
-            None => {
-                options.read_concern = Some(ReadConcern::local());
-                options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
-                let cursor = collection
-                    .find(filter)
-                    .with_options(options)
-                    .await
-                    .map_err(failed)?;
-                cursor.try_collect().await.map_err(failed)
-            }
-            Some(session) => {
-                let mut session = session.lock().await;
-                let action = collection.find(filter).with_options(options);
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                cursor
-                    .stream(&mut session)
-                    .map(|document| document.map_err(failed))
-                    .try_collect()
-                    .await
-            }
+        if self.session.is_none() {
+            options.read_concern = Some(ReadConcern::local());
+            options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
         }
+        let action = collection.find(filter).with_options(options);
+        collect!(self, meta, action)
     }
 
     /// Carries out statements in as few commands as the server's limits allow, one after the other. Gives how many
