@@ -9,6 +9,7 @@ use super::super::batch::all;
 use super::super::graph::{Derived, Edge, Graph, What, is};
 use super::super::scope::{Scope, Statement};
 use super::fill::{nothing, whole};
+use super::former::key_path;
 use super::images::Image;
 use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, meet, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
@@ -25,8 +26,8 @@ use std::time::Duration;
 /// How often fields are derived anew that somebody else keeps writing. Each time somebody has come through.
 const ATTEMPTS: u32 = 200;
 
-/// At most so many parents are derived anew at once.
-const AT_ONCE: usize = 4;
+/// At most so many queries for the children of one parent are on their way at once.
+const AT_ONCE: usize = 8;
 
 /// What changes in one parent.
 #[derive(Debug, Default)]
@@ -360,6 +361,39 @@ impl InCollection {
     }
 }
 
+/// Fields that are derived anew in these parents.
+struct Anew<'g> {
+    edge: &'g Edge,
+    meta: &'static DocumentMeta,
+    /// In the order of the graph.
+    list: Vec<&'g Derived>,
+    parents: Vec<Key>,
+}
+
+impl<'g> Anew<'g> {
+    /// With those parents in which the same fields are derived: they are one query.
+    fn add(
+        all: &mut Vec<Anew<'g>>,
+        edge: &'g Edge,
+        meta: &'static DocumentMeta,
+        mut list: Vec<&'g Derived>,
+        parent: Key,
+    ) {
+        list.sort_by_key(|derived| derived.at);
+        let places = |list: &[&Derived]| -> Vec<usize> { list.iter().map(|derived| derived.at).collect() };
+        let same = |known: &&mut Anew<'g>| known.edge.at == edge.at && places(&known.list) == places(&list);
+        match all.iter_mut().find(same) {
+            Some(known) => known.parents.push(parent),
+            None => all.push(Anew {
+                edge,
+                meta,
+                list,
+                parents: vec![parent],
+            }),
+        }
+    }
+}
+
 /// Takes what would be pushed or added to these fields out of an update: they are derived anew, and it would be lost.
 fn without(update: &mut Document, names: &[&str]) {
     for operator in ["$push", "$inc", "$min", "$max"] {
@@ -380,7 +414,7 @@ fn without(update: &mut Document, names: &[&str]) {
 async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Followed> {
     let graph = scope.odm.graph();
     let mut collections: Vec<InCollection> = Vec::new();
-    let mut anew: Vec<(&Edge, Key, Vec<&Derived>)> = Vec::new();
+    let mut anew: Vec<Anew<'_>> = Vec::new();
     let mut passed_on = Vec::new();
     let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
     for ((at, key), mut change) in parents {
@@ -412,7 +446,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             collection.named.push((at, key.clone()));
         }
         if !again.is_empty() {
-            anew.push((edge, key, again));
+            Anew::add(&mut anew, edge, meta, again, key);
         }
     }
     let mut written = 0;
@@ -430,17 +464,23 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             are_there(scope, meta, named).await?;
         }
     }
-    for (edge, key, list) in anew {
-        let Some(meta) = list.first().map(|derived| derived.parent) else {
-            continue;
-        };
-        let values = derive(scope, edge, &list, &key).await?;
-        let statement = Statement {
-            filter: doc! { edge.by(): key.to_bson() },
-            update: as_update(values),
-            array_filters: Vec::new(),
-        };
-        scope.update(meta, std::slice::from_ref(&statement)).await?;
+    for Anew {
+        edge,
+        meta,
+        list,
+        parents,
+    } in anew
+    {
+        let values = derive(scope, edge, &list, &parents).await?;
+        let statements: Vec<Statement> = values
+            .into_iter()
+            .map(|(key, values)| Statement {
+                filter: doc! { edge.by(): key.to_bson() },
+                update: as_update(values),
+                array_filters: Vec::new(),
+            })
+            .collect();
+        scope.update(meta, &statements).await?;
     }
     Ok(Followed {
         parents: written,
@@ -504,86 +544,108 @@ fn as_update(values: Values) -> Document {
     update
 }
 
-/// Derives fields of one parent from its children: one query for each subset, and one for all numbers with the same
-/// condition.
+/// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
+/// subset of each parent, of which the server reads no more children than are kept.
 pub(super) async fn derive(
     scope: &Scope<'_>,
     edge: &Edge,
     list: &[&Derived],
-    parent: &Key,
-) -> Result<Values> {
-    let mut values = Values::new();
-    let mut numbers: Vec<(Document, Vec<&Derived>)> = Vec::new();
+    parents: &[Key],
+) -> Result<HashMap<Key, Values>> {
+    let mut values: HashMap<Key, Values> = parents
+        .iter()
+        .map(|parent| (parent.clone(), Values::new()))
+        .collect();
+    let mut numbers: Vec<(Document, Vec<(&Derived, Operation, &str)>)> = Vec::new();
     for derived in list {
-        let target = edge.target(derived.parent).unwrap_or_default();
-        let filter = all([
-            edge.holders_of(target, vec![parent.to_bson()]),
+        let condition = all([
             derived.filter.clone().unwrap_or_default(),
             doc! { GONE: { "$ne": true } },
         ]);
         match derived.what {
             What::Subset(subset) => {
-                values.push((
-                    derived.field.name,
-                    Some(newest(scope, derived, subset, filter).await?),
-                ));
+                for (parent, elements) in newest(scope, edge, derived, subset, condition, parents).await? {
+                    if let Some(values) = values.get_mut(&parent) {
+                        values.push((derived.field.name, Some(elements)));
+                    }
+                }
             }
-            What::Computed { .. } => match numbers.iter_mut().find(|(other, _)| *other == filter) {
-                Some((_, list)) => list.push(derived),
-                None => numbers.push((filter, vec![derived])),
-            },
+            What::Computed { operation, of } => {
+                let number = (*derived, operation, of);
+                match numbers.iter_mut().find(|(other, _)| *other == condition) {
+                    Some((_, list)) => list.push(number),
+                    None => numbers.push((condition, vec![number])),
+                }
+            }
         }
     }
-    for (filter, list) in numbers {
-        let Some(child) = list.first().map(|derived| derived.child) else {
-            continue;
-        };
-        let mut group = doc! { "_id": null };
-        for (at, derived) in list.iter().enumerate() {
-            let What::Computed { operation, of } = derived.what else {
-                continue;
-            };
-            let field = format!("${of}");
-            let name = format!("v{at}");
-            match operation {
-                Operation::Count => drop(group.insert(name, doc! { "$sum": 1 })),
-                Operation::Sum => drop(group.insert(name, doc! { "$sum": field })),
-                Operation::Min => drop(group.insert(name, doc! { "$min": field })),
-                Operation::Max => drop(group.insert(name, doc! { "$max": field })),
-                Operation::Avg => {
-                    let is_number =
-                        doc! { "$in": [{ "$type": &field }, ["int", "long", "double", "decimal"]] };
-                    group.insert(&name, doc! { "$sum": field });
-                    group.insert(format!("c{at}"), doc! { "$sum": { "$cond": [is_number, 1, 0] } });
+    for (condition, list) in numbers {
+        let group = grouped(edge, &list);
+        let mut found: HashMap<Key, Document> = HashMap::new();
+        for keys in crate::key::chunks(parents) {
+            let target = list.first().and_then(|(derived, ..)| edge.target(derived.parent));
+            let of_these = edge.holders_of(target.unwrap_or_default(), keys.into_iter().collect());
+            let pipeline = vec![
+                doc! { "$match": all([of_these, condition.clone()]) },
+                doc! { "$group": group.clone() },
+            ];
+            for group in scope.aggregate(edge.holder, pipeline).await? {
+                if let Some(parent) = group.get("_id") {
+                    found.insert(Key::of_bson(parent), group);
                 }
             }
         }
-        let pipeline = vec![doc! { "$match": filter }, doc! { "$group": group }];
-        let found = scope.aggregate(child, pipeline).await?;
-        let found = found.first();
-        for (at, derived) in list.iter().enumerate() {
-            let What::Computed { operation, .. } = derived.what else {
-                continue;
-            };
-            let get = |name: String| {
-                found
-                    .and_then(|found| found.get(&name))
-                    .filter(|value| **value != Bson::Null)
-            };
-            let value = match (operation, get(format!("v{at}"))) {
-                (Operation::Min | Operation::Max, value) => value
-                    .cloned()
-                    .or_else(|| derived.field.required.then_some(Bson::Null)),
-                (Operation::Avg, sum) => {
-                    let count = get(format!("c{at}")).map_or(0, integer);
-                    Some(doc! { "sum": sum.map_or(0.0, float), "count": count }.into())
-                }
-                (_, value) => Some(as_stored(derived, value)),
-            };
-            values.push((derived.field.name, value));
+        for (parent, values) in &mut values {
+            values.extend(computed(&list, found.get(parent)));
         }
     }
     Ok(values)
+}
+
+/// The stage that computes these numbers for each parent.
+fn grouped(edge: &Edge, list: &[(&Derived, Operation, &str)]) -> Document {
+    let mut group = doc! { "_id": format!("${}", key_path(edge)) };
+    for (at, (_, operation, of)) in list.iter().enumerate() {
+        let field = format!("${of}");
+        let name = format!("v{at}");
+        match operation {
+            Operation::Count => drop(group.insert(name, doc! { "$sum": 1 })),
+            Operation::Sum => drop(group.insert(name, doc! { "$sum": field })),
+            Operation::Min => drop(group.insert(name, doc! { "$min": field })),
+            Operation::Max => drop(group.insert(name, doc! { "$max": field })),
+            Operation::Avg => {
+                let is_number = doc! { "$in": [{ "$type": &field }, ["int", "long", "double", "decimal"]] };
+                group.insert(&name, doc! { "$sum": field });
+                group.insert(format!("c{at}"), doc! { "$sum": { "$cond": [is_number, 1, 0] } });
+            }
+        }
+    }
+    group
+}
+
+/// The numbers that the stage has found for a parent; without children there is nothing found.
+fn computed<'l>(
+    list: &'l [(&Derived, Operation, &str)],
+    found: Option<&'l Document>,
+) -> impl Iterator<Item = (&'static str, Option<Bson>)> + 'l {
+    list.iter().enumerate().map(move |(at, (derived, operation, _))| {
+        let get = |name: String| {
+            found
+                .and_then(|found| found.get(&name))
+                .filter(|value| **value != Bson::Null)
+        };
+        let value = match (operation, get(format!("v{at}"))) {
+            (Operation::Min | Operation::Max, value) => value
+                .cloned()
+                .or_else(|| derived.field.required.then_some(Bson::Null)),
+            (Operation::Avg, sum) => {
+                let count = get(format!("c{at}")).map_or(0, integer);
+                Some(doc! { "sum": sum.map_or(0.0, float), "count": count }.into())
+            }
+            (_, value) => Some(as_stored(derived, value)),
+        };
+        (derived.field.name, value)
+    })
 }
 
 fn integer(value: &Bson) -> i64 {
@@ -617,8 +679,16 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
     }
 }
 
-/// The elements of a subset.
-async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: Document) -> Result<Bson> {
+/// The elements of a subset in each of these parents.
+async fn newest(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    derived: &Derived,
+    subset: &Subset,
+    condition: Document,
+    parents: &[Key],
+) -> Result<Vec<(Key, Bson)>> {
+    let target = edge.target(derived.parent).unwrap_or_default();
     let turn = if subset.last { -1 } else { 1 };
     let sort: Document = order(subset)
         .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))
@@ -627,17 +697,25 @@ async fn newest(scope: &Scope<'_>, derived: &Derived, subset: &Subset, filter: D
     for field in (subset.fields)() {
         fields.insert(field.source, 1);
     }
-    let found = scope
-        .first(derived.child, filter, sort, fields, i64::from(subset.limit))
-        .await?;
-    let mut elements: Vec<Bson> = found
-        .iter()
-        .map(|child| element((subset.fields)(), child).into())
-        .collect();
-    if subset.last {
-        elements.reverse();
-    }
-    Ok(Bson::Array(elements))
+    let (sort, fields, condition) = (&sort, &fields, &condition);
+    let looks = parents.iter().map(|parent| async move {
+        let filter = all([edge.holders_of(target, vec![parent.to_bson()]), condition.clone()]);
+        let limit = i64::from(subset.limit);
+        let found = scope
+            .first(derived.child, filter, sort.clone(), fields.clone(), limit)
+            .await?;
+        let mut elements: Vec<Bson> = found
+            .iter()
+            .map(|child| element((subset.fields)(), child).into())
+            .collect();
+        if subset.last {
+            elements.reverse();
+        }
+        Ok::<_, Error>((parent.clone(), Bson::Array(elements)))
+    });
+    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+    let looks: Vec<_> = looks.collect();
+    stream::iter(looks).buffered(at_once).try_collect().await
 }
 
 /// The parents of these children, the present and the former ones, with what is derived in them eventually; of children
@@ -723,13 +801,15 @@ pub(super) async fn adopt(
         for keys in crate::key::chunks(&keys) {
             let pipeline = vec![
                 doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
-                doc! { "$group": { "_id": format!("${}", edge.path) } },
+                doc! { "$group": { "_id": format!("${}", key_path(edge)) } },
             ];
-            for group in scope.aggregate(edge.holder, pipeline).await? {
-                if let Ok(group) = RawDocumentBuf::try_from(&doc! { &edge.path: group.get("_id").cloned() }) {
-                    named.extend(edge.keys(target, &group));
-                }
-            }
+            let groups = scope.aggregate(edge.holder, pipeline).await?;
+            named.extend(
+                groups
+                    .iter()
+                    .filter_map(|group| group.get("_id"))
+                    .map(Key::of_bson),
+            );
         }
         // Others may have added to it, or taken from it what it never held. This is asked last: a child that comes from now on is
         // counted when it comes.
@@ -750,6 +830,28 @@ pub(super) async fn adopt(
         }
     }
     Ok(written)
+}
+
+/// The update of a parent with what is derived in it, if it has the stamp that was read before its children.
+fn guarded(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    edge: &Edge,
+    (key, stamp): (&Key, i64),
+    values: Values,
+    debt: Debt,
+) -> Statement {
+    let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+    let mut update = as_update(values);
+    put(&mut update, "$inc", STAMP, 1_i64.into());
+    for name in names {
+        graph.passed_on(meta, name, debt, &mut update);
+    }
+    Statement {
+        filter: doc! { edge.by(): key.to_bson(), STAMP: is_number(stamp) },
+        update,
+        array_filters: Vec::new(),
+    }
 }
 
 /// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again.
@@ -779,32 +881,31 @@ pub(super) async fn refresh(
                 }
             }
         }
-        // The children of each are another query: only the newest of them are read.
-        let looks = stamps.into_iter().map(|(key, stamp)| async move {
-            let values = derive(scope, edge, list, &key).await?;
-            Ok::<_, Error>((key, stamp, values))
-        });
-        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
-        let looks: Vec<_> = stream::iter(looks.collect::<Vec<_>>())
-            .buffered(at_once)
-            .try_collect()
-            .await?;
         open.clear();
-        for (key, stamp, values) in looks {
-            let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-            let mut update = as_update(values);
-            put(&mut update, "$inc", STAMP, 1_i64.into());
-            for name in names {
-                graph.passed_on(meta, name, debt, &mut update);
+        let keys: Vec<Key> = stamps.keys().cloned().collect();
+        let statements: Vec<(Key, Statement)> = derive(scope, edge, list, &keys)
+            .await?
+            .into_iter()
+            .map(|(key, values)| {
+                let stamp = stamps.get(&key).copied().unwrap_or_default();
+                let statement = guarded(graph, meta, edge, (&key, stamp), values, debt);
+                (key, statement)
+            })
+            .collect();
+        if attempt == 0 {
+            // Most of the time nobody else writes them, and they are one command. Else it is not known which of them were written,
+            // and all are derived once more, each by itself.
+            let (keys, statements): (Vec<Key>, Vec<Statement>) = statements.into_iter().unzip();
+            match scope.update(meta, &statements).await? {
+                n if n == statements.len() as u64 => written += n,
+                _ => open = keys,
             }
-            let statement = Statement {
-                filter: doc! { edge.by(): key.to_bson(), STAMP: is_number(stamp) },
-                update,
-                array_filters: Vec::new(),
-            };
-            match scope.update(meta, std::slice::from_ref(&statement)).await? {
-                0 => open.push(key),
-                _ => written += 1,
+        } else {
+            for (key, statement) in statements {
+                match scope.update(meta, std::slice::from_ref(&statement)).await? {
+                    0 => open.push(key),
+                    _ => written += 1,
+                }
             }
         }
         if open.is_empty() {

@@ -32,7 +32,7 @@ fn parent_edges<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<&'g Edge> {
 }
 
 /// The path of the key itself: in a union it stands beside a type.
-fn key_path(edge: &Edge) -> String {
+pub(super) fn key_path(edge: &Edge) -> String {
     match edge.reference.union {
         true => format!("{}.id", edge.path),
         false => edge.path.clone(),

@@ -4,7 +4,7 @@ use super::super::batch;
 use super::super::effects::id;
 use super::super::graph::{CopyField, Derived, Edge, What};
 use super::super::scope::Scope;
-use super::children::{Values, derive, refresh};
+use super::children::{derive, refresh};
 use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
 use super::pay::settle;
 use super::{COPIED, Due, OWN, Token, at};
@@ -12,12 +12,8 @@ use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::{Error, Result};
-use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-
-/// At most so many parents are derived at once.
-const AT_ONCE: usize = 8;
 
 /// What is kept true in the documents of one collection: the copies beside one reference, or one derived field.
 #[derive(Clone, Copy, Debug)]
@@ -267,20 +263,14 @@ async fn derived_in(
             }
         }
     }
-    // Each parent's children are a query of their own, of which the server gives no more than is kept.
-    let list = [derived];
-    let looks: Vec<_> = documents
-        .iter()
-        .filter_map(|document| Some((document, keys.get(&id(document))?)))
-        .map(|(document, key)| async move {
-            let values = derive(scope, edge, &list, key).await?;
-            Ok::<(&RawDocumentBuf, Values), Error>((document, values))
-        })
-        .collect();
-    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
-    let looks: Vec<(&RawDocumentBuf, Values)> = stream::iter(looks).buffered(at_once).try_collect().await?;
-    let mut stale = Vec::new();
-    for (document, values) in &looks {
+    let parents: Vec<Key> = keys.values().cloned().collect();
+    let right = derive(scope, edge, &[derived], &parents).await?;
+    let (mut checked, mut stale) = (0, Vec::new());
+    for document in documents {
+        let Some(values) = keys.get(&id(document)).and_then(|key| right.get(key)) else {
+            continue;
+        };
+        checked += 1;
         let there = document
             .get(derived.field.name)
             .ok()
@@ -291,7 +281,7 @@ async fn derived_in(
             stale.push(batch::document_id(document));
         }
     }
-    Ok((looks.len() as u64, stale))
+    Ok((checked, stale))
 }
 
 /// Whether a copy is what it should be. A missing field and `null` are one; sums of fractions depend on the order in which
