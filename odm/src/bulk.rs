@@ -6,7 +6,7 @@ use crate::map::{Context, Refusal, write_error};
 use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Changes, never_changed};
+use crate::update::{Built, Changes, growth, never_changed};
 use crate::write::{encode, target_filter};
 use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Result, Target, operand};
 use futures::future::{BoxFuture, FutureExt};
@@ -31,8 +31,10 @@ use std::sync::atomic::AtomicU64;
 ///
 /// # Errors
 /// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
-/// position of each write that the server refused, and what the others did. [`Error::MissingReference`] where a document
-/// that a write refers to does not exist: then none is carried out, or they are taken back.
+/// position of each write that the server refused, and what the others did. Of an update by which a document would pass
+/// 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields of the document too.
+/// [`Error::MissingReference`] where a document that a write refers to does not exist: then none is carried out, or they
+/// are taken back.
 ///
 /// # Example
 /// ```no_run
@@ -677,12 +679,30 @@ impl Prepared<'_> {
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
         let places = writes.iter().map(|write| write.at).collect();
+        let brought: Vec<(usize, Vec<(String, u64)>)> = writes
+            .iter()
+            .filter_map(|write| match &write.what {
+                What::Update { built, .. } => Some((write.at, growth::brought(&built.update))),
+                _ => None,
+            })
+            .collect();
         let sent = match server.has_bulk_write() && !self.by_runs {
             true => together(self.odm, session, writes, self.ordered)
                 .await
                 .map(|done| (done, 1)),
             false => by_runs(self.odm, session, writes, self.ordered, server).await,
         };
+        let sent = sent.map_err(|mut error| {
+            if let Error::Bulk { errors, .. } = &mut error {
+                for (at, error) in errors {
+                    let of = brought.iter().find(|(place, _)| place == at);
+                    if let (Error::TooLarge { brought, .. }, Some((_, of))) = (error, of) {
+                        brought.clone_from(of);
+                    }
+                }
+            }
+            error
+        });
         let (done, round_trips, errors) = match sent {
             Ok((done, round_trips)) => (done, round_trips, Vec::new()),
             Err(Error::Bulk { errors, done }) if session.is_none() => (*done, 1, errors),

@@ -394,8 +394,8 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if somebody else changed it, [`Error::ArrayFull`] for a
-    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`],
-    /// [`Error::MissingReference`].
+    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::TooLarge`],
+    /// [`Error::DuplicateKey`], [`Error::MissingReference`].
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says.

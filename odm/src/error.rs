@@ -93,16 +93,21 @@ pub enum Error {
     /// The document would be larger than the server stores:
     /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
     #[error(
-        "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}",
-        Bytes(.size), Largest(.largest)
+        "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
+        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update brings ", .brought)
     )]
     TooLarge {
         /// The collection.
         collection: String,
-        /// Its size in bytes, where it is known: a server that refuses an update does not say it.
+        /// Its size in bytes, where it is known. A server that refuses an update does not say it: then it is about what the
+        /// stored document and the changes come to, after an update of one document.
         size: Option<u64>,
-        /// Its largest fields with their sizes in bytes, the largest first.
+        /// Its largest fields with their sizes in bytes, the largest first. After an update of one document, those that are
+        /// stored; none where the server does not say which document it was, or where a transaction has ended by it.
         largest: Vec<(String, u64)>,
+        /// What an update would have brought to it: the largest of the values by the names of their fields, with their sizes
+        /// in bytes, the largest first.
+        brought: Vec<(String, u64)>,
         /// The driver's error, where the server refused.
         source: Option<Box<mongodb::error::Error>>,
     },
@@ -534,15 +539,16 @@ impl fmt::Display for Bytes<'_> {
     }
 }
 
-struct Largest<'a>(&'a [(String, u64)]);
-impl fmt::Display for Largest<'_> {
+/// Fields with their sizes, and what is said of them before.
+struct Sizes<'a>(&'static str, &'a [(String, u64)]);
+impl fmt::Display for Sizes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (name, size)) in self.0.iter().enumerate() {
-            write!(
-                f,
-                "{}`{name}` {size} bytes",
-                if i == 0 { "; its largest fields: " } else { ", " }
-            )?;
+        for (i, (name, size)) in self.1.iter().enumerate() {
+            match i {
+                0 => write!(f, "; {}", self.0)?,
+                _ => f.write_str(", ")?,
+            }
+            write!(f, "`{name}` {size} bytes")?;
         }
         Ok(())
     }

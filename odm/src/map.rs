@@ -168,6 +168,7 @@ impl Context {
             collection: self.collection.to_owned(),
             size,
             largest: Vec::new(),
+            brought: Vec::new(),
             source: None,
         }
     }

@@ -4,12 +4,12 @@ use crate::collection::act;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard};
+use crate::update::{Built, Change, Changes, Guard, growth};
 use crate::write::{missed, peek, target_filter, version_field};
-use crate::{Collection, Document, Error, Filter, Result, decode};
+use crate::{Collection, Document, Error, Filter, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{ReadPreference, ReturnDocument, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -49,17 +49,18 @@ pub struct Updated {
 /// that had it before. An array of them is a set, so that what is pushed twice is there once.
 ///
 /// # Errors
-/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`];
-/// [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`] where a document that it
+/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`],
+/// [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`] where a document that it
 /// comes to refer to does not exist; from the other side of a two-way reference [`Error::ArrayFull`], and [`Error::Query`]
 /// where a document there must keep what it refers to. [`Error::Unsupported`] for an operator of MongoDB's own on a two-way
 /// reference where the deployment has no transactions and its outcome can't be told before.
 ///
 /// # Cost
-/// One round trip; one more to find out why, where it was refused. A change that brings references: one before for what they
-/// were, and one before and one after for each collection that they name. A change of two-way references: one before for
-/// what they were, one after for each collection on the other side, one for the commit; one more where single references are
-/// taken over, to see from whom, and one to take them off there; and one after the change where its outcome can't be told
+/// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
+/// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
+/// they were, and one before and one after for each collection that they name. A change of two-way references: one before
+/// for what they were, one after for each collection on the other side, one for the commit; one more where single references
+/// are taken over, to see from whom, and one to take them off there; and one after the change where its outcome can't be told
 /// before.
 ///
 /// # Example
@@ -253,6 +254,39 @@ impl<T: Document> Prepared<'_, T> {
         self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
+    /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
+    /// brings.
+    ///
+    /// Within a transaction the error has ended it, and what is stored outside need not be the same document.
+    async fn explained(&self, error: Error, trace: &Trace) -> Error {
+        let mut error = growth::told(error, &self.built.update);
+        let Error::TooLarge {
+            size,
+            largest,
+            source: Some(_),
+            ..
+        } = &mut error
+        else {
+            return error;
+        };
+        if self.collection.session().is_some() {
+            return error;
+        }
+        trace.more(1);
+        let stored = self
+            .collection
+            .raw()
+            .find_one(doc! { "_id": { "$eq": &self.id } })
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary));
+        // Where it can't be read, or has been deleted meanwhile, the refusal is what is to be told.
+        if let Ok(Some(stored)) = stored.await {
+            let all = growth::grown(&stored, &self.built.update);
+            *size = size.or((all > crate::size::MAX_DOCUMENT_SIZE).then_some(all));
+            *largest = check::largest(&stored);
+        }
+        error
+    }
+
     /// What is behind such an error.
     async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(collection).await? {
@@ -373,7 +407,7 @@ impl<T: Document> Prepared<'_, T> {
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
-                    return Err(error);
+                    return Err(self.explained(error, trace).await);
                 }
                 _ => {}
             }
@@ -383,7 +417,7 @@ impl<T: Document> Prepared<'_, T> {
                 Ok(_) => self.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(error),
+                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
                 Verdict::Nothing => return Ok(found_as_it_was()),
                 Verdict::Again => {}
             }
@@ -422,7 +456,7 @@ impl<T: Document> Prepared<'_, T> {
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
-                    return Err(error);
+                    return Err(self.explained(error, trace).await);
                 }
                 _ => {}
             }
@@ -432,7 +466,7 @@ impl<T: Document> Prepared<'_, T> {
                 Ok(_) => self.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(error),
+                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
                 Verdict::Nothing => return Find::by_id(collection, &self.id).one().await.map(Found),
                 Verdict::Again => {}
             }
@@ -616,8 +650,9 @@ impl<'c, T: Document> Find<'c, T> {
 /// [`Odm::transaction`](crate::Odm::transaction) it is all or nothing.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::Query`] where two changes of one field can't be one update. For
-/// references, those of [`Update`].
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::TooLarge`] for the first document that would pass 16 MiB, with what
+/// the change brings, since the server does not say which document it is; [`Error::Query`] where two changes of one field
+/// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a bound. For references as [`Update`], however
@@ -856,7 +891,9 @@ impl Many<'_> {
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        let result = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        // Which document it is that becomes too large, the server does not say.
+        let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
+        let result = act!(collection.session(), action).map_err(too_large)?;
         trace.done(self.round_trips(), result.modified_count);
         Ok(Updated {
             matched: result.matched_count,

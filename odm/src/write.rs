@@ -572,7 +572,14 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                             act!(collection.session(), action)
                         }
                     };
-                    let result = result.map_err(Collection::<T>::error)?;
+                    let result = result.map_err(|error| {
+                        let mut error = Collection::<T>::error(error);
+                        // With what it keeps of the stored document it is larger than it was when it was looked at.
+                        if let Error::TooLarge { largest, .. } = &mut error {
+                            *largest = check::largest(raw);
+                        }
+                        error
+                    })?;
                     if result.matched_count == 1 {
                         // Not by one command with the write: of a sharded collection it takes only what names a shard key.
                         let stored = match is_whole {

@@ -17,7 +17,7 @@ use crate::modify::apply;
 use crate::relation::{self, Done, Duties, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Changes, Rooted};
+use crate::update::{Built, Changes, Rooted, growth};
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use crate::{Document as _, collection::act};
 use futures::future::FutureExt;
@@ -373,7 +373,8 @@ impl<I: Bucketed> Buckets<I> {
                         UpdateModifications::Document(built.update.clone()),
                     )
                     .projection(doc! { meta.page: 1 });
-                let found = act!(session.as_ref(), action).map_err(Collection::<I::Bucket>::error)?;
+                let refused = |error| growth::told(Collection::<I::Bucket>::error(error), &built.update);
+                let found = act!(session.as_ref(), action).map_err(refused)?;
                 Ok(Pushed(
                     found.map(|found| number(found.get(meta.page).ok().flatten())),
                 ))

@@ -32,6 +32,7 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
             collection: meta.collection.to_owned(),
             size: Some(size),
             largest: largest(doc),
+            brought: Vec::new(),
             source: None,
         });
     }
@@ -152,7 +153,7 @@ fn key_rule(bounds: &Bounds, key: &str) -> Option<Rule> {
 }
 
 /// Up to five fields of a document with their sizes, the largest first.
-fn largest(doc: &RawDocument) -> Vec<(String, u64)> {
+pub(crate) fn largest(doc: &RawDocument) -> Vec<(String, u64)> {
     let mut sizes: Vec<_> = doc
         .iter_elements()
         .map_while(|element| element.ok())

@@ -10,6 +10,7 @@ use mongodb::bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, cstr, doc
 use std::marker::PhantomData;
 
 mod change;
+pub(crate) mod growth;
 mod guard;
 
 pub use change::Change;
@@ -473,6 +474,7 @@ impl<T: crate::Document> Changes<T> {
                 ),
             });
         }
+        growth::may_be_sent(collection, &self.operators)?;
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
                 fields.iter_mut().for_each(|(_, value)| without_each(value));

@@ -361,10 +361,110 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
             .push(|n| n.lines, "y".repeat(9 << 20))
             .await
             .unwrap_err();
+        let Error::TooLarge {
+            size: Some(size),
+            largest,
+            brought,
+            source: Some(_),
+            ..
+        } = &error
+        else {
+            panic!("{error}")
+        };
+        let expected = (18 << 20) + 100;
+        assert!(size.abs_diff(expected) < 100, "{size}");
+        assert_eq!((largest[0].0.as_str(), largest[0].1), ("text", (9 << 20) + 11));
+        assert_eq!((brought[0].0.as_str(), brought[0].1), ("lines", (9 << 20) + 12));
+        let text = error.to_string();
         assert!(
-            matches!(&error, Error::TooLarge { source: Some(_), .. }),
-            "{error}"
+            text.contains("its largest fields: `text` 9437195 bytes,")
+                && text.contains("the update brings `lines` 9437196 bytes"),
+            "{text}"
         );
+        // It is as it was.
+        assert_eq!(notes.get(2).await.unwrap(), Some(big));
+    });
+}
+
+/// One more round trip says what is in the document, and where that can't be asked, what the update brings is known.
+#[test]
+fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        let text = || "x".repeat(9 << 20);
+        for id in [1, 2] {
+            notes
+                .insert(NewNote {
+                    text: text(),
+                    ..note(id)
+                })
+                .await
+                .unwrap();
+        }
+        // The size of what the server refused it may tell or not: mongod does not.
+        let told = |error: &Error| {
+            let Error::TooLarge {
+                largest,
+                brought,
+                source,
+                ..
+            } = error
+            else {
+                panic!("{error}")
+            };
+            let names = |fields: &[(String, u64)]| fields.first().map(|(name, _)| name.clone());
+            (names(largest), names(brought), source.is_some())
+        };
+        let (text_is, lines_are) = (Some("text".to_owned()), Some("lines".to_owned()));
+        t.commands.clear();
+        let pushed = notes.update(1).push(|n| n.lines, text()).returning();
+        let error = pushed.await.unwrap_err();
+        assert_eq!(told(&error), (text_is.clone(), lines_are.clone(), true));
+        assert_eq!(
+            t.commands.take(),
+            ["findAndModify", "find"],
+            "one more, which reads it"
+        );
+        let error = notes.update(1).set(|n| n.lines, vec![text()]).await.unwrap_err();
+        assert_eq!(told(&error), (text_is, lines_are.clone(), true));
+        assert!(matches!(error, Error::TooLarge { size: Some(_), .. }));
+        assert_eq!(t.commands.take(), ["update", "find"]);
+        // Of several, the server does not say which.
+        let both = notes.update_where(|n| n.id.gte(1)).push(|n| n.lines, text());
+        let error = both.await.unwrap_err();
+        assert_eq!(told(&error), (None, lines_are.clone(), true));
+        assert_eq!(t.commands.take(), ["aggregate", "update"]);
+        let bulk = odm
+            .bulk()
+            .update::<Note>(1, |n| n.set(|n| n.text, "small"))
+            .update::<Note>(2, |n| n.push(|n| n.lines, text()));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("it was stored")
+        };
+        assert_eq!((errors.len(), errors[0].0, done.modified), (1, 1, 1));
+        assert_eq!(told(&errors[0].1), (None, lines_are.clone(), true));
+        t.commands.clear();
+        // What no document can hold is not sent.
+        let large = notes.update(1).set(|n| n.text, "x".repeat(17 << 20)).await;
+        let bulk = odm
+            .bulk()
+            .update::<Note>(1, |n| n.push_all(|n| n.lines, [text(), text()]));
+        for (error, field) in [(large.unwrap_err(), "text"), (bulk.await.unwrap_err(), "lines")] {
+            assert_eq!(told(&error), (None, Some(field.to_owned()), false));
+        }
+        assert!(t.commands.take().is_empty());
+        // The error ends a transaction, in which nothing more can be asked.
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let pushed = odm.transaction(async |tx| {
+            let notes = tx.collection::<Note>();
+            notes.update(2).push(|n| n.lines, text()).await
+        });
+        let error = pushed.await.unwrap_err();
+        assert_eq!(told(&error), (None, lines_are, true));
+        assert_eq!(t.commands.take(), ["update", "abortTransaction"]);
     });
 }
 
