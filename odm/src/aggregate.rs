@@ -1,10 +1,12 @@
 //! Pipelines: typed at the start, any stage behind it, any type at the end.
 
+use crate::collection::batches;
 use crate::filter::IntoSort;
 use crate::path::{Path, Step};
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, doc};
+use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
@@ -406,45 +408,30 @@ impl<'c, T: Document> Aggregate<'c, T> {
     ) -> Result<BoxStream<'static, Result<Out>>> {
         let trace = self.collection.trace("aggregate");
         let stages = self.stages?;
-        let collection = self.collection.driver::<bson::RawDocumentBuf>();
-        let action = collection
-            .aggregate(stages)
-            .allow_disk_use(self.disk)
-            .with_type::<bson::RawDocumentBuf>();
-        let decoded = |document: mongodb::error::Result<bson::RawDocumentBuf>| {
-            decode::decode(T::META.collection, &document.map_err(Collection::<T>::error)?)
+        let action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
+        let read = |batch: RawBatch| {
+            let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
+            let decoded = documents.into_iter().map(|document| {
+                let document = crate::find::document_of::<T>(document)?;
+                Ok(decode::decode(T::META.collection, document))
+            });
+            decoded.collect()
         };
-        match self.collection.session() {
-            None => {
-                let cursor = trace
-                    .run(async { action.await })
-                    .await
-                    .map_err(Collection::<T>::error)?;
-                trace.done(1, 0);
-                Ok(cursor.map(decoded).boxed())
-            }
-            Some(shared) => {
-                let cursor = {
-                    let mut locked = shared.lock().await;
-                    action
-                        .session(&mut *locked)
-                        .await
-                        .map_err(Collection::<T>::error)?
-                };
-                trace.done(1, 0);
-                let stream = futures::stream::unfold(
-                    (cursor, shared.clone()),
-                    move |(mut cursor, session)| async move {
-                        let next = {
-                            let mut locked = session.lock().await;
-                            cursor.next(&mut locked).await
-                        };
-                        next.map(|document| (decoded(document), (cursor, session)))
-                    },
-                );
-                Ok(stream.boxed())
-            }
-        }
+        let batches = trace
+            .begin(async {
+                Ok(batches!(
+                    self.collection.session(),
+                    action,
+                    Collection::<T>::error,
+                    read
+                ))
+            })
+            .await?;
+        // One that does not fit is an item, and those behind it follow.
+        let results = trace.go_on(batches).flat_map(|batch: Result<Vec<Result<Out>>>| {
+            futures::stream::iter(batch.unwrap_or_else(|error| vec![Err(error)]))
+        });
+        Ok(results.boxed())
     }
 }
 

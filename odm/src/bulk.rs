@@ -400,14 +400,18 @@ impl IntoFuture for Bulk {
                 by_runs: self.by_runs,
             };
             let trace = Trace::new("(several)", "bulk");
-            let made = trace.run(bulk.carry_out(writes, &trace)).await?;
-            match made.errors.is_empty() {
-                true => Ok(made.done),
-                false => Err(Error::Bulk {
-                    errors: made.errors,
-                    done: Box::new(made.done),
-                }),
-            }
+            trace
+                .run(async {
+                    let made = bulk.carry_out(writes, &trace).await?;
+                    match made.errors.is_empty() {
+                        true => Ok(made.done),
+                        false => Err(Error::Bulk {
+                            errors: made.errors,
+                            done: Box::new(made.done),
+                        }),
+                    }
+                })
+                .await
         }
         .boxed()
     }

@@ -65,6 +65,35 @@ macro_rules! act {
 }
 pub(crate) use act;
 
+/// Carries out an action of the driver's that gives a cursor: its batches, each read by `$read`. The session is free between
+/// two of them, for other operations of the transaction.
+macro_rules! batches {
+    ($session:expr, $action:expr, $error:expr, $read:expr) => {{
+        use futures::stream::StreamExt as _;
+        let read = $read;
+        let read = move |batch: mongodb::error::Result<_>| read(batch.map_err($error)?);
+        match $session {
+            None => $action.batch().await.map_err($error)?.map(read).boxed(),
+            Some(session) => {
+                let session = session.clone();
+                let cursor = {
+                    let mut locked = session.lock().await;
+                    $action.session(&mut *locked).batch().await.map_err($error)?
+                };
+                futures::stream::unfold((cursor, session, read), async |(mut cursor, session, read)| {
+                    let next = {
+                        let mut locked = session.lock().await;
+                        cursor.stream(&mut locked).next().await
+                    };
+                    next.map(|batch| (read(batch), (cursor, session, read)))
+                })
+                .boxed()
+            }
+        }
+    }};
+}
+pub(crate) use batches;
+
 impl Odm {
     /// The collection of `T`. Nothing is sent.
     ///

@@ -1,6 +1,6 @@
 //! Queries: what to find, in which order, how much of it, and into which type.
 
-use crate::collection::act;
+use crate::collection::{act, batches};
 use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
@@ -8,6 +8,7 @@ use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
 use mongodb::options::{Collation, FindOptions, Hint};
+use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -324,10 +325,9 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     pub async fn one(self) -> Result<Option<J::Row<Out>>> {
         let (find, join) = self.without_join();
         let from = find.collection.source();
-        let Some(raw) = find.first().await? else {
+        let Some((item, raw)) = find.first().await? else {
             return Ok(None);
         };
-        let item = decode::decode(T::META.collection, &raw)?;
         let mut work = Work::new(&join);
         work.parent(&raw)?;
         work.run(&from).await?;
@@ -357,55 +357,27 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         let trace = self.collection.trace("stream");
         trace.values("filter", &filter);
         let action = self.collection.raw().find(filter).with_options(self.options);
-        match self.collection.session() {
-            None => {
-                let cursor = trace
-                    .run(async { action.batch().await })
-                    .await
-                    .map_err(Collection::<T>::error)?;
-                trace.done(1, 0);
-                let batches = cursor.map(move |batch| {
-                    let batch = batch.map_err(Collection::<T>::error)?;
-                    let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
-                    documents
-                        .into_iter()
-                        .map(|document| Ok(Batched::of::<T>(document_of::<T>(document)?, keep)))
-                        .collect()
-                });
-                Ok(batches.boxed())
-            }
-            Some(session) => {
-                let session = session.clone();
-                let cursor = {
-                    let mut locked = session.lock().await;
-                    action
-                        .session(&mut *locked)
-                        .await
-                        .map_err(Collection::<T>::error)?
-                };
-                // The session is free between two parts, for other operations of the transaction.
-                let parts =
-                    futures::stream::try_unfold((cursor, session), move |(mut cursor, session)| async move {
-                        let mut part = Vec::new();
-                        {
-                            let mut locked = session.lock().await;
-                            while part.len() < IN_ONE_PART
-                                && cursor
-                                    .advance(&mut locked)
-                                    .await
-                                    .map_err(Collection::<T>::error)?
-                            {
-                                part.push(Batched::of::<T>(cursor.current(), keep));
-                            }
-                        }
-                        Ok((!part.is_empty()).then_some((part, (cursor, session))))
-                    });
-                Ok(parts.boxed())
-            }
-        }
+        let read = move |batch: RawBatch| {
+            let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
+            documents
+                .into_iter()
+                .map(|document| Ok(Batched::of::<T>(document_of::<T>(document)?, keep)))
+                .collect()
+        };
+        let batches = trace
+            .begin(async {
+                Ok(batches!(
+                    self.collection.session(),
+                    action,
+                    Collection::<T>::error,
+                    read
+                ))
+            })
+            .await?;
+        Ok(trace.go_on(batches))
     }
 
-    async fn first(mut self) -> Result<Option<mongodb::bson::RawDocumentBuf>> {
+    async fn first(mut self) -> Result<Option<(Out, mongodb::bson::RawDocumentBuf)>> {
         if self.options.limit == Some(0) {
             return Ok(None);
         }
@@ -423,7 +395,9 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 let action = self.collection.raw().find_one(filter).with_options(options);
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());
-                Ok(found)
+                found
+                    .map(|raw| Ok((decode::decode(T::META.collection, &raw)?, raw)))
+                    .transpose()
             })
             .await
     }
@@ -502,7 +476,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                     .count_documents(filter)
                     .with_options(options);
                 let count = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
-                trace.done(1, 0);
+                trace.done(1, count);
                 Ok(count)
             })
             .await
@@ -570,7 +544,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             .run(async {
                 let action = self.collection.raw().find(filter).with_options(self.options);
                 let (mut round_trips, mut documents) = (0, 0);
-                let mut batch = |batch: mongodb::error::Result<mongodb::raw_batch_cursor::RawBatch>| {
+                let mut batch = |batch: mongodb::error::Result<RawBatch>| {
                     let batch = batch.map_err(Collection::<T>::error)?;
                     round_trips += 1;
                     for document in batch.doc_slices().map_err(Collection::<T>::error)? {
@@ -790,9 +764,6 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> 
             .boxed())
     }
 }
-
-/// So many documents of a cursor within a transaction are read before the session is free for others.
-const IN_ONE_PART: usize = 101;
 
 /// The documents of these ids, in their order.
 pub(crate) async fn get_many<T: Document + Clone>(

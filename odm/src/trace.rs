@@ -1,9 +1,16 @@
-//! What an operation reports to `tracing`: collection, operation, round trips, documents and time. Never a value, unless
-//! the program asks for it at level `TRACE`.
+//! What an operation reports to `tracing`: collection, operation, round trips, documents, time, and what kind of error ended
+//! it. Never a value, unless the program asks for it at level `TRACE`.
 
+use crate::{Error, Result};
+use futures::future::FutureExt;
+use futures::stream::{BoxStream, Stream, StreamExt};
+use mongodb::error::{ErrorKind, WriteFailure};
+use std::borrow::Cow;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tracing::{Instrument, Span, field::Empty};
 
@@ -12,8 +19,18 @@ use tracing::{Instrument, Span, field::Empty};
 pub(crate) struct Trace {
     span: Span,
     started: Instant,
-    /// The round trips for references, and those of the operation itself.
-    trips: Arc<(AtomicU64, AtomicU64)>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// Whether anything was counted.
+    any: AtomicBool,
+    failed: AtomicBool,
+    own: AtomicU64,
+    /// The round trips for references.
+    references: AtomicU64,
+    documents: AtomicU64,
 }
 
 impl Trace {
@@ -25,40 +42,95 @@ impl Trace {
             operation,
             round_trips = Empty,
             documents = Empty,
-            elapsed_us = Empty
+            elapsed_us = Empty,
+            error = Empty
         );
         Trace {
             span,
             started: Instant::now(),
-            trips: Arc::default(),
+            counts: Arc::default(),
         }
     }
 
-    /// Runs the operation within its span.
-    pub(crate) fn run<F: Future>(&self, work: F) -> tracing::instrument::Instrumented<F> {
-        work.instrument(self.span.clone())
+    /// Runs the operation within its span, which says what it took when it ends.
+    pub(crate) fn run<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
+        let trace = self.clone();
+        work.inspect(move |made| {
+            if let Err(error) = made {
+                trace.failed(error);
+            }
+            trace.record();
+        })
+        .instrument(self.span.clone())
+    }
+
+    /// Runs the beginning of an operation that [goes on](Trace::go_on) as a stream.
+    pub(crate) fn begin<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
+        let trace = self.clone();
+        work.inspect(move |made| {
+            if let Err(error) = made {
+                trace.failed(error);
+                trace.record();
+            }
+        })
+        .instrument(self.span.clone())
+    }
+
+    /// The batches of a stream, asked for within the span, which ends when the stream is dropped.
+    pub(crate) fn go_on<R: Send + 'static>(
+        self,
+        batches: BoxStream<'static, Result<Vec<R>>>,
+    ) -> BoxStream<'static, Result<Vec<R>>> {
+        Batches {
+            batches,
+            trace: self,
+            failed: false,
+            round_trips: 0,
+            documents: 0,
+        }
+        .boxed()
     }
 
     /// What it took.
     pub(crate) fn done(&self, round_trips: u64, documents: u64) {
-        self.trips.1.store(round_trips, Ordering::Relaxed);
-        self.record(Some(documents));
+        self.counts.any.store(true, Ordering::Relaxed);
+        self.counts.own.store(round_trips, Ordering::Relaxed);
+        self.counts.documents.store(documents, Ordering::Relaxed);
     }
 
     /// What it took beside itself: the questions whether references have their targets, and the other side of two-way ones.
     pub(crate) fn more(&self, round_trips: u64) {
         if round_trips > 0 {
-            self.trips.0.fetch_add(round_trips, Ordering::Relaxed);
-            self.record(None);
+            self.counts.any.store(true, Ordering::Relaxed);
+            self.counts.references.fetch_add(round_trips, Ordering::Relaxed);
         }
     }
 
-    fn record(&self, documents: Option<u64>) {
-        let (references, own) = &*self.trips;
-        let all = references.load(Ordering::Relaxed) + own.load(Ordering::Relaxed);
-        self.span.record("round_trips", all);
-        if let Some(documents) = documents {
-            self.span.record("documents", documents);
+    /// What it ended with: the first of what it is told. Its text may hold values of documents, so that it stands beside them.
+    pub(crate) fn failed(&self, error: &Error) {
+        if self.counts.failed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.span.record("error", &*kind(error));
+        tracing::trace!(target: "odm::values", parent: &self.span, what = "error", %error);
+    }
+
+    fn record(&self) {
+        if self.span.is_disabled() {
+            return;
+        }
+        if self.counts.any.load(Ordering::Relaxed) {
+            let all =
+                self.counts.references.load(Ordering::Relaxed) + self.counts.own.load(Ordering::Relaxed);
+            self.span.record("round_trips", all);
+            self.span
+                .record("documents", self.counts.documents.load(Ordering::Relaxed));
         }
         self.span.record(
             "elapsed_us",
@@ -69,5 +141,113 @@ impl Trace {
     /// A filter or an update, at level `TRACE` only, since it holds values.
     pub(crate) fn values(&self, what: &'static str, document: &mongodb::bson::Document) {
         tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+    }
+}
+
+/// A stream's batches, counted. An error is the last: the driver would ask the server again and again.
+struct Batches<R> {
+    batches: BoxStream<'static, Result<Vec<R>>>,
+    trace: Trace,
+    failed: bool,
+    round_trips: u64,
+    documents: u64,
+}
+
+impl<R> Stream for Batches<R> {
+    type Item = Result<Vec<R>>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.failed {
+            return Poll::Ready(None);
+        }
+        let _entered = this.trace.span.enter();
+        let next = ready!(this.batches.poll_next_unpin(cx));
+        match &next {
+            Some(Ok(batch)) => {
+                this.round_trips += 1;
+                this.documents += batch.len() as u64;
+            }
+            Some(Err(error)) => {
+                this.failed = true;
+                this.trace.failed(error);
+            }
+            None => {}
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl<R> Drop for Batches<R> {
+    fn drop(&mut self) {
+        // The first batch has been asked for, also where nobody took it.
+        self.trace.done(self.round_trips.max(1), self.documents);
+        self.trace.record();
+    }
+}
+
+/// What kind of error it is, without any value.
+fn kind(error: &Error) -> Cow<'static, str> {
+    let name = match error {
+        Error::NotFound { .. } => "NotFound",
+        Error::DuplicateKey { .. } => "DuplicateKey",
+        Error::Invalid { .. } => "Invalid",
+        Error::ArrayFull { .. } => "ArrayFull",
+        Error::TooLarge { .. } => "TooLarge",
+        Error::NotADocument { .. } => "NotADocument",
+        Error::MissingReference { .. } => "MissingReference",
+        Error::StillReferenced { .. } => "StillReferenced",
+        Error::Conflict { .. } => "Conflict",
+        Error::Decode { .. } => "Decode",
+        Error::Encode { .. } => "Encode",
+        Error::Query { .. } => "Query",
+        Error::PageToken { .. } => "PageToken",
+        Error::InsertMany { .. } => "InsertMany",
+        Error::Bulk { .. } => "Bulk",
+        Error::Models { .. } => "Models",
+        Error::Unsupported { .. } => "Unsupported",
+        Error::UnknownCopies { .. } => "UnknownCopies",
+        Error::ExistingDocuments { .. } => "ExistingDocuments",
+        Error::SchemaConflict { .. } => "SchemaConflict",
+        Error::Application(_) => "Application",
+        Error::Driver(error) => return of_driver(error),
+    };
+    name.into()
+}
+
+fn of_driver(error: &mongodb::error::Error) -> Cow<'static, str> {
+    let code = match &*error.kind {
+        ErrorKind::Command(command) => command.code,
+        ErrorKind::Write(WriteFailure::WriteError(write)) => write.code,
+        ErrorKind::Write(WriteFailure::WriteConcernError(concern)) => concern.code,
+        ErrorKind::Io(_) => return "Driver (network)".into(),
+        ErrorKind::ConnectionPoolCleared { .. } => return "Driver (network)".into(),
+        ErrorKind::ServerSelection { .. } => return "Driver (no server)".into(),
+        _ => return "Driver".into(),
+    };
+    format!("Driver (code {code})").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{deserialize_from_document, doc};
+
+    #[test]
+    fn the_kind_of_an_error_has_no_value_in_it() {
+        let error = Error::NotFound {
+            collection: "people",
+            id: Box::new("secret".into()),
+        };
+        assert_eq!(kind(&error), "NotFound");
+        let reply = doc! { "code": 112, "codeName": "WriteConflict", "errmsg": "secret" };
+        let command = deserialize_from_document(reply).expect("a command's error");
+        let driver = mongodb::error::Error::from(ErrorKind::Command(command));
+        assert_eq!(kind(&driver.into()), "Driver (code 112)");
+        let network = std::io::Error::other("secret");
+        assert_eq!(
+            kind(&mongodb::error::Error::from(network).into()),
+            "Driver (network)"
+        );
     }
 }

@@ -323,18 +323,17 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                     }
                     // The driver splits what is too much for one command; it does not say into how many.
                     trace.done(parts, inserted as u64);
-                    Ok::<_, Error>(())
+                    if refused.is_empty() {
+                        return Ok(documents);
+                    }
+                    refused.sort_by_key(|(at, _)| *at);
+                    Err(Error::InsertMany {
+                        collection: T::META.collection,
+                        inserted,
+                        errors: refused,
+                    })
                 })
-                .await?;
-            if refused.is_empty() {
-                return Ok(documents);
-            }
-            refused.sort_by_key(|(at, _)| *at);
-            Err(Error::InsertMany {
-                collection: T::META.collection,
-                inserted,
-                errors: refused,
-            })
+                .await
         }
         .boxed()
     }

@@ -284,7 +284,7 @@ impl<I: Bucketed> Buckets<I> {
                 let (now, later) = items.split_at(part);
                 let (of_now, of_later) = encoded.split_at(part);
                 trips += 1;
-                if let Some(page) = self.add_to_open(row, now, of_now).await? {
+                if let Some(page) = self.add_to_open(row, now, of_now, trace).await? {
                     (items, encoded) = (later, of_later);
                     if items.is_empty() {
                         trace.done(trips, 1);
@@ -331,7 +331,13 @@ impl<I: Bucketed> Buckets<I> {
     }
 
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
-    async fn add_to_open(&self, row: &Row, items: &[I], encoded: &[Document]) -> Result<Option<i32>> {
+    async fn add_to_open(
+        &self,
+        row: &Row,
+        items: &[I],
+        encoded: &[Document],
+        trace: &Trace,
+    ) -> Result<Option<i32>> {
         let meta = I::BUCKET;
         let odm = self.collection.odm();
         let mut built = I::push(Changes::new(), items).build(false, crate::now())?;
@@ -339,12 +345,11 @@ impl<I: Bucketed> Buckets<I> {
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
         relation::prepare(odm, I::Bucket::META, &mut built);
-        let trace = self.collection.trace("push");
         let mut token = None;
         let amend = relation::Amend {
             odm,
             session: self.collection.session(),
-            trace: &trace,
+            trace,
             beside: &[],
         };
         amend
@@ -386,7 +391,7 @@ impl<I: Bucketed> Buckets<I> {
                 .await
                 .map(|done| done.0),
             Some(duties) => duties
-                .carry_out(self.collection.session(), &trace, update)
+                .carry_out(self.collection.session(), trace, update)
                 .await
                 .map(|done| done.0),
         }

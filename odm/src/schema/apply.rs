@@ -3,6 +3,7 @@
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
 use crate::document::{Action, Level};
+use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::{FutureExt, StreamExt, stream};
 use mongodb::Database;
@@ -106,18 +107,15 @@ impl Odm {
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
-    #[tracing::instrument(
-        target = "odm",
-        level = "debug",
-        name = "operation",
-        skip_all,
-        fields(collection = "(all)", operation = "apply")
-    )]
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
-        let mut applied = Applied::default();
-        self.carry_out(plan, &mut applied).await?;
-        applied.backfills = self.remember_edges().await?;
-        Ok(applied)
+        Trace::new("(all)", "apply")
+            .run(async {
+                let mut applied = Applied::default();
+                self.carry_out(plan, &mut applied).await?;
+                applied.backfills = self.remember_edges().await?;
+                Ok(applied)
+            })
+            .await
     }
 
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
@@ -130,14 +128,11 @@ impl Odm {
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database
     /// still differs: somebody else keeps changing it.
-    #[tracing::instrument(
-        target = "odm",
-        level = "debug",
-        name = "operation",
-        skip_all,
-        fields(collection = "(all)", operation = "sync")
-    )]
     pub async fn sync(&self) -> Result<Applied> {
+        Trace::new("(all)", "sync").run(self.until_it_is()).await
+    }
+
+    async fn until_it_is(&self) -> Result<Applied> {
         let mut applied = Applied::default();
         let mut last = None;
         let mut index_conflicts = 0;

@@ -6,6 +6,7 @@ use super::validator::{self, Current};
 use super::{json_schema, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::Graph;
+use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
@@ -245,17 +246,14 @@ impl Odm {
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
-    #[tracing::instrument(
-        target = "odm",
-        level = "debug",
-        name = "operation",
-        skip_all,
-        fields(collection = "(all)", operation = "plan")
-    )]
     pub async fn plan(&self) -> Result<Plan> {
-        let mut plan = self.compare().await?;
-        plan.backfills = self.to_backfill().await?;
-        Ok(plan)
+        Trace::new("(all)", "plan")
+            .run(async {
+                let mut plan = self.compare().await?;
+                plan.backfills = self.to_backfill().await?;
+                Ok(plan)
+            })
+            .await
     }
 
     /// Collections, validators and indexes.

@@ -1,6 +1,7 @@
 //! What an operation tells `tracing`: collection, operation, round trips, documents, time; and no value.
 
 use super::models::*;
+use odm::Error;
 use odm::prelude::*;
 use odm_tests::with_db;
 use std::io::Write;
@@ -71,6 +72,143 @@ fn spans_say_what_was_done_and_no_values() {
             shops.find(|s| s.name.eq("Secret Name")).all().await.unwrap();
             assert!(captured.take().contains("Secret Name"));
         }
+    });
+}
+
+/// What was recorded when the span of this operation ended.
+fn ended<'l>(log: &'l str, operation: &str) -> &'l str {
+    let named = format!(r#"operation="{operation}""#);
+    let mut lines = log
+        .lines()
+        .filter(|line| line.contains(&named) && line.contains("close"));
+    let line = lines
+        .next()
+        .unwrap_or_else(|| panic!("no `{operation}` in {log}"));
+    assert!(lines.next().is_none(), "twice: {log}");
+    line
+}
+
+#[test]
+fn counts_and_streams_say_how_many_documents_there_were() {
+    use futures::StreamExt;
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        notes.insert_many((0..7).map(note)).await.unwrap();
+        let captured = Captured::default();
+        let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::DEBUG));
+        let took = |operation: &str, round_trips: u64, documents: u64| {
+            let log = captured.take();
+            let line = ended(&log, operation);
+            let expected = format!("round_trips={round_trips} documents={documents} elapsed_us=");
+            assert!(line.contains(&expected), "{line}");
+            assert_eq!(line.matches("documents=").count(), 1, "{line}");
+        };
+        notes.find(|n| n.id.lt(5)).count().await.unwrap();
+        took("count", 1, 5);
+        let stream = notes.find_all().batch_size(3).stream().await.unwrap();
+        assert_eq!(captured.take(), "", "it goes on until the last document");
+        assert_eq!(stream.collect::<Vec<_>>().await.len(), 7);
+        took("stream", 3, 7);
+        let mut stream = notes.find_all().batch_size(3).stream().await.unwrap();
+        stream.next().await.unwrap().unwrap();
+        drop(stream);
+        // The whole of the batch has come.
+        took("stream", 1, 3);
+        let all = notes
+            .aggregate()
+            .filter(|n| n.id.lt(5))
+            .all::<Note>()
+            .await
+            .unwrap();
+        assert_eq!(all.len(), 5);
+        took("aggregate", 1, 5);
+        if odm.server().await.unwrap().has_transactions() {
+            odm.transaction(async |tx| {
+                let notes = tx.collection::<Note>();
+                let stream = notes.find_all().batch_size(3).stream().await?;
+                assert_eq!(stream.collect::<Vec<_>>().await.len(), 7);
+                took("stream", 3, 7);
+                assert_eq!(notes.aggregate().all::<Note>().await?.len(), 7);
+                took("aggregate", 1, 7);
+                Ok(())
+            })
+            .await
+            .unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_span_ends_with_the_kind_of_its_error_and_no_values() {
+    use futures::StreamExt;
+    use odm::bson::{Document as Doc, doc};
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        let ada = shops.insert(shop("Secret Ada", 1)).await.unwrap();
+        let captured = Captured::default();
+        let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::DEBUG));
+        let ended_with = |operation: &str, error: &str| {
+            let log = captured.take();
+            let line = ended(&log, operation);
+            assert!(line.contains(&format!(r#"error="{error}""#)), "{line}");
+            assert!(line.contains("elapsed_us="), "{line}");
+            assert!(!log.contains("Secret"), "{log}");
+        };
+        shops.insert(shop("Secret Ada", 1)).await.unwrap_err();
+        ended_with("insert", "DuplicateKey");
+        shops
+            .insert_many([shop("Secret Bob", 1), shop("Secret Ada", 1)])
+            .await
+            .unwrap_err();
+        ended_with("insert_many", "InsertMany");
+        shops
+            .update(&ada)
+            .set(|s| s.name, "Secret Bob")
+            .await
+            .unwrap_err();
+        ended_with("update", "DuplicateKey");
+        notes.update(99).set(|n| n.text, "Secret").await.unwrap_err();
+        ended_with("update", "NotFound");
+        shops
+            .find(|_| Filter::raw(doc! { "name": { "$secret": "Secret" } }))
+            .all()
+            .await
+            .unwrap_err();
+        ended_with("find", "Driver (code 2)");
+        odm.bulk().insert(shop("Secret Ada", 1)).await.unwrap_err();
+        ended_with("bulk", "Bulk");
+        t.db.run_command(doc! { "collMod": "notes", "validationLevel": "off" })
+            .await
+            .unwrap();
+        notes
+            .driver::<Doc>()
+            .insert_one(doc! { "_id": 1_i64, "text": 5 })
+            .await
+            .unwrap();
+        notes.get(1).await.unwrap_err();
+        ended_with("get", "Decode");
+        notes.find_all().one().await.unwrap_err();
+        ended_with("find_one", "Decode");
+        // A document of a stream that does not fit is an item, and no end.
+        let items = notes.find_all().stream().await.unwrap().collect::<Vec<_>>().await;
+        assert!(
+            matches!(items.as_slice(), [Err(Error::Decode { .. })]),
+            "{items:?}"
+        );
+        assert!(!captured.take().contains("error="));
+        // What is right ends without one.
+        shops.find_all().all().await.unwrap();
+        assert!(!captured.take().contains("error="));
+        // Asked for, what the error says is there.
+        let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::TRACE));
+        shops.insert(shop("Secret Ada", 1)).await.unwrap_err();
+        assert!(
+            captured
+                .take()
+                .contains("another document already has `name` \"Secret Ada\"")
+        );
     });
 }
 
