@@ -5,8 +5,9 @@
 //! model declares is left alone: another index, another collection, another validator of a collection of ours.
 //!
 //! The validator is a `$jsonSchema` of every declared field. Two rules are checked before the network only, since MongoDB
-//! has no keyword for them: the length of binary values, and of a map's keys (`key_len`). A recursive type is written out
-//! to its declared depth.
+//! has no keyword for them: the length of binary values (`max_len`, `min_len`), and of a map's keys (`key_len`). An `$expr`
+//! beside the schema could say the first, but its refusal names no field; a pattern of the keys' names would depend on how
+//! the server's regular expressions count characters. A recursive type is written out to its declared depth.
 
 // `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
 // there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
