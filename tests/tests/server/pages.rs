@@ -16,6 +16,16 @@ pub struct Row {
     pub group: Option<String>,
 }
 
+impl Row {
+    fn new(id: i32, rank: f64) -> Row {
+        Row {
+            id,
+            rank: Some(rank),
+            group: None,
+        }
+    }
+}
+
 async fn walk(
     rows: &odm::Collection<Row>,
     size: u32,
@@ -65,16 +75,25 @@ fn pages_together_are_the_query() {
             group: groups[n as usize % 4].clone(),
         });
         rows.insert_many(many).await.unwrap();
+        // Each order, and the same with the id that breaks its ties in the direction of its last field.
         type Sort = fn(RowFields) -> Vec<odm::Order<Row>>;
-        let orders: [Sort; 6] = [
-            |_| vec![],
-            |r| vec![r.rank.asc()],
-            |r| vec![r.rank.desc()],
-            |r| vec![r.group.asc(), r.rank.desc()],
-            |r| vec![r.group.desc(), r.rank.asc()],
-            |r| vec![r.id.desc()],
+        let orders: [(Sort, Sort); 6] = [
+            (|_| vec![], |r| vec![r.id.asc()]),
+            (|r| vec![r.rank.asc()], |r| vec![r.rank.asc(), r.id.asc()]),
+            (|r| vec![r.rank.desc()], |r| vec![r.rank.desc(), r.id.desc()]),
+            (
+                |r| vec![r.group.asc(), r.rank.desc()],
+                |r| vec![r.group.asc(), r.rank.desc(), r.id.desc()],
+            ),
+            (
+                |r| vec![r.group.desc(), r.rank.asc()],
+                |r| vec![r.group.desc(), r.rank.asc(), r.id.asc()],
+            ),
+            (|r| vec![r.id.desc()], |r| vec![r.id.desc()]),
         ];
-        for (at, order) in orders.into_iter().enumerate() {
+        for (at, (order, whole)) in orders.into_iter().enumerate() {
+            let sorted = rows.find_all().sort(whole).all().await.unwrap();
+            let sorted: Vec<i32> = sorted.iter().map(|row| row.id).collect();
             for size in [1, 7, 59, 60, 61] {
                 let ids = walk(&rows, size, order).await;
                 let mut all = ids.clone();
@@ -84,7 +103,68 @@ fn pages_together_are_the_query() {
                     (0..60).collect::<Vec<_>>(),
                     "order {at}, pages of {size}: each once"
                 );
+                assert_eq!(
+                    ids, sorted,
+                    "order {at}, pages of {size}: as the query sorts them"
+                );
             }
+        }
+    });
+}
+
+/// What is inserted behind the mark comes in its place, what is inserted before it does not come, and whatever comes is in
+/// order across all pages; equals are told apart by their ids.
+#[test]
+fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
+    with_db(async |t| {
+        for (descending, size) in [(false, 1), (false, 4), (true, 1), (true, 4)] {
+            let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
+            odm.sync().await.unwrap();
+            let rows = odm.collection::<Row>();
+            rows.delete_where(|r| r.id.gte(0)).await.unwrap();
+            // Ten ids for each of three ranks, in no order.
+            let first = (0..30).map(|n| Row::new(1_000 + 10 * (n * 7 % 30), f64::from(n % 3)));
+            rows.insert_many(first).await.unwrap();
+            let key = |row: &Row| (row.rank.map(|rank| rank as i32), row.id);
+            let mut expected: Vec<_> = rows.find_all().all().await.unwrap().iter().map(key).collect();
+            let (mut found, mut token, mut late) = (Vec::new(), None, 0);
+            loop {
+                let order = |r: RowFields| match descending {
+                    true => r.rank.desc(),
+                    false => r.rank.asc(),
+                };
+                let mut page = rows.find_all().sort(order).page(size);
+                if let Some(token) = token {
+                    page = page.after(token);
+                }
+                let page = page.await.unwrap();
+                found.extend(page.items.iter().map(key));
+                let Some(next) = page.next else { break };
+                token = Some(next);
+                // A row right before the mark and one right behind it, among its equals; and one at either end.
+                let mark = page.items.last().unwrap();
+                let rank = mark.rank.unwrap();
+                late += 1;
+                let mut new = match mark.id % 10 {
+                    0 => vec![Row::new(mark.id - 1, rank), Row::new(mark.id + 1, rank)],
+                    _ => vec![],
+                };
+                if late < 4 {
+                    new.extend([Row::new(late, -1.0), Row::new(10_000 + late, 9.0)]);
+                }
+                let is_behind = |row: &&Row| match descending {
+                    true => key(row) < key(mark),
+                    false => key(row) > key(mark),
+                };
+                expected.extend(new.iter().filter(is_behind).map(key));
+                rows.insert_many(new).await.unwrap();
+                assert!(late < 100, "it comes to an end");
+            }
+            expected.sort();
+            if descending {
+                expected.reverse();
+            }
+            assert_eq!(found, expected, "descending: {descending}, pages of {size}");
         }
     });
 }
