@@ -33,6 +33,7 @@ mod reconciler;
 mod references;
 mod roundtrip;
 mod schema;
+mod sessions;
 mod together;
 mod tracing;
 mod transactions;
