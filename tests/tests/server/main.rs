@@ -34,6 +34,7 @@ mod references;
 mod roundtrip;
 mod schema;
 mod sessions;
+mod text;
 mod together;
 mod tracing;
 mod transactions;
