@@ -31,6 +31,7 @@ mod parts;
 mod random_copies;
 mod reconciler;
 mod references;
+mod retries;
 mod roundtrip;
 mod schema;
 mod sessions;

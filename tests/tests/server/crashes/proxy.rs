@@ -3,6 +3,8 @@
 //! The n-th command is carried out by the server, and its answer is withheld: the worst moment, since the process can't
 //! know. From then on nothing passes in either direction, and no new connection is taken. The other moment, before the
 //! server has the command, is the same as after the answer to the command before.
+//!
+//! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
 
 use odm::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeMap;
@@ -21,6 +23,17 @@ const MORE_TO_COME: u32 = 2;
 /// The driver's own traffic.
 const UNCOUNTED: [&str; 5] = ["hello", "isMaster", "ismaster", "ping", "endSessions"];
 
+/// What becomes of a command.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// The server does not get it, and the connection ends.
+    Lost,
+    /// The server carries it out, and the connection ends before its answer.
+    Unanswered,
+    /// The server does not get it, and this is the answer. A transaction that it would have committed is ended.
+    Answered(Document),
+}
+
 /// Between one process and the server.
 pub struct Proxy {
     pub address: SocketAddr,
@@ -37,6 +50,8 @@ struct Shared {
     dead: watch::Sender<bool>,
     /// The commands so far.
     names: Mutex<Vec<String>>,
+    /// What becomes of the next commands of a name, and of how many.
+    fates: Mutex<Vec<(String, usize, Fate)>>,
     /// The transactions that are open, by session and number.
     open: Mutex<BTreeMap<(Vec<u8>, i64), Document>>,
     connections: Mutex<Vec<JoinHandle<()>>>,
@@ -54,6 +69,7 @@ impl Proxy {
             sent: AtomicUsize::new(0),
             dead: watch::Sender::new(false),
             names: Mutex::default(),
+            fates: Mutex::default(),
             open: Mutex::default(),
             connections: Mutex::default(),
         });
@@ -76,6 +92,20 @@ impl Proxy {
         self.shared.at.store(at, Ordering::SeqCst);
     }
 
+    /// What becomes of so many commands of this name, from now on.
+    pub fn next(&self, name: &str, times: usize, fate: Fate) {
+        self.shared
+            .fates
+            .lock()
+            .unwrap()
+            .push((name.to_owned(), times, fate));
+    }
+
+    /// Whether all that was to become of commands has.
+    pub fn is_done(&self) -> bool {
+        self.shared.fates.lock().unwrap().is_empty()
+    }
+
     /// Waits for the cut.
     pub async fn cut(&self) {
         let mut dead = self.shared.dead.subscribe();
@@ -88,6 +118,11 @@ impl Proxy {
 
     pub fn names(&self) -> Vec<String> {
         self.shared.names.lock().unwrap().clone()
+    }
+
+    /// The commands since the last time.
+    pub fn take_names(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.names.lock().unwrap())
     }
 
     /// Ends all connections, when the server has carried out what it got, and the transactions that are open then: the server
@@ -103,6 +138,20 @@ impl Proxy {
         for transaction in open.into_values() {
             abort(&self.shared.server, transaction).await;
         }
+    }
+}
+
+impl Shared {
+    fn fate(&self, name: &str) -> Option<Fate> {
+        let mut fates = self.fates.lock().unwrap();
+        let at = fates.iter().position(|(of, ..)| of == name)?;
+        let (_, left, fate) = &mut fates[at];
+        *left -= 1;
+        let (left, fate) = (*left, fate.clone());
+        if left == 0 {
+            fates.remove(at);
+        }
+        Some(fate)
     }
 }
 
@@ -144,6 +193,27 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             number = shared.sent.fetch_add(1, Ordering::SeqCst) + 1;
             shared.names.lock().unwrap().push(command.name.clone());
         }
+        let fate = command.as_ref().and_then(|command| shared.fate(&command.name));
+        match fate {
+            Some(Fate::Lost) => return,
+            Some(Fate::Answered(answer)) => {
+                let transaction = command.and_then(|command| {
+                    command
+                        .transaction
+                        .filter(|_| command.name == "commitTransaction")
+                });
+                if let Some((key, ending)) = transaction {
+                    shared.open.lock().unwrap().remove(&key);
+                    abort(&shared.server, ending).await;
+                }
+                let to = self::number(&request, 4).unwrap_or_default();
+                if client.write_all(&packed(&answer, to)).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Some(Fate::Unanswered) | None => {}
+        }
         if let Some((key, abort)) = command.as_ref().and_then(|command| command.transaction.clone()) {
             shared.open.lock().unwrap().insert(key, abort);
         }
@@ -162,6 +232,9 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             && let Some((key, _)) = &command.transaction
         {
             shared.open.lock().unwrap().remove(key);
+        }
+        if fate.is_some() {
+            return;
         }
         if number > 0 && number == shared.at.load(Ordering::SeqCst) {
             shared.dead.send_replace(true);
@@ -234,18 +307,23 @@ fn body(message: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Ends a transaction whose process is dead.
-async fn abort(server: &str, command: Document) {
-    let body = RawDocumentBuf::try_from(&command).unwrap();
+/// A document as a message, in answer to another or to none.
+fn packed(document: &Document, to: i32) -> Vec<u8> {
+    let body = RawDocumentBuf::try_from(document).unwrap();
     let mut message = Vec::new();
     let length = HEADER + 4 + 1 + body.as_bytes().len();
-    for part in [length as i32, 1, 0, OP_MSG, 0] {
+    for part in [length as i32, 1, to, OP_MSG, 0] {
         message.extend(part.to_le_bytes());
     }
     message.push(0);
     message.extend(body.as_bytes());
+    message
+}
+
+/// Ends a transaction whose process is dead.
+async fn abort(server: &str, command: Document) {
     let mut stream = TcpStream::connect(server).await.unwrap();
-    stream.write_all(&message).await.unwrap();
+    stream.write_all(&packed(&command, 0)).await.unwrap();
     let answer = self::message(&mut stream).await.expect("the server answers");
     let answer = RawDocument::from_bytes(self::body(&answer).unwrap()).unwrap();
     // 251: there is no such transaction, since a command of it has failed.
