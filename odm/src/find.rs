@@ -5,7 +5,7 @@ use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
-use futures::stream::{BoxStream, StreamExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
 use mongodb::options::{Collation, FindOptions, Hint};
 use mongodb::raw_batch_cursor::RawBatch;
@@ -49,6 +49,43 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
     }
 }
 
+/// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number
+/// of batches and that of documents.
+macro_rules! hand_out {
+    ($of:ty, $session:expr, $action:expr, $take:expr) => {
+        match $session {
+            None => {
+                let cursor = $action.batch().await.map_err($crate::Collection::<$of>::error)?;
+                $crate::find::each_of::<$of>(cursor, $take).await?
+            }
+            Some(session) => {
+                let mut session = session.lock().await;
+                let cursor = $action.session(&mut *session).batch().await;
+                let mut cursor = cursor.map_err($crate::Collection::<$of>::error)?;
+                $crate::find::each_of::<$of>(cursor.stream(&mut session), $take).await?
+            }
+        }
+    };
+}
+pub(crate) use hand_out;
+
+/// Hands every document of these batches to `take`, and counts both.
+pub(crate) async fn each_of<T: Document>(
+    mut batches: impl Stream<Item = mongodb::error::Result<RawBatch>> + Unpin,
+    mut take: impl FnMut(&RawDocument) -> Result<()>,
+) -> Result<(u64, u64)> {
+    let (mut round_trips, mut documents) = (0, 0);
+    while let Some(batch) = batches.next().await {
+        let batch = batch.map_err(Collection::<T>::error)?;
+        round_trips += 1;
+        for document in batch.doc_slices().map_err(Collection::<T>::error)? {
+            documents += 1;
+            take(document_of::<T>(document)?)?;
+        }
+    }
+    Ok((round_trips, documents))
+}
+
 impl<'c, T: Document> Find<'c, T> {
     pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Find<'c, T> {
         Find {
@@ -86,21 +123,6 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
 }
 
 impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
-    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first.
-    ///
-    /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let found = people.find_all().lossy().all().await?;
-    /// for error in &found.bad {
-    ///     eprintln!("{error}");
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn lossy(self) -> LossyFind<'c, T, Out> {
-        LossyFind { find: self }
-    }
-
     /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
     ///
     /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
@@ -237,6 +259,23 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     pub fn hint(mut self, index: impl Into<String>) -> Self {
         self.options.hint = Some(Hint::Name(index.into()));
         self
+    }
+
+    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
+    /// joins, the documents that fit come with what is joined to them; a joined document that does not fit is an error of
+    /// the whole query.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let found = people.find_all().lossy().all().await?;
+    /// for error in &found.bad {
+    ///     eprintln!("{error}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn lossy(self) -> LossyFind<'c, T, Out, J> {
+        LossyFind { find: self }
     }
 
     pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
@@ -424,6 +463,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// # Ok(()) }
     /// ```
     pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
+        Ok(self.rows().await?.map(|row| row?).boxed())
+    }
+
+    /// One after the other; within it the error of a document that does not fit.
+    async fn rows(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
         let (find, join) = self.without_join();
         let join = Arc::new(join);
         if find.options.limit == Some(0) {
@@ -524,7 +568,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     pub(crate) async fn each(
         mut self,
         operation: &'static str,
-        mut take: impl FnMut(&RawDocument) -> Result<()>,
+        take: impl FnMut(&RawDocument) -> Result<()>,
     ) -> Result<()> {
         if self.options.limit == Some(0) {
             return Ok(());
@@ -543,36 +587,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         trace
             .run(async {
                 let action = self.collection.raw().find(filter).with_options(self.options);
-                let (mut round_trips, mut documents) = (0, 0);
-                let mut batch = |batch: mongodb::error::Result<RawBatch>| {
-                    let batch = batch.map_err(Collection::<T>::error)?;
-                    round_trips += 1;
-                    for document in batch.doc_slices().map_err(Collection::<T>::error)? {
-                        documents += 1;
-                        take(document_of::<T>(document)?)?;
-                    }
-                    Ok::<(), Error>(())
-                };
-                match self.collection.session() {
-                    None => {
-                        let mut cursor = action.batch().await.map_err(Collection::<T>::error)?;
-                        while let Some(next) = cursor.next().await {
-                            batch(next)?;
-                        }
-                    }
-                    Some(session) => {
-                        let mut session = session.lock().await;
-                        let mut cursor = action
-                            .session(&mut *session)
-                            .batch()
-                            .await
-                            .map_err(Collection::<T>::error)?;
-                        let mut stream = cursor.stream(&mut session);
-                        while let Some(next) = stream.next().await {
-                            batch(next)?;
-                        }
-                    }
-                }
+                let (round_trips, documents) = hand_out!(T, self.collection.session(), action, take);
                 trace.done(round_trips, documents);
                 Ok(())
             })
@@ -580,12 +595,13 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 }
 
-/// The documents of a batch with what is joined to them; one that does not fit is an error in its place.
+/// The documents of a batch with what is joined to them; one that does not fit is an error in its place. Where the join
+/// fails, its error stands for all that fit.
 async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
     from: &Source,
     join: &J,
     batch: Vec<Batched<Out>>,
-) -> Vec<Result<J::Row<Out>>> {
+) -> Vec<Result<Result<J::Row<Out>>>> {
     let mut work = Work::new(join);
     let mut noted = Vec::with_capacity(batch.len());
     let mut documents = Vec::with_capacity(batch.len());
@@ -602,17 +618,15 @@ async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join
         Ok(()) => work.rows(documents),
         Err(error) => Err(error),
     };
-    let mut rows = match rows {
-        Ok(rows) => rows.into_iter(),
-        Err(error) => return vec![Err(error)],
+    let (mut rows, failed) = match rows {
+        Ok(rows) => (rows.into_iter(), None),
+        Err(error) => (Vec::new().into_iter(), Some(error)),
     };
-    noted
-        .into_iter()
-        .filter_map(|noted| match noted {
-            Ok(()) => rows.next().map(Ok),
-            Err(error) => Some(Err(error)),
-        })
-        .collect()
+    let joined = noted.into_iter().filter_map(|noted| match noted {
+        Ok(()) => rows.next().map(|row| Ok(Ok(row))),
+        Err(error) => Some(Ok(Err(error))),
+    });
+    joined.chain(failed.map(Err)).collect()
 }
 
 /// One document of a batch: itself, and its raw form where something is joined to it.
@@ -666,11 +680,11 @@ pub(crate) fn document_of<T: Document>(
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`"]
-pub struct LossyFind<'c, T, Out> {
-    find: Find<'c, T, Out>,
+pub struct LossyFind<'c, T, Out, J = ()> {
+    find: Find<'c, T, Out, J>,
 }
 
-impl<T: Document, Out> std::fmt::Debug for LossyFind<'_, T, Out> {
+impl<T: Document, Out, J> std::fmt::Debug for LossyFind<'_, T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.find.fmt(f)
     }
@@ -690,17 +704,18 @@ impl<T: Document, Out> std::fmt::Debug for LossyFind<'_, T, Out> {
 /// ```
 #[derive(Debug)]
 pub struct Lossy<Out> {
-    /// Those that fitted, in the query's order.
+    /// Those that fitted, in the query's order, each with what is joined to it.
     pub items: Vec<Out>,
     /// An [`Error::Decode`] for each of the others: collection, id and path of the field.
     pub bad: Vec<Error>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<'_, T, Out, J> {
     /// All of them.
     ///
     /// # Errors
-    /// Those of the server and the network; a document that does not fit is none.
+    /// Those of the server and the network; a document that does not fit is none. Those of a join:
+    /// [`Error::MissingReference`], and [`Error::Decode`] for a joined document that does not fit.
     ///
     /// # Cost
     /// As [`Find::all`].
@@ -708,26 +723,30 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> 
     /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let found = people.find_all().lossy().all().await?;
+    /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
+    /// let found: odm::Lossy<(Post, User)> = posts.find_all().include(|p| p.author).lossy().all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(self) -> Result<Lossy<Out>> {
-        let mut lossy = Lossy {
-            items: Vec::new(),
-            bad: Vec::new(),
-        };
-        self.find
-            .each("find", |document| {
-                match decode::decode(T::META.collection, document) {
-                    Ok(item) => lossy.items.push(item),
-                    Err(error @ Error::Decode { .. }) => lossy.bad.push(error),
-                    Err(error) => return Err(error),
+    pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
+        let (find, join) = self.find.without_join();
+        let from = find.collection.source();
+        let mut work = Work::new(&join);
+        let (mut items, mut bad) = (Vec::new(), Vec::new());
+        find.each("find", |document| {
+            match decode::decode(T::META.collection, document) {
+                Ok(item) => {
+                    items.push(item);
+                    work.parent(document)?;
                 }
-                Ok(())
-            })
-            .await?;
-        Ok(lossy)
+                Err(error @ Error::Decode { .. }) => bad.push(error),
+                Err(error) => return Err(error),
+            }
+            Ok(())
+        })
+        .await?;
+        work.run(&from).await?;
+        let items = work.rows(items)?;
+        Ok(Lossy { items, bad })
     }
 
     /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that does not fit.
@@ -753,15 +772,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> LossyFind<'_, T, Out> 
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(self) -> Result<BoxStream<'static, Result<Result<Out>>>> {
-        let stream = self.find.stream().await?;
-        Ok(stream
-            .map(|item| match item {
-                Ok(item) => Ok(Ok(item)),
-                Err(error @ Error::Decode { .. }) => Ok(Err(error)),
-                Err(error) => Err(error),
-            })
-            .boxed())
+    pub async fn stream(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
+        self.find.rows().await
     }
 }
 

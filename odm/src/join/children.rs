@@ -4,6 +4,7 @@ use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
 use crate::filter::IntoSort;
+use crate::find::hand_out;
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
@@ -563,43 +564,14 @@ pub(super) async fn each_of<T: Document>(
     operation: &'static str,
     stages: Vec<bson::Document>,
     options: AggregateOptions,
-    mut take: impl FnMut(&RawDocument) -> Result<()>,
+    take: impl FnMut(&RawDocument) -> Result<()>,
 ) -> Result<()> {
     let trace = collection.trace(operation);
     trace
         .run(async {
             let action = collection.raw().aggregate(stages).with_options(options);
             let action = action.batch_size(i32::MAX as u32);
-            let (mut round_trips, mut documents) = (0, 0);
-            let mut batch = |batch: mongodb::error::Result<mongodb::raw_batch_cursor::RawBatch>| {
-                let batch = batch.map_err(Collection::<T>::error)?;
-                round_trips += 1;
-                for document in batch.doc_slices().map_err(Collection::<T>::error)? {
-                    documents += 1;
-                    take(crate::find::document_of::<T>(document)?)?;
-                }
-                Ok::<(), Error>(())
-            };
-            match collection.session() {
-                None => {
-                    let mut cursor = action.batch().await.map_err(Collection::<T>::error)?;
-                    while let Some(next) = cursor.next().await {
-                        batch(next)?;
-                    }
-                }
-                Some(session) => {
-                    let mut session = session.lock().await;
-                    let mut cursor = action
-                        .session(&mut *session)
-                        .batch()
-                        .await
-                        .map_err(Collection::<T>::error)?;
-                    let mut stream = cursor.stream(&mut session);
-                    while let Some(next) = stream.next().await {
-                        batch(next)?;
-                    }
-                }
-            }
+            let (round_trips, documents) = hand_out!(T, collection.session(), action, take);
             trace.done(round_trips, documents);
             Ok(())
         })

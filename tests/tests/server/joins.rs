@@ -514,6 +514,164 @@ fn projections_streams_and_transactions_join_too() {
 }
 
 #[test]
+fn a_stream_goes_on_behind_a_batch_with_a_missing_target() {
+    use futures::{StreamExt, TryStreamExt};
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let products = odm.collection::<Product>();
+        let more = [
+            product(4, &[77, 2]),
+            product(5, &[78, 77]),
+            product(6, &[2, 79]),
+            product(7, &[4]),
+            product(8, &[1]),
+        ];
+        products.insert_many(more).await.unwrap();
+        let query = || products.find_all().sort(|p| p.id.asc()).batch_size(2);
+        let found: Vec<Result<(i32, Vec<i32>), Vec<odm::bson::Bson>>> = query()
+            .include(|p| p.parts)
+            .stream()
+            .await
+            .unwrap()
+            .map(|row| match row {
+                Ok((product, parts)) => Ok((product.id, ids(&parts))),
+                Err(Error::MissingReference { ids, field, .. }) => {
+                    assert_eq!(field, "parts");
+                    Err(ids)
+                }
+                Err(other) => panic!("{other}"),
+            })
+            .collect()
+            .await;
+        // Batches of two: 1 and 2, 3 and 4, 5 and 6, 7 and 8.
+        assert_eq!(
+            found,
+            [
+                Ok((1, vec![3, 1, 3, 2])),
+                Ok((2, vec![])),
+                Err(vec![77_i64.into()]),
+                Err(vec![78_i64.into(), 77_i64.into(), 79_i64.into()]),
+                Ok((7, vec![4])),
+                Ok((8, vec![1])),
+            ]
+        );
+        let stopped: Result<Vec<_>, _> = query()
+            .include(|p| p.parts)
+            .stream()
+            .await
+            .unwrap()
+            .try_collect()
+            .await;
+        assert!(matches!(stopped, Err(Error::MissingReference { ids, .. }) if ids == [77_i64.into()]));
+        let left_out: Vec<(Product, Vec<Part>)> = query()
+            .include(|p| p.parts.leave_out_missing())
+            .stream()
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        let left_out: Vec<Vec<i32>> = left_out.iter().map(|(_, parts)| ids(parts)).collect();
+        assert_eq!(left_out[3..6], [vec![2], vec![], vec![2]]);
+        let with_none: Vec<(Product, Vec<Option<Part>>)> = query()
+            .include(|p| p.parts.or_none())
+            .stream()
+            .await
+            .unwrap()
+            .try_collect()
+            .await
+            .unwrap();
+        let (_, parts) = &with_none[5];
+        assert_eq!(parts[0].as_ref().map(|part| part.id), Some(2));
+        assert_eq!((with_none.len(), &parts[1..]), (8, &[None][..]));
+    });
+}
+
+#[test]
+fn a_lossy_join_gives_the_good_and_collects_the_bad() {
+    use futures::StreamExt;
+    use odm::bson::{Document, doc};
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let (products, parts) = (odm.collection::<Product>(), odm.collection::<Part>());
+        products
+            .insert_many([product(4, &[4]), product(5, &[2, 77])])
+            .await
+            .unwrap();
+        let expected = products
+            .find(|p| p.id.in_([1, 3, 4]))
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .all()
+            .await
+            .unwrap();
+        for collection in ["products", "parts"] {
+            let off = doc! { "collMod": collection, "validationLevel": "off" };
+            t.db.run_command(off).await.unwrap();
+        }
+        let raw = products.driver::<Document>();
+        raw.update_one(doc! { "_id": 2 }, doc! { "$set": { "name": 2 } })
+            .await
+            .unwrap();
+        let query = || products.find(|p| p.id.lt(5)).sort(|p| p.id.asc());
+        let lossy = query().include(|p| p.parts).lossy().all().await.unwrap();
+        assert_eq!(lossy.items, expected);
+        assert!(matches!(&lossy.bad[..], [Error::Decode { path, .. }] if path == "name"));
+
+        let describe = |row: Result<Result<(Product, Vec<Part>), Error>, Error>| match row {
+            Ok(Ok((product, parts))) => format!("{} with {:?}", product.id, ids(&parts)),
+            Ok(Err(error)) => match error {
+                Error::Decode { collection, path, .. } => format!("bad: {collection}, {path}"),
+                other => panic!("{other}"),
+            },
+            Err(Error::MissingReference { ids, .. }) => format!("missing: {ids:?}"),
+            Err(Error::Decode { collection, path, .. }) => format!("error: {collection}, {path}"),
+            Err(other) => panic!("{other}"),
+        };
+        let streamed = async |batch_size| -> Vec<String> {
+            let all = products.find_all().sort(|p| p.id.asc()).batch_size(batch_size);
+            let stream = all.include(|p| p.parts).lossy().stream().await.unwrap();
+            stream.map(describe).collect().await
+        };
+        let [one, two, three, four] = [
+            "1 with [3, 1, 3, 2]",
+            "bad: products, name",
+            "3 with [1]",
+            "4 with [4]",
+        ];
+        assert_eq!(streamed(2).await, [one, two, three, four, "missing: [Int64(77)]"]);
+        // The errors of the documents that don't fit are told, whether the others can be joined or not.
+        assert_eq!(streamed(10).await, [two, "missing: [Int64(77)]"]);
+        let stream = products
+            .find_all()
+            .sort(|p| p.id.asc())
+            .include(|p| p.parts)
+            .stream();
+        let errors: Vec<_> = stream.await.unwrap().collect().await;
+        assert!(matches!(
+            &errors[..],
+            [Err(Error::Decode { .. }), Err(Error::MissingReference { .. })]
+        ));
+
+        // One that is joined and does not fit is no loss that could be borne: who refers to it would lack it.
+        let raw = parts.driver::<Document>();
+        raw.update_one(doc! { "_id": 1 }, doc! { "$set": { "number": 1 } })
+            .await
+            .unwrap();
+        let error = query().include(|p| p.parts).lossy().all().await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Decode { collection, path, .. } if collection == "parts" && path == "number")
+        );
+        let wrong = "error: parts, number";
+        assert_eq!(
+            streamed(2).await,
+            [two, wrong, wrong, "missing: [Int64(77)]"],
+            "products 1 and 3 have the part"
+        );
+    });
+}
+
+#[test]
 fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
