@@ -225,13 +225,13 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'_, T
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
-                    let find = doc! { "find": join.collection, "filter": join.filter, "sort": join.sort };
+                    let find = doc! { "find": join.of.collection, "filter": join.filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
                     let action = self.collection.odm().database().run_command(command);
                     let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                     let planned = Explain::of(reply);
                     explain.joins.push(JoinExplain {
-                        collection: join.collection.to_owned(),
+                        collection: join.of.collection.to_owned(),
                         field: join.field,
                         stages: planned.stages,
                         indexes: planned.indexes,

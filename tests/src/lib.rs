@@ -7,7 +7,7 @@ use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The server that the tests run on.
 ///
@@ -22,32 +22,59 @@ pub fn uri() -> String {
 
 /// The names of the commands that a client sent, in their order; its own housekeeping left out.
 #[derive(Clone, Default)]
-pub struct Commands(Arc<Mutex<Vec<String>>>);
+pub struct Commands(Arc<Mutex<Sent>>);
+
+#[derive(Default)]
+struct Sent {
+    names: Vec<String>,
+    on_their_way: usize,
+    most_together: usize,
+}
 
 impl Commands {
+    fn sent(&self) -> MutexGuard<'_, Sent> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     /// Forgets what was sent so far.
     pub fn clear(&self) {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        self.take();
     }
 
     /// What was sent since the last `clear` or `take`.
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()))
+        let mut sent = self.sent();
+        sent.most_together = 0;
+        std::mem::take(&mut sent.names)
+    }
+
+    /// How many were on their way at the same time, since the last `clear` or `take`.
+    pub fn most_together(&self) -> usize {
+        self.sent().most_together
     }
 
     fn handler(&self) -> EventHandler<CommandEvent> {
-        let names = self.0.clone();
+        let commands = self.clone();
         EventHandler::callback(move |event| {
-            if let CommandEvent::Started(started) = event
-                && !matches!(
-                    started.command_name.as_str(),
-                    "endSessions" | "hello" | "isMaster" | "ping" | "killCursors"
-                )
-            {
-                names
-                    .lock()
-                    .unwrap_or_else(|e| e.into_inner())
-                    .push(started.command_name);
+            let (name, starts) = match &event {
+                CommandEvent::Started(started) => (&started.command_name, true),
+                CommandEvent::Succeeded(succeeded) => (&succeeded.command_name, false),
+                CommandEvent::Failed(failed) => (&failed.command_name, false),
+                _ => return,
+            };
+            if matches!(
+                name.as_str(),
+                "endSessions" | "hello" | "isMaster" | "ping" | "killCursors"
+            ) {
+                return;
+            }
+            let mut sent = commands.sent();
+            if starts {
+                sent.names.push(name.clone());
+                sent.on_their_way += 1;
+                sent.most_together = sent.most_together.max(sent.on_their_way);
+            } else {
+                sent.on_their_way = sent.on_their_way.saturating_sub(1);
             }
         })
     }

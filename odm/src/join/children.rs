@@ -3,19 +3,21 @@
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
+use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
 use crate::find::hand_out;
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
-use crate::{Collection, Document, Error, Filter, Find, Order, Result};
+use crate::{Collection, Document, Error, Filter, Find, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The paths of a document, from which its inverse joins begin: `h.children::<LogMsg>()`.
@@ -334,15 +336,27 @@ struct Wanted<R, C> {
     places: Places,
     /// The numbers of each parent's children.
     groups: Vec<Vec<u32>>,
-    found: Vec<Child<C>>,
+    found: Vec<Found<C>>,
     with_raw: bool,
     of: PhantomData<fn() -> R>,
 }
 
-struct Child<C> {
+struct Found<C> {
     document: Option<C>,
     raw: Option<RawDocumentBuf>,
     wanted: u32,
+}
+
+/// One child that a query gave, with the parents whose it is.
+struct Child<C> {
+    document: Option<C>,
+    raw: Option<RawDocumentBuf>,
+    parents: Vec<u32>,
+}
+
+/// The parents of one chunk: [`chunks`] cuts the keys in their order.
+fn part_of(chunk: &[Bson]) -> Option<RangeInclusive<Key>> {
+    Some(Key::of_bson(chunk.first()?)..=Key::of_bson(chunk.last()?))
 }
 
 impl<R: Document, C: Document + Clone> Wanted<R, C> {
@@ -378,7 +392,12 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
     }
 
     /// One child, of all the parents that it names, or of those that were asked for, or of the given one.
-    fn put(&mut self, of: Option<u32>, asked: Option<&HashSet<Key>>, raw: &RawDocument) -> Result<()> {
+    fn read(
+        &self,
+        of: Option<u32>,
+        asked: Option<&RangeInclusive<Key>>,
+        raw: &RawDocument,
+    ) -> Result<Option<Child<C>>> {
         let mut parents: Vec<u32> = Vec::new();
         match of {
             Some(parent) => parents.push(parent),
@@ -392,19 +411,33 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             }),
         }
         if parents.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
+        Ok(Some(Child {
+            document: Some(super::lookup::read(C::META.collection, raw)?),
+            raw: self.with_raw.then(|| raw.to_owned()),
+            parents,
+        }))
+    }
+
+    fn add(&mut self, child: Child<C>) {
         let number = self.found.len() as u32;
-        for parent in &parents {
+        for parent in &child.parents {
             if let Some(group) = self.groups.get_mut(*parent as usize) {
                 group.push(number);
             }
         }
-        self.found.push(Child {
-            document: Some(super::lookup::read(C::META.collection, raw)?),
-            raw: self.with_raw.then(|| raw.to_owned()),
-            wanted: parents.len() as u32,
+        self.found.push(Found {
+            document: child.document,
+            raw: child.raw,
+            wanted: child.parents.len() as u32,
         });
+    }
+
+    fn put(&mut self, of: Option<u32>, raw: &RawDocument) -> Result<()> {
+        if let Some(child) = self.read(of, None, raw)? {
+            self.add(child);
+        }
         Ok(())
     }
 
@@ -420,43 +453,59 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
 
     async fn load(&mut self, from: &Source) -> Result<()> {
         let collection = from.collection::<C>();
-        let field = self.what.via.key_path();
-        if cfg!(debug_assertions) && !crate::schema::has_index_on(C::META, from.odm.graph(), &field) {
-            tracing::warn!(
-                target: "odm",
-                collection = C::META.collection,
-                field,
-                "no declared index finds the children of a parent, so that a join reads the whole collection: leave out \
-                 `index = false`, or declare one with `#[index]`"
-            );
-        }
+        warn_of_scan(C::META, &from.odm, &self.what.via.key_path());
         match self.what.limit {
             Some(0) => Ok(()),
             Some(limit) if self.places.len() > 1 => self.load_first(from, &collection, limit).await,
-            limit => {
-                let mut find_sort = self.sort();
-                if !self.what.via.many && self.what.via.tag.is_none() && self.places.len() > 1 {
-                    // The order of the index, so that nothing is sorted: within one parent it is the order that is wanted.
-                    let mut sort = doc! { self.what.via.path: 1 };
-                    sort.extend(find_sort);
-                    find_sort = sort;
-                }
-                let chunks = chunks(self.places.keys());
-                for chunk in chunks.iter().cloned() {
-                    // A child of several parents may be found with each part of them.
-                    let asked: Option<HashSet<Key>> =
-                        (chunks.len() > 1).then(|| chunk.iter().map(Key::of_bson).collect());
-                    let mut find = Find::new(&collection, Filter::raw(self.filter(chunk)?));
-                    if !self.what.via.order.is_empty() {
-                        find.options.sort = Some(find_sort.clone());
-                    }
-                    find.options.limit = limit.map(i64::from);
-                    find.each("children", |raw| self.put(None, asked.as_ref(), raw))
-                        .await?;
-                }
-                Ok(())
-            }
+            limit => self.load_all(from, &collection, limit).await,
         }
+    }
+
+    /// All of each parent, or the first few of one parent.
+    async fn load_all(
+        &mut self,
+        from: &Source,
+        collection: &Collection<C>,
+        limit: Option<u32>,
+    ) -> Result<()> {
+        let mut sort = self.sort();
+        if !self.what.via.many && self.what.via.tag.is_none() && self.places.len() > 1 && !sort.is_empty() {
+            // The order of the index, so that nothing is sorted: within one parent it is the order that is wanted.
+            let mut in_index = doc! { self.what.via.path: 1 };
+            in_index.extend(sort);
+            sort = in_index;
+        }
+        let find = |wanted: &Self, parents| {
+            let mut find = Find::new(collection, Filter::raw(wanted.filter(parents)?));
+            find.options.sort = Some(sort.clone()).filter(|sort| !sort.is_empty());
+            find.options.limit = limit.map(i64::from);
+            Ok::<_, Error>(find)
+        };
+        let mut chunks = chunks(self.places.keys());
+        if chunks.len() <= 1 {
+            // The usual case: each child is taken as it comes.
+            let Some(chunk) = chunks.pop() else { return Ok(()) };
+            let find = find(self, chunk)?;
+            return find.each("children", |raw| self.put(None, raw)).await;
+        }
+        let mut queries = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            // A child of several parents may be found with each part of them.
+            let part = part_of(&chunk);
+            let (wanted, find) = (&*self, find(self, chunk)?);
+            queries.push(async move {
+                let mut children = Vec::new();
+                find.each("children", |raw| {
+                    children.extend(wanted.read(None, part.as_ref(), raw)?);
+                    Ok(())
+                })
+                .await?;
+                Ok(children)
+            });
+        }
+        let children = together(from, queries).await?;
+        children.into_iter().flatten().for_each(|child| self.add(child));
+        Ok(())
     }
 
     /// The first few of each parent.
@@ -466,23 +515,49 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             return self.load_first_by_queries(from, collection, limit).await;
         }
         let parents = from.collection::<R>();
-        for chunk in chunks(self.places.keys()) {
-            let mut stages = vec![
+        let pipeline = |chunk: Vec<Bson>| {
+            Ok::<_, Error>(vec![
                 doc! { "$match": { self.what.via.by: { "$in": chunk } } },
                 doc! { "$project": { "_id": 0, "k": format!("${}", self.what.via.by) } },
-            ];
-            stages.push(lookup::<C>(&self.what, "k", "c")?);
-            stages.push(doc! { "$unwind": "$c" });
-            each_of(&parents, "children", stages, AggregateOptions::default(), |raw| {
-                let at = raw.get("k").ok().flatten().map(Key::of);
-                let at = at.and_then(|key| self.places.get(&key).copied());
-                match (at, raw.get_document("c")) {
-                    (Some(at), Ok(child)) => self.put(Some(at), None, child),
-                    _ => Ok(()),
+                lookup::<C>(&self.what, "k", "c")?,
+                doc! { "$unwind": "$c" },
+            ])
+        };
+        let read = |wanted: &Self, raw: &RawDocument| {
+            let at = raw.get("k").ok().flatten().map(Key::of);
+            let at = at.and_then(|key| wanted.places.get(&key).copied());
+            match (at, raw.get_document("c")) {
+                (Some(at), Ok(child)) => wanted.read(Some(at), None, child),
+                _ => Ok(None),
+            }
+        };
+        let mut chunks = chunks(self.places.keys());
+        if chunks.len() <= 1 {
+            let Some(chunk) = chunks.pop() else { return Ok(()) };
+            let stages = pipeline(chunk)?;
+            return each_of(&parents, "children", stages, AggregateOptions::default(), |raw| {
+                if let Some(child) = read(self, raw)? {
+                    self.add(child);
                 }
+                Ok(())
             })
-            .await?;
+            .await;
         }
+        let mut queries = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let (wanted, parents, read, stages) = (&*self, &parents, &read, pipeline(chunk)?);
+            queries.push(async move {
+                let mut children = Vec::new();
+                each_of(parents, "children", stages, AggregateOptions::default(), |raw| {
+                    children.extend(read(wanted, raw)?);
+                    Ok(())
+                })
+                .await?;
+                Ok(children)
+            });
+        }
+        let children = together(from, queries).await?;
+        children.into_iter().flatten().for_each(|child| self.add(child));
         Ok(())
     }
 
@@ -500,24 +575,43 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
             if !self.what.via.order.is_empty() {
                 find.options.sort = Some(self.sort());
             }
-            let at = *at;
+            let (wanted, at) = (&*self, *at);
             queries.push(async move {
                 let mut children = Vec::new();
                 find.each("children", |raw| {
-                    children.push((at, raw.to_owned()));
+                    children.extend(wanted.read(Some(at), None, raw)?);
                     Ok(())
                 })
                 .await?;
-                Ok::<_, Error>(children)
+                Ok(children)
             });
         }
-        let mut answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
-        while let Some(children) = answers.try_next().await? {
-            for (at, raw) in children {
-                self.put(Some(at), None, &raw)?;
-            }
-        }
+        let children = together(from, queries).await?;
+        children.into_iter().flatten().for_each(|child| self.add(child));
         Ok(())
+    }
+}
+
+/// What queries give that are on their way together, as many as may be. Each parent is in one of them alone, so its
+/// children are in their order whichever comes first.
+async fn together<C>(
+    from: &Source,
+    queries: Vec<impl Future<Output = Result<Vec<Child<C>>>>>,
+) -> Result<Vec<Vec<Child<C>>>> {
+    let answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
+    answers.try_collect().await
+}
+
+/// Says in a debug build that no declared index finds the children.
+pub(super) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
+    if cfg!(debug_assertions) && !crate::schema::has_index_on(children, odm.graph(), field) {
+        tracing::warn!(
+            target: "odm",
+            collection = children.collection,
+            field,
+            "no declared index finds the children of a parent, so that a join reads the whole collection: leave out \
+             `index = false`, or declare one with `#[index]`"
+        );
     }
 }
 
@@ -583,7 +677,7 @@ impl<R: Document, C: Document + Clone> Fetch for Wanted<R, C> {
         self.load(from).boxed()
     }
     fn take(&mut self, raw: &RawDocument) -> Result<()> {
-        self.put(None, None, raw)
+        self.put(None, raw)
     }
     fn collection(&self) -> &'static str {
         C::META.collection
@@ -636,7 +730,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
             sort.insert(*name, *direction);
         }
         queries.push(Asked {
-            collection: C::META.collection,
+            of: C::META,
             field: self.what.via.key_path(),
             filter: self.what.via.filter(vec![Asked::nobody()]),
             sort,
@@ -677,7 +771,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let group = key.map(|key| wanted.want(key));
         if lookup && let Some(group) = group {
             for child in embedded(raw, &super::lookup::name(state.number)) {
-                wanted.put(Some(group), None, child)?;
+                wanted.put(Some(group), child)?;
             }
         }
         state.groups.push(group);

@@ -419,7 +419,7 @@ fn by<P: Step>() -> &'static str {
 fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
     for target in V::Pointer::TARGETS {
         queries.push(Asked {
-            collection: (target.document)().collection,
+            of: (target.document)(),
             field: by.to_owned(),
             filter: doc! { by: { "$in": [Asked::nobody()] } },
             sort: doc! {},

@@ -1,6 +1,6 @@
 //! The same join carried out by the server: the stages of its pipeline.
 
-use super::children::each_of;
+use super::children::{each_of, warn_of_scan};
 use super::{Join, ReadFrom as _, Work};
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
@@ -96,6 +96,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
             }
         }
         stages.extend(joins.list);
+        let mut asked = Vec::new();
+        self.join.queries(&mut asked);
+        for asked in asked {
+            warn_of_scan(asked.of, collection.odm(), &asked.field);
+        }
         let mut work = Work::of_lookup(&self.join);
         let mut items = Vec::new();
         let mut of_pipeline = AggregateOptions::default();

@@ -6,6 +6,7 @@
 //! duplicates, order, missing targets, nested and inverse joins are one mechanism, and the number of queries depends on the
 //! number of hops and collections alone.
 
+use crate::document::DocumentMeta;
 use crate::{Document, Result};
 use mongodb::bson::{self, RawDocument};
 
@@ -153,7 +154,8 @@ tuples! {
 /// A query of a join, with a value in it that no document has.
 #[derive(Debug)]
 pub struct Asked {
-    pub(crate) collection: &'static str,
+    /// Whose documents.
+    pub(crate) of: &'static DocumentMeta,
     /// The field by which the documents are found.
     pub(crate) field: String,
     pub(crate) filter: bson::Document,

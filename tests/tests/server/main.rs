@@ -6,6 +6,7 @@ mod beside;
 mod bounds;
 mod buckets;
 mod bulk;
+mod chunks;
 mod cli;
 mod commands;
 mod copies;

@@ -266,5 +266,34 @@ fn a_join_that_reads_a_whole_collection_warns() {
             log.contains("no declared index finds the children") && log.contains(r#"field="room""#),
             "{log}"
         );
+        // However it is carried out.
+        rooms
+            .find_all()
+            .include(|r| r.children_by(|c: PathsOf<Chair>| c.room).limit(1))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(captured.take().matches(r#"field="room""#).count(), 1);
+        rooms
+            .find_all()
+            .include(|r| {
+                (
+                    r.children_by(|c: PathsOf<Chair>| c.room).include(|c| c.other),
+                    r.children_by(|c: PathsOf<Chair>| c.other),
+                )
+            })
+            .lookup()
+            .all()
+            .await
+            .unwrap();
+        let log = captured.take();
+        assert_eq!(
+            (
+                log.matches("no declared index").count(),
+                log.matches(r#"field="room""#).count()
+            ),
+            (1, 1),
+            "{log}"
+        );
     });
 }
