@@ -31,6 +31,8 @@ pub trait Step: 'static {
     const MULTI: bool = Self::ARRAYS > 0;
     /// Through how many arrays it leads.
     const ARRAYS: u32;
+    /// The dotted name of the innermost of them.
+    const INNERMOST: Option<&'static str>;
     /// The field at its end.
     const FIELD: Option<&'static FieldMeta>;
     /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
@@ -52,6 +54,7 @@ pub struct Root(());
 impl Step for Root {
     const PATH: &'static str = "";
     const ARRAYS: u32 = 0;
+    const INNERMOST: Option<&'static str> = None;
     const FIELD: Option<&'static FieldMeta> = None;
     type Many<X: Send> = X;
 
@@ -77,6 +80,7 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
         joined.as_str()
     };
     const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
     type Many<X: Send> = P::Many<X>;
 
@@ -102,6 +106,7 @@ pub struct Each<P>(PhantomData<fn() -> P>);
 impl<P: Step> Step for Each<P> {
     const PATH: &'static str = P::PATH;
     const ARRAYS: u32 = P::ARRAYS + 1;
+    const INNERMOST: Option<&'static str> = Some(P::PATH);
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     type Many<X: Send> = P::Many<Vec<X>>;
 
@@ -123,6 +128,7 @@ pub struct Maybe<P>(PhantomData<fn() -> P>);
 impl<P: Step> Step for Maybe<P> {
     const PATH: &'static str = P::PATH;
     const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     type Many<X: Send> = P::Many<Option<X>>;
 
@@ -144,6 +150,7 @@ pub struct Kept<P>(PhantomData<fn() -> P>);
 impl<P: Step> Step for Kept<P> {
     const PATH: &'static str = P::PATH;
     const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     type Many<X: Send> = P::Many<X>;
 

@@ -8,13 +8,14 @@ use crate::filter::IntoSort;
 use crate::find::hand_out;
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
-use crate::reference::{ChildOf, OnlyChildOf, PointsTo, Ref, Reference, ReferenceMeta};
+use crate::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};
 use crate::{Collection, Document, Error, Filter, Find, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -79,10 +80,13 @@ pub trait Paths: Copy + 'static {
     {
         field(C::paths());
         let reference = P::FIELD.and_then(|field| field.reference);
-        Children::new(Via {
-            many: P::MULTI || V::MANY,
-            ..Via::of::<Self::Document>(P::PATH, reference.unwrap_or(&UNDECLARED))
-        })
+        let mut via = Via::of::<Self::Document>(P::PATH, reference.unwrap_or(&UNDECLARED));
+        if let Some(id) = V::Pointer::WITHIN {
+            // Where copies stand beside it, the reference is one level deeper.
+            via.path = format!("{}.{id}", P::PATH).into();
+        }
+        via.array = if V::MANY { Some(P::PATH) } else { P::INNERMOST };
+        Children::new(via)
     }
 }
 
@@ -116,13 +120,13 @@ static UNDECLARED: ReferenceMeta = ReferenceMeta {
 #[derive(Clone, Debug)]
 pub(crate) struct Via {
     /// The stored path of the reference.
-    pub(crate) path: &'static str,
+    path: Cow<'static, str>,
     /// The parent's field whose value it holds.
     pub(crate) by: &'static str,
     /// What stands in `type` for the parent, where the reference is one of a union.
     pub(crate) tag: Option<&'static str>,
-    /// Whether a child may have several parents.
-    pub(crate) many: bool,
+    /// The innermost array on the path, or that of the references themselves: a child may have several parents then.
+    array: Option<&'static str>,
     /// The order of the children.
     pub(crate) order: Vec<(&'static str, i32)>,
 }
@@ -135,10 +139,10 @@ impl Via {
             .find(|target| (target.document)().collection == R::META.collection)
             .map(|target| target.tag);
         Via {
-            path,
+            path: path.into(),
             by: (reference.by)(),
             tag: tag.filter(|_| reference.union),
-            many: reference.kind == crate::reference::ReferenceKind::Many,
+            array: (reference.kind == crate::reference::ReferenceKind::Many).then_some(path),
             order: reference
                 .order
                 .iter()
@@ -156,12 +160,21 @@ impl Via {
             Ok([key]) => doc! { "$eq": key },
             Err(keys) => doc! { "$in": keys },
         };
-        match (self.tag, self.many) {
-            (None, _) => doc! { self.path: keys },
-            (Some(tag), false) => {
-                doc! { format!("{}.type", self.path): tag, format!("{}.id", self.path): keys }
+        let Some(tag) = self.tag else {
+            return doc! { &*self.path: keys };
+        };
+        let below = |name: &str, path: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        match self.array {
+            None => doc! { below("type", &self.path): tag, below("id", &self.path): keys },
+            // Type and id have to be those of one item.
+            Some(array) => {
+                let rest = self.path.strip_prefix(array).unwrap_or_default();
+                let rest = rest.trim_start_matches('.');
+                doc! { array: { "$elemMatch": { below("type", rest): tag, below("id", rest): keys } } }
             }
-            (Some(tag), true) => doc! { self.path: { "$elemMatch": { "type": tag, "id": keys } } },
         }
     }
 
@@ -169,13 +182,18 @@ impl Via {
     fn key_path(&self) -> String {
         match self.tag {
             Some(_) => format!("{}.id", self.path),
-            None => self.path.to_owned(),
+            None => self.path.clone().into_owned(),
         }
+    }
+
+    /// Whether the server can't tell by a join which children are a parent's: type and id have to be those of one item.
+    fn is_union_in_array(&self) -> bool {
+        self.tag.is_some() && self.array.is_some()
     }
 
     /// The parents that a child names.
     fn parents(&self, child: &RawDocument, take: &mut dyn FnMut(Key)) {
-        Tree::of(child, self.path, &mut |value| {
+        Tree::of(child, &self.path, &mut |value| {
             match self.tag {
                 None => take(Key::of(value)),
                 Some(tag) => {
@@ -469,9 +487,10 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         limit: Option<u32>,
     ) -> Result<()> {
         let mut sort = self.sort();
-        if !self.what.via.many && self.what.via.tag.is_none() && self.places.len() > 1 && !sort.is_empty() {
+        let via = &self.what.via;
+        if via.array.is_none() && via.tag.is_none() && self.places.len() > 1 && !sort.is_empty() {
             // The order of the index, so that nothing is sorted: within one parent it is the order that is wanted.
-            let mut in_index = doc! { self.what.via.path: 1 };
+            let mut in_index = doc! { &*via.path: 1 };
             in_index.extend(sort);
             sort = in_index;
         }
@@ -511,7 +530,8 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
     /// The first few of each parent.
     async fn load_first(&mut self, from: &Source, collection: &Collection<C>, limit: u32) -> Result<()> {
         let server = from.odm.server().await?;
-        if self.what.by_queries || !server.has_lookup_with_pipeline() {
+        let by_queries = self.what.by_queries || self.what.via.is_union_in_array();
+        if by_queries || !server.has_lookup_with_pipeline() {
             return self.load_first_by_queries(from, collection, limit).await;
         }
         let parents = from.collection::<R>();
@@ -561,7 +581,8 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         Ok(())
     }
 
-    /// The same before MongoDB 5.0, or 5.1 on a sharded cluster: one query for each parent, several on their way together.
+    /// The same before MongoDB 5.0, or 5.1 on a sharded cluster, and where a join of the server's does not do: one query for
+    /// each parent, several on their way together.
     async fn load_first_by_queries(
         &mut self,
         from: &Source,
@@ -822,6 +843,17 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
 
     fn stages(&self, stages: &mut Stages) -> Result<()> {
         let (what, join) = (&self.what, &self.join);
+        if what.via.is_union_in_array() {
+            return Err(Error::Query {
+                collection: R::META.collection,
+                message: format!(
+                    "`{}` of `{}` is in an array and may refer to documents of several collections, which one `$lookup` \
+                     can't join: leave out `lookup`",
+                    what.via.path,
+                    C::META.collection
+                ),
+            });
+        }
         stages.children(what.via.by, |local, name, inner| {
             let mut stage = lookup::<C>(what, local, name)?;
             join.stages(inner)?;

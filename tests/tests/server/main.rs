@@ -24,6 +24,7 @@ mod input;
 mod integrity;
 mod joins;
 mod links;
+mod loaders;
 mod models;
 mod north_star;
 mod operations;

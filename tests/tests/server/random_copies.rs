@@ -79,10 +79,10 @@ type Key = (&'static str, i32);
 type Written = BTreeMap<Key, Raw>;
 
 /// Numbers that a seed determines: splitmix64.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -90,7 +90,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: i32) -> i32 {
+    pub(super) fn below(&mut self, n: i32) -> i32 {
         (self.next() % n as u64) as i32
     }
 }
