@@ -129,6 +129,46 @@ impl Edge {
     /// reference is made empty; inside arrays only in the items that hold one.
     pub(super) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {
         let tag = self.tag(target);
+        let (name, mut array_filters) = self.at_items("e", tag, keys);
+        let name_beside = name.strip_suffix(self.name()).unwrap_or_default().to_owned();
+        if self.is_entry() && self.reference.on_delete == OnDelete::Pull {
+            // The whole item goes.
+            let (array, rest) = self
+                .segments
+                .split_at(self.array().unwrap_or(self.segments.len()));
+            return Change {
+                update: doc! { "$pull": { names(array): refers("", rest, tag, keys) } },
+                array_filters: Vec::new(),
+            };
+        }
+        let update = if self.list {
+            let which = match tag {
+                None => doc! { "$in": keys },
+                Some(tag) => doc! { "type": tag, "id": { "$in": keys } },
+            };
+            doc! { "$pull": { name: which } }
+        } else if let Some(entry) = self.single_entry(&name_beside) {
+            // Without the reference the struct around it is none.
+            doc! { "$unset": { entry: "" } }
+        } else {
+            let mut name = name;
+            if !self.copies.is_empty() && !array_filters.is_empty() {
+                // The reference has names of its own for the items, and stands behind: whether a server looks for the items
+                // once or for each field, it finds them by the reference that they had.
+                let (own, filters) = self.at_items("r", tag, keys);
+                array_filters.extend(filters);
+                name = own;
+            }
+            self.emptied(&name_beside, &name)
+        };
+        Change {
+            update,
+            array_filters,
+        }
+    }
+
+    /// The name of the reference in an update, with the items that hold one of these keys, and what these are.
+    fn at_items(&self, letter: &str, tag: Option<&str>, keys: &[Bson]) -> (String, Vec<Document>) {
         let mut name = String::new();
         let mut array_filters = Vec::new();
         for (at, segment) in self.segments.iter().enumerate() {
@@ -138,44 +178,12 @@ impl Edge {
             }
             name.push_str(&segment.name);
             if segment.array && !rest.is_empty() {
-                let item = format!("e{}", array_filters.len());
+                let item = format!("{letter}{}", array_filters.len());
                 name.push_str(&format!(".$[{item}]"));
                 array_filters.push(refers(&item, rest, tag, keys));
             }
         }
-        let name_beside = name.strip_suffix(self.name()).unwrap_or_default().to_owned();
-        let update = if self.is_entry() && self.reference.on_delete == OnDelete::Pull {
-            // The whole item goes.
-            let (array, rest) = self
-                .segments
-                .split_at(self.array().unwrap_or(self.segments.len()));
-            array_filters.clear();
-            doc! { "$pull": { names(array): refers("", rest, tag, keys) } }
-        } else if self.list {
-            let which = match tag {
-                None => doc! { "$in": keys },
-                Some(tag) => doc! { "type": tag, "id": { "$in": keys } },
-            };
-            doc! { "$pull": { name: which } }
-        } else if let Some(entry) = self.single_entry(&name_beside) {
-            // Without the reference the struct around it is none.
-            return Change {
-                update: doc! { "$unset": { entry: "" } },
-                array_filters,
-            };
-        } else if self.field.required {
-            doc! { "$set": { name: null } }
-        } else {
-            doc! { "$unset": { name: "" } }
-        };
-        let update = match self.list || self.is_entry() && self.reference.on_delete == OnDelete::Pull {
-            true => update,
-            false => self.without_copies(&name_beside, update),
-        };
-        Change {
-            update,
-            array_filters,
-        }
+        (name, array_filters)
     }
 
     /// The name of the struct that the reference stands in with copies, where it can't be without the reference.
@@ -185,25 +193,30 @@ impl Edge {
         (nullified && !self.copies.is_empty() && !entry.ends_with(']')).then_some(entry)
     }
 
-    /// An update that empties the reference empties the copies beside it.
-    fn without_copies(&self, prefix: &str, mut update: Document) -> Document {
+    /// The update that empties the reference, and the copies beside it first.
+    fn emptied(&self, prefix: &str, name: &str) -> Document {
         use super::derived::{COPIED, put};
+        let (null, gone) = (("$set", Bson::Null), ("$unset", Bson::from("")));
+        let how = |required: bool| match required {
+            true => null.clone(),
+            false => gone.clone(),
+        };
+        let (operator, value) = how(self.field.required);
+        let before = if self.field.required { "$unset" } else { "$set" };
+        let mut update = doc! { before: {}, operator: {} };
         for copy in &self.copies {
-            let name = format!("{prefix}{}", copy.name);
-            match copy.required {
-                true => put(&mut update, "$set", &name, Bson::Null),
-                false => put(&mut update, "$unset", &name, "".into()),
-            }
+            let (operator, value) = how(copy.required);
+            put(&mut update, operator, &format!("{prefix}{}", copy.name), value);
         }
         if !self.copies.is_empty() {
-            put(
-                &mut update,
-                "$unset",
-                &format!("{prefix}{COPIED}.{}", self.name()),
-                "".into(),
-            );
+            let version = format!("{prefix}{COPIED}.{}", self.name());
+            put(&mut update, "$unset", &version, "".into());
         }
+        put(&mut update, operator, name, value);
         update
+            .into_iter()
+            .filter(|(_, fields)| fields.as_document().is_some_and(|fields| !fields.is_empty()))
+            .collect()
     }
 
     /// The update that adds a key to a two-way reference, and the condition that it is not there yet and has room.
