@@ -7,7 +7,7 @@ use super::{followed, meet};
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
-use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
+use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::collections::HashMap;
 
 /// The collection that the edges are stored in.
@@ -55,11 +55,18 @@ impl Known {
 
 impl Odm {
     pub(super) fn stored_edges(&self) -> mongodb::Collection<Document> {
+        self.on_the_primary(EDGES)
+    }
+
+    /// A collection as the primary has it, whatever the client prefers: one that lags behind may not have the documents yet
+    /// that are to be filled, and they would never be.
+    fn on_the_primary(&self, collection: &str) -> mongodb::Collection<Document> {
         let options = CollectionOptions::builder()
             .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .read_concern(ReadConcern::local())
             .write_concern(WriteConcern::majority())
             .build();
-        self.database().collection_with_options(EDGES, options)
+        self.database().collection_with_options(collection, options)
     }
 
     /// The declared edges beside what is known of them.
@@ -74,7 +81,7 @@ impl Odm {
                 false if edge.fills => match empty.get(edge.holder) {
                     Some(empty) => *empty,
                     None => {
-                        let holders = self.database().collection::<Document>(edge.holder);
+                        let holders = self.on_the_primary(edge.holder);
                         let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
                         *empty.entry(edge.holder).or_insert(any.await?.is_none())
                     }
