@@ -198,6 +198,7 @@ impl Place {
             let all = self.db.collection::<Document>(name).find(doc! {}).await.unwrap();
             let all: Vec<Document> = all.try_collect().await.unwrap();
             for mut document in all {
+                rename(&mut document);
                 let id = document.get("_id").unwrap().to_string();
                 if let Ok(own) = document.get_document("_odm")
                     && own
@@ -388,6 +389,17 @@ pub async fn through(proxy: &Proxy, database: &str) -> Database {
     );
     let options = ClientOptions::parse(uri).await.unwrap();
     Client::with_options(options).unwrap().database(database)
+}
+
+/// A bucket's own id is another one each time: it is known by its parent, its beginning and its page.
+fn rename(document: &mut Document) {
+    if document.get_object_id("_id").is_err() {
+        return;
+    }
+    let names = ["post", "sensor", "start", "page"];
+    let values: Vec<&Bson> = names.iter().filter_map(|name| document.get(name)).collect();
+    let id = values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    document.insert("_id", id.join(" "));
 }
 
 /// Whether each field is as it was or as it was to be, and each member one that was or was to be there.

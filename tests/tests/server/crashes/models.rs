@@ -225,7 +225,7 @@ macro_rules! declare {
             #[serde(rename = "_id")]
             pub id: i32,
             pub name: String,
-            #[reference(many, inverse = team, max = 10)]
+            #[reference(many, inverse = team, max = 400)]
             pub members: Vec<Ref<Member>>,
             #[computed(count = Member, by = team $($sync)*)]
             pub size: i64,
@@ -295,6 +295,214 @@ macro_rules! declare {
             #[denormalize(from = well.samples $($sync)*)]
             pub samples: Option<i64>,
             pub version: i64,
+        }
+
+        // The parent keeps the least of those children that a filter lets through.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "markets", version)]
+        pub struct Market {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            #[subset(
+                of = Offer,
+                limit = 2,
+                order(stars),
+                keep = first,
+                filter = |o| o.public.eq(true),
+                fields(text: Option<String>, stars: i32)
+                $($sync)*
+            )]
+            pub cheapest: Vec<CheapestEntry>,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "offers", version)]
+        pub struct Offer {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub text: Option<String>,
+            pub stars: i32,
+            pub public: bool,
+            #[embed(max = 5)]
+            pub tags: Vec<String>,
+            #[parent_ref(on_delete = cascade)]
+            pub above: Ref<Market>,
+            pub version: i64,
+        }
+
+        // The parent knows the least, the greatest and the mean of its children.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "courses", version)]
+        pub struct Course {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            #[computed(min = Grade.stars $($sync)*)]
+            pub least: Option<i32>,
+            #[computed(max = Grade.stars $($sync)*)]
+            pub greatest: Option<i32>,
+            #[computed(avg = Grade.stars $($sync)*)]
+            pub mean: Average,
+            #[computed(min = Grade.stars, filter = |g| g.public.eq(true) $($sync)*)]
+            pub least_public: Option<i32>,
+            #[computed(sum = Grade.stars, filter = |g| g.public.eq(true) $($sync)*)]
+            pub sum_public: i64,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "grades", version)]
+        pub struct Grade {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub text: Option<String>,
+            pub stars: i32,
+            pub public: bool,
+            #[embed(max = 5)]
+            pub tags: Vec<String>,
+            #[parent_ref(on_delete = cascade)]
+            pub above: Ref<Course>,
+            pub version: i64,
+        }
+
+        // The elements of a subset are without ids, since their documents never change.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "boards", version)]
+        pub struct Board {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            #[subset(of = Line, limit = 2, order(at) $($sync)*)]
+            pub newest: Vec<LineCopy>,
+            pub version: i64,
+        }
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[denormalize(from = Line)]
+        pub struct LineCopy {
+            pub at: i32,
+            pub text: String,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "lines", append_only)]
+        pub struct Line {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub at: i32,
+            pub text: String,
+            #[parent_ref(on_delete = cascade)]
+            pub board: Ref<Board>,
+        }
+
+        // A copy that is taken once.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "articles", version)]
+        pub struct Article {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub price: i32,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "sales", version)]
+        pub struct Sale {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub what: String,
+            #[reference(on_delete = nullify)]
+            pub article: Option<Ref<Article>>,
+            #[denormalize(from = article.price, sync = snapshot)]
+            pub paid: Option<i32>,
+            pub version: i64,
+        }
+
+        // Copies in what is embedded.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "goods", version)]
+        pub struct Good {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            pub note: Option<String>,
+            pub version: i64,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "baskets", version)]
+        pub struct Basket {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub title: String,
+            #[embed(max = 5)]
+            pub items: Vec<Item>,
+            #[embed]
+            pub gift: Gift,
+            pub version: i64,
+        }
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        pub struct Item {
+            pub n: i32,
+            #[reference(on_delete = nullify)]
+            pub good: Option<Ref<Good>>,
+            #[denormalize(from = good.name $($sync)*)]
+            pub name: Option<String>,
+            #[denormalize(from = good.note $($sync)*)]
+            pub note: Option<String>,
+        }
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        pub struct Gift {
+            #[reference(on_delete = nullify)]
+            pub good: Option<Ref<Good>>,
+            #[denormalize(from = good.name $($sync)*)]
+            pub name: Option<String>,
+        }
+
+        // Items in buckets, by count and by time, which know the number, the sum and the first and last time of theirs.
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "posts", version)]
+        pub struct Post {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            pub version: i64,
+        }
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[bucket(of = Post, size = 3, time = at, sum(stars))]
+        pub struct Comment {
+            pub n: i32,
+            pub text: String,
+            pub stars: i32,
+            pub at: DateTime,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "sensors", version)]
+        pub struct Sensor {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            pub version: i64,
+        }
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[bucket(of = Sensor, per = hour, time = at, size = 3, sum(degrees))]
+        pub struct Reading {
+            pub n: i32,
+            pub at: DateTime,
+            pub degrees: i32,
         }
     };
 }

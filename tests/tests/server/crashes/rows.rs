@@ -39,6 +39,13 @@ pub fn edges() -> Vec<Edge> {
         chain(),
         two_way(),
         late_parents(),
+        offers(),
+        grades(),
+        lines(),
+        snapshot(),
+        embedded(),
+        comments(),
+        readings(),
     ]
 }
 
@@ -484,7 +491,7 @@ fn single() -> Edge {
 
 /// The writes of children from which something is derived in their parents.
 macro_rules! children {
-    ($Parent:ident, $NewParent:ident, $Child:ident, $NewChild:ident) => {{
+    ($Parent:ident, $NewParent:ident, $Child:ident, $NewChild:ident, $lie:expr) => {{
         fn parent(id: i32) -> $NewParent {
             $NewParent {
                 id,
@@ -613,6 +620,52 @@ macro_rules! children {
             row!("delete, cascade", Parts, |odm| {
                 odm.collection::<$Parent>().delete(1).await?;
             }),
+            row!("update a parent", One, |odm| {
+                let parents = odm.collection::<$Parent>();
+                parents.update(1).set(|p| p.name, "new").await?;
+            }),
+            row!("update_where of parents", Many, |odm| {
+                let parents = odm.collection::<$Parent>();
+                parents
+                    .update_where(|p| p.id.lt(3))
+                    .set(|p| p.name, "new")
+                    .await?;
+            }),
+            row!("upsert a parent", One, |odm| {
+                let parents = odm.collection::<$Parent>();
+                parents.update(1).set(|p| p.name, "new").upsert().await?;
+            }),
+            row!("replace a parent", One, |odm| {
+                let parents = odm.collection::<$Parent>();
+                let mut parent = parents.get(1).await?.expect("it is there");
+                let lie: fn(&mut $Parent) = $lie;
+                lie(&mut parent);
+                parent.name = "new".into();
+                parents.replace(parent).await?;
+            }),
+            row!("bulk with a parent", Many, |odm| {
+                // SecantusDB refuses the `bulkWrite` command as the first of a transaction.
+                odm.bulk()
+                    .without_bulk_write_command()
+                    .update::<$Parent>(1, |u| u.set(|p| p.name, "new"))
+                    .insert(child(8, 1, 5))
+                    .update::<$Parent>(2, |u| u.set(|p| p.name, "new"))
+                    .await?;
+            }),
+            row!("transaction with a parent", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    let (parents, children) = (tx.collection::<$Parent>(), tx.collection::<$Child>());
+                    parents.update(1).set(|p| p.name, "new").await?;
+                    children.insert(child(8, 1, 5)).await?;
+                    let mut parent = parents.get(1).await?.expect("it is there");
+                    let lie: fn(&mut $Parent) = $lie;
+                    lie(&mut parent);
+                    parents.replace(parent).await?;
+                    children.update(8).set(|c| c.stars, 2).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
                     .insert(child(7, 1, 4))
@@ -648,7 +701,7 @@ macro_rules! children {
 }
 
 fn reviews() -> Edge {
-    let (setup, rows) = children!(Shop, NewShop, Review, NewReview);
+    let (setup, rows) = children!(Shop, NewShop, Review, NewReview, |p| p.best.clear());
     Edge {
         name: "subset",
         models: || models![Shop, Review].into(),
@@ -659,7 +712,7 @@ fn reviews() -> Edge {
 }
 
 fn votes() -> Edge {
-    let (setup, rows) = children!(Bar, NewBar, Vote, NewVote);
+    let (setup, rows) = children!(Bar, NewBar, Vote, NewVote, |p| p.votes = 99);
     Edge {
         name: "computed fields",
         models: || models![Bar, Vote].into(),
@@ -1029,6 +1082,611 @@ fn late_parents() -> Edge {
                     tx.collection::<Well>().insert(well(2)).await?;
                     tx.collection::<Sample>().insert(sample(5, 2)).await?;
                     tx.collection::<Sample>().delete(1).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn offers() -> Edge {
+    let (setup, rows) = children!(Market, NewMarket, Offer, NewOffer, |p| p.cheapest.clear());
+    Edge {
+        name: "subset, filtered, first",
+        models: || models![Market, Offer].into(),
+        copies: &[("markets", "cheapest")],
+        setup,
+        rows,
+    }
+}
+
+fn grades() -> Edge {
+    let (setup, rows) = children!(Course, NewCourse, Grade, NewGrade, |p| p.least = Some(99));
+    Edge {
+        name: "computed min, max, avg",
+        models: || models![Course, Grade].into(),
+        copies: &[
+            ("courses", "least"),
+            ("courses", "greatest"),
+            ("courses", "mean"),
+            ("courses", "least_public"),
+            ("courses", "sum_public"),
+        ],
+        setup,
+        rows,
+    }
+}
+
+fn board(id: i32) -> NewBoard {
+    NewBoard {
+        id,
+        name: format!("board {id}"),
+    }
+}
+
+fn line(id: i32, board: i32) -> Line {
+    Line {
+        id,
+        // Some are of one time.
+        at: id / 2,
+        text: format!("line {id}"),
+        board: Ref::new(board),
+    }
+}
+
+fn lines() -> Edge {
+    Edge {
+        name: "subset without ids",
+        models: || models![Board, Line].into(),
+        copies: &[("boards", "newest")],
+        setup: |odm| {
+            async move {
+                odm.collection::<Board>().insert_many((1..=3).map(board)).await?;
+                let lines = [line(2, 1), line(3, 1), line(4, 1), line(5, 2), line(6, 1)];
+                odm.collection::<Line>().insert_many(lines).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                odm.collection::<Line>().insert(line(7, 1)).await?;
+            }),
+            row!("insert an old one", One, |odm| {
+                odm.collection::<Line>().insert(line(1, 1)).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let lines = [line(7, 1), line(8, 2), line(9, 3)];
+                odm.collection::<Line>().insert_many(lines).await?;
+            }),
+            row!("insert a parent", One, |odm| {
+                odm.collection::<Board>().insert(board(4)).await?;
+            }),
+            row!("update a parent", One, |odm| {
+                let boards = odm.collection::<Board>();
+                boards.update(1).set(|b| b.name, "new").await?;
+            }),
+            row!("replace a parent", One, |odm| {
+                let new = Board {
+                    id: 1,
+                    name: "new".into(),
+                    newest: vec![],
+                    version: 1,
+                };
+                odm.collection::<Board>().replace(new).await?;
+            }),
+            row!("delete", One, |odm| {
+                odm.collection::<Line>().delete(6).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<Line>().delete_where(|l| l.id.gte(4)).await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<Board>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .without_bulk_write_command()
+                    .insert(line(7, 1))
+                    .update::<Board>(2, |u| u.set(|b| b.name, "new"))
+                    .insert(line(8, 2))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Board>().insert(board(4)).await?;
+                    let lines = tx.collection::<Line>();
+                    lines.insert(line(7, 4)).await?;
+                    lines.insert(line(8, 1)).await?;
+                    lines.delete(6).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn article(id: i32) -> NewArticle {
+    NewArticle { id, price: 10 * id }
+}
+
+fn sale(id: i32, article: Option<i32>) -> NewSale {
+    NewSale {
+        id,
+        what: format!("sale {id}"),
+        article: article.map(Ref::new),
+    }
+}
+
+fn snapshot() -> Edge {
+    Edge {
+        name: "snapshot",
+        models: || models![Article, Sale].into(),
+        // What was taken stays, so there is nothing that may be one or the other.
+        copies: &[],
+        setup: |odm| {
+            async move {
+                let articles = odm.collection::<Article>();
+                articles.insert_many((1..=3).map(article)).await?;
+                let sales = [
+                    sale(1, Some(1)),
+                    sale(2, Some(1)),
+                    sale(3, Some(2)),
+                    sale(4, None),
+                ];
+                odm.collection::<Sale>().insert_many(sales).await?;
+                // What was taken before is another value than what is taken from now on.
+                articles.update_where(|a| a.id.gt(0)).inc(|a| a.price, 1).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                odm.collection::<Sale>().insert(sale(5, Some(1))).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let sales = [sale(5, Some(1)), sale(6, None), sale(7, Some(2))];
+                odm.collection::<Sale>().insert_many(sales).await?;
+            }),
+            row!("set the source", One, |odm| {
+                let articles = odm.collection::<Article>();
+                articles.update(1).set(|a| a.price, 99).await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let articles = odm.collection::<Article>();
+                articles.update_where(|a| a.id.lt(3)).set(|a| a.price, 99).await?;
+            }),
+            row!("move", One, |odm| {
+                let sales = odm.collection::<Sale>();
+                sales.update(1).set(|s| s.article, Ref::new(2)).await?;
+            }),
+            row!("move with update_where", Many, |odm| {
+                let sales = odm.collection::<Sale>();
+                sales
+                    .update_where(|s| s.id.lt(3))
+                    .set(|s| s.article, Ref::new(3))
+                    .await?;
+            }),
+            row!("set where none was", One, |odm| {
+                let sales = odm.collection::<Sale>();
+                sales.update(4).set(|s| s.article, Ref::new(2)).await?;
+            }),
+            row!("unset the reference", One, |odm| {
+                odm.collection::<Sale>().update(1).unset(|s| s.article).await?;
+            }),
+            row!("upsert a holder", One, |odm| {
+                let sales = odm.collection::<Sale>();
+                sales
+                    .update(9)
+                    .set(|s| s.what, "new")
+                    .set(|s| s.article, Ref::new(2))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace a source", One, |odm| {
+                let new = Article {
+                    id: 1,
+                    price: 99,
+                    version: 2,
+                };
+                odm.collection::<Article>().replace(new).await?;
+            }),
+            row!("replace a holder", One, |odm| {
+                let new = Sale {
+                    id: 1,
+                    what: "new".into(),
+                    article: Some(Ref::new(2)),
+                    paid: Some(99),
+                    version: 1,
+                };
+                odm.collection::<Sale>().replace(new).await?;
+            }),
+            row!("delete a holder", One, |odm| {
+                odm.collection::<Sale>().delete(1).await?;
+            }),
+            row!("delete, nullify", Parts, |odm| {
+                odm.collection::<Article>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(sale(5, Some(1)))
+                    .update::<Article>(1, |u| u.set(|a| a.price, 99))
+                    .update::<Sale>(4, |u| u.set(|s| s.article, Ref::new(1)))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Article>().insert(article(4)).await?;
+                    tx.collection::<Sale>().insert(sale(5, Some(4))).await?;
+                    let articles = tx.collection::<Article>();
+                    articles.update(4).set(|a| a.price, 99).await?;
+                    tx.collection::<Sale>()
+                        .update(4)
+                        .set(|s| s.article, Ref::new(4))
+                        .await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn good(id: i32) -> NewGood {
+    NewGood {
+        id,
+        name: format!("good {id}"),
+        note: some("note"),
+    }
+}
+
+fn item(n: i32, good: Option<i32>) -> Item {
+    Item {
+        n,
+        good: good.map(Ref::new),
+        name: some("a lie"),
+        note: None,
+    }
+}
+
+fn gift(good: Option<i32>) -> Gift {
+    Gift {
+        good: good.map(Ref::new),
+        name: None,
+    }
+}
+
+fn basket(id: i32, goods: &[i32], given: Option<i32>) -> NewBasket {
+    NewBasket {
+        id,
+        title: format!("basket {id}"),
+        items: (0..).zip(goods).map(|(n, good)| item(n, Some(*good))).collect(),
+        gift: gift(given),
+    }
+}
+
+fn embedded() -> Edge {
+    Edge {
+        name: "copies in an embed",
+        models: || models![Good, Basket].into(),
+        copies: &[
+            ("baskets", "items.name"),
+            ("baskets", "items.note"),
+            ("baskets", "gift.name"),
+        ],
+        setup: |odm| {
+            async move {
+                odm.collection::<Good>().insert_many((1..=4).map(good)).await?;
+                let baskets = [
+                    basket(1, &[1, 2], Some(1)),
+                    basket(2, &[2, 1, 1], Some(2)),
+                    basket(3, &[3], None),
+                ];
+                odm.collection::<Basket>().insert_many(baskets).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets.insert(basket(4, &[1, 4], Some(2))).await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let baskets = [basket(4, &[1], None), basket(5, &[2, 1], Some(1))];
+                odm.collection::<Basket>().insert_many(baskets).await?;
+            }),
+            row!("set the source", One, |odm| {
+                odm.collection::<Good>()
+                    .update(1)
+                    .set(|g| g.name, "new")
+                    .set(|g| g.note, some("x"))
+                    .await?;
+            }),
+            row!("unset the source", One, |odm| {
+                odm.collection::<Good>().update(1).unset(|g| g.note).await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let goods = odm.collection::<Good>();
+                goods.update_where(|g| g.id.lt(3)).set(|g| g.name, "new").await?;
+            }),
+            row!("push an item", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets.update(3).push(|b| b.items, item(9, Some(1))).await?;
+            }),
+            row!("set the array", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                let new = vec![item(7, Some(4)), item(8, None), item(9, Some(1))];
+                baskets.update(2).set(|b| b.items, new).await?;
+            }),
+            row!("change an item", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets
+                    .update(2)
+                    .elem(|b| b.items, |i| i.n.eq(1), |i| i.set(|i| i.good, Ref::new(4)))
+                    .await?;
+            }),
+            row!("set the reference", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets.update(1).set(|b| b.gift.good, Ref::new(3)).await?;
+            }),
+            row!("unset the reference", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets.update(1).unset(|b| b.gift.good).await?;
+            }),
+            row!("set the embed", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets.update(1).set(|b| b.gift, gift(Some(4))).await?;
+            }),
+            row!("set with update_where", Many, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets
+                    .update_where(|b| b.id.gt(1))
+                    .set(|b| b.gift.good, Ref::new(4))
+                    .await?;
+            }),
+            row!("upsert a holder", One, |odm| {
+                let baskets = odm.collection::<Basket>();
+                baskets
+                    .update(9)
+                    .set(|b| b.title, "new")
+                    .set(|b| b.items, vec![item(1, Some(2))])
+                    .set(|b| b.gift, gift(Some(2)))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace a source", One, |odm| {
+                let new = Good {
+                    id: 1,
+                    name: "new".into(),
+                    note: None,
+                    version: 1,
+                };
+                odm.collection::<Good>().replace(new).await?;
+            }),
+            row!("replace a holder", One, |odm| {
+                let new = Basket {
+                    id: 2,
+                    title: "new".into(),
+                    items: vec![item(1, Some(4)), item(2, None)],
+                    gift: gift(Some(1)),
+                    version: 1,
+                };
+                odm.collection::<Basket>().replace(new).await?;
+            }),
+            row!("delete a holder", One, |odm| {
+                odm.collection::<Basket>().delete(1).await?;
+            }),
+            row!("delete, nullify", Parts, |odm| {
+                odm.collection::<Good>().delete(1).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                odm.bulk()
+                    .insert(basket(4, &[1, 2], None))
+                    .update::<Good>(1, |u| u.set(|g| g.name, "new"))
+                    .update::<Basket>(3, |u| u.push(|b| b.items, item(9, Some(1))))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Good>().insert(good(5)).await?;
+                    let baskets = tx.collection::<Basket>();
+                    baskets.insert(basket(4, &[5, 1], Some(5))).await?;
+                    let goods = tx.collection::<Good>();
+                    goods.update(5).set(|g| g.name, "new").await?;
+                    baskets.update(3).set(|b| b.gift.good, Ref::new(5)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn comment(n: i32) -> Comment {
+    Comment {
+        n,
+        text: format!("comment {n}"),
+        stars: n % 5,
+        at: DateTime::from_millis(i64::from(n) * 1_000),
+    }
+}
+
+fn comments() -> Edge {
+    Edge {
+        name: "buckets by count",
+        models: || models![Post, CommentBucket].into(),
+        copies: &[],
+        setup: |odm| {
+            async move {
+                let post = |id| NewPost {
+                    id,
+                    name: format!("post {id}"),
+                };
+                odm.collection::<Post>().insert_many((1..=3).map(post)).await?;
+                let comments = odm.buckets::<Comment>();
+                comments.push_many(1, (1..=7).map(comment)).await?;
+                // All pages of this one are full.
+                comments.push_many(2, (1..=3).map(comment)).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("push", One, |odm| {
+                odm.buckets::<Comment>().push(1, comment(8)).await?;
+            }),
+            row!("push, a new page", One, |odm| {
+                odm.buckets::<Comment>().push(2, comment(8)).await?;
+            }),
+            row!("push, the first", One, |odm| {
+                odm.buckets::<Comment>().push(3, comment(8)).await?;
+            }),
+            row!("push_many", One, |odm| {
+                let comments = odm.buckets::<Comment>();
+                comments.push_many(1, (8..=9).map(comment)).await?;
+            }),
+            row!("push_many, new pages", Parts, |odm| {
+                let comments = odm.buckets::<Comment>();
+                comments.push_many(1, (8..=15).map(comment)).await?;
+            }),
+            row!("edit an item", One, |odm| {
+                let comments = odm.buckets::<Comment>();
+                comments
+                    .edit(1, |c| c.n.eq(2), |c| c.set(|c| c.text, "new"))
+                    .await?;
+            }),
+            row!("edit what is summed", One, |odm| {
+                let comments = odm.buckets::<Comment>();
+                comments.edit(1, |c| c.n.eq(2), |c| c.inc(|c| c.stars, 5)).await?;
+            }),
+            row!("edit a time", One, |odm| {
+                let comments = odm.buckets::<Comment>();
+                let at = DateTime::from_millis(99_000);
+                comments.edit(1, |c| c.n.eq(2), |c| c.set(|c| c.at, at)).await?;
+            }),
+            row!("edit items of several", Parts, |odm| {
+                let comments = odm.buckets::<Comment>();
+                comments.edit(1, |c| c.n.gt(1), |c| c.set(|c| c.stars, 9)).await?;
+            }),
+            row!("delete an item", One, |odm| {
+                odm.buckets::<Comment>().delete(1, |c| c.n.eq(3)).await?;
+            }),
+            row!("delete a whole page", One, |odm| {
+                odm.buckets::<Comment>().delete(1, |c| c.n.lte(3)).await?;
+            }),
+            row!("delete items of several", Parts, |odm| {
+                odm.buckets::<Comment>().delete(1, |c| c.n.gt(1)).await?;
+            }),
+            row!("update the parent", One, |odm| {
+                let posts = odm.collection::<Post>();
+                posts.update(1).set(|p| p.name, "new").await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<Post>().delete(1).await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    let comments = tx.buckets::<Comment>();
+                    comments.push_many(1, (8..=12).map(comment)).await?;
+                    comments.push(2, comment(8)).await?;
+                    comments.edit(1, |c| c.n.gt(5), |c| c.set(|c| c.stars, 9)).await?;
+                    comments.delete(1, |c| c.n.eq(3)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+/// So many minutes after the beginning of time.
+fn reading(n: i32, minute: i64) -> Reading {
+    Reading {
+        n,
+        at: DateTime::from_millis(minute * 60_000),
+        degrees: n,
+    }
+}
+
+fn readings() -> Edge {
+    Edge {
+        name: "buckets by time",
+        models: || models![Sensor, ReadingBucket].into(),
+        copies: &[],
+        setup: |odm| {
+            async move {
+                let sensor = |id| NewSensor {
+                    id,
+                    name: format!("sensor {id}"),
+                };
+                let sensors = odm.collection::<Sensor>();
+                sensors.insert_many((1..=2).map(sensor)).await?;
+                let readings = odm.buckets::<Reading>();
+                // Three of the first hour, which is full; two of the second.
+                let at = [(1, 0), (2, 30), (3, 59), (4, 60), (5, 90)];
+                readings
+                    .push_many(1, at.map(|(n, minute)| reading(n, minute)))
+                    .await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("push", One, |odm| {
+                odm.buckets::<Reading>().push(1, reading(6, 100)).await?;
+            }),
+            row!("push, a new hour", One, |odm| {
+                odm.buckets::<Reading>().push(1, reading(6, 150)).await?;
+            }),
+            row!("push, the hour is full", One, |odm| {
+                odm.buckets::<Reading>().push(1, reading(6, 15)).await?;
+            }),
+            row!("push_many", Parts, |odm| {
+                let readings = odm.buckets::<Reading>();
+                let at = [(6, 100), (7, 15), (8, 101), (9, 150)];
+                readings
+                    .push_many(1, at.map(|(n, minute)| reading(n, minute)))
+                    .await?;
+            }),
+            row!("edit what is summed", One, |odm| {
+                let readings = odm.buckets::<Reading>();
+                readings
+                    .edit(1, |r| r.n.eq(2), |r| r.inc(|r| r.degrees, 5))
+                    .await?;
+            }),
+            row!("edit a time", One, |odm| {
+                let readings = odm.buckets::<Reading>();
+                let at = reading(0, 10).at;
+                readings.edit(1, |r| r.n.eq(3), |r| r.set(|r| r.at, at)).await?;
+            }),
+            row!("edit items of several", Parts, |odm| {
+                let readings = odm.buckets::<Reading>();
+                readings
+                    .edit(1, |r| r.n.gt(1), |r| r.set(|r| r.degrees, 0))
+                    .await?;
+            }),
+            row!("delete an item", One, |odm| {
+                odm.buckets::<Reading>().delete(1, |r| r.n.eq(3)).await?;
+            }),
+            row!("delete items of several", Parts, |odm| {
+                odm.buckets::<Reading>().delete(1, |r| r.n.gt(1)).await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                odm.collection::<Sensor>().delete(1).await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    let readings = tx.buckets::<Reading>();
+                    readings.push_many(1, [reading(6, 100), reading(7, 15)]).await?;
+                    readings.push(2, reading(8, 15)).await?;
+                    readings
+                        .edit(1, |r| r.n.gt(3), |r| r.inc(|r| r.degrees, 1))
+                        .await?;
+                    readings.delete(1, |r| r.n.eq(3)).await?;
                     Ok(())
                 })
                 .await?;
