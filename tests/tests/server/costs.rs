@@ -224,13 +224,137 @@ mod computed {
     }
 }
 
+mod extended {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "customers")]
+    pub struct Customer {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub name: String,
+        pub city: String,
+        pub note: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "orders")]
+    pub struct Order {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[reference(on_delete = nullify)]
+        #[denormalize(from = Customer, fields(name: String, city: String))]
+        pub customer: Option<CustomerEntry>,
+        pub note: String,
+    }
+
+    pub fn order(id: i64, customer: i64) -> NewOrder {
+        NewOrder {
+            id,
+            customer: Some(Ref::new(customer)),
+            note: String::new(),
+        }
+    }
+}
+
+mod chain {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "regions")]
+    pub struct Region {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "cities")]
+    pub struct City {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[reference(on_delete = cascade)]
+        pub region: Ref<Region>,
+        #[denormalize(from = region.name)]
+        pub region_name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "streets")]
+    pub struct Street {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[reference(on_delete = cascade)]
+        pub city: Ref<City>,
+        #[denormalize(from = city.region_name)]
+        pub region_name: String,
+    }
+
+    pub fn city(id: i64, region: i64) -> NewCity {
+        NewCity {
+            id,
+            region: Ref::new(region),
+        }
+    }
+
+    pub fn street(id: i64, city: i64) -> NewStreet {
+        NewStreet {
+            id,
+            city: Ref::new(city),
+        }
+    }
+}
+
+mod two_way {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "people")]
+    pub struct Person {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub name: String,
+        #[reference(many, inverse = owner, max = 100)]
+        pub tasks: Vec<Ref<Task>>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "tasks")]
+    pub struct Task {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub text: String,
+        #[reference(inverse = tasks)]
+        pub owner: Option<Ref<Person>>,
+    }
+
+    pub fn task(id: i64, owner: Option<i64>) -> Task {
+        Task {
+            id,
+            text: String::new(),
+            owner: owner.map(Ref::new),
+        }
+    }
+}
+
 fn models() -> Vec<odm::Model> {
-    use {computed::*, entries::*, field::*, snapshot::*, subset::*};
+    use {chain::*, computed::*, entries::*, extended::*, field::*, snapshot::*, subset::*, two_way::*};
     models![
-        Host, Message, Part, Product, Article, Sale, Film, Review, Shop, Rating
+        Host, Message, Part, Product, Article, Sale, Film, Review, Shop, Rating, Customer, Order, Region,
+        City, Street, Person, Task
     ]
     .to_vec()
 }
+
+/// What there is no row of without transactions.
+const IN_TRANSACTIONS: [&str; 3] = [
+    "change a source, insert a holder of it",
+    "insert 2 children of a subset, one after the other",
+    "insert what is linked, link it with another one",
+];
 
 /// What one deployment measures: kind, write, commands, documents.
 type Row = (&'static str, &'static str, Vec<String>, i64);
@@ -251,7 +375,7 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     odm.server().await.unwrap();
     let mut rows = Vec::new();
     macro_rules! row {
-        ($kind:literal, $write:literal, $work:expr) => {{
+        ($kind:literal, $write:expr, $work:expr) => {{
             sent.take();
             $work
                 .await
@@ -492,6 +616,246 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
         shops.delete(2)
     );
 
+    use extended::{Customer, Order, order};
+    let (customers, orders) = (odm.collection::<Customer>(), odm.collection::<Order>());
+    let customer = |id| Customer {
+        id,
+        name: String::new(),
+        city: String::new(),
+        note: String::new(),
+    };
+    customers.insert_many([1, 2].map(customer)).await.unwrap();
+    row!("extended", "insert a holder", orders.insert(order(1, 1)));
+    row!("extended", "`insert_many` of 10 holders of 2 sources", {
+        orders.insert_many((10..20).map(|id| order(id, 1 + id % 2)))
+    });
+    row!(
+        "extended",
+        "change another field of the source",
+        customers.update(1).set(|c| c.note, "x")
+    );
+    row!(
+        "extended",
+        "change the source of 6 holders",
+        customers.update(1).set(|c| c.name, "x").set(|c| c.city, "x")
+    );
+    row!("extended", "`update_where` of 2 sources of 11 holders", {
+        customers.update_where(|c| c.id.lte(2)).set(|c| c.name, "y")
+    });
+    row!(
+        "extended",
+        "upsert the source of 6 holders",
+        customers.update(1).set(|c| c.name, "z").upsert()
+    );
+    row!("extended", "upsert a new source", {
+        customers
+            .update(3)
+            .set(|c| c.name, "z")
+            .set(|c| c.city, "z")
+            .set(|c| c.note, "z")
+            .upsert()
+    });
+    row!("extended", "upsert a new holder", {
+        orders
+            .update(2)
+            .set(|o| o.note, "")
+            .set(|o| o.customer, Ref::new(2))
+            .upsert()
+    });
+    row!(
+        "extended",
+        "change another field of a holder",
+        orders.update(1).set(|o| o.note, "x")
+    );
+    row!(
+        "extended",
+        "set the reference of a holder",
+        orders.update(1).set(|o| o.customer, Ref::new(2))
+    );
+    row!(
+        "extended",
+        "unset the reference of a holder",
+        orders.update(1).unset(|o| o.customer)
+    );
+    let whole = orders.get(10).await.unwrap().unwrap();
+    row!("extended", "replace a holder", orders.replace(whole));
+    row!(
+        "extended",
+        "replace the source of 5 holders",
+        customers.replace(customer(1))
+    );
+    row!("extended", "delete a holder", orders.delete(10));
+    row!(
+        "extended",
+        "delete the source of 4 holders, `nullify`",
+        customers.delete(1)
+    );
+
+    use chain::{City, Region, Street, city, street};
+    let (regions, cities) = (odm.collection::<Region>(), odm.collection::<City>());
+    let streets = odm.collection::<Street>();
+    let region = |id| Region {
+        id,
+        name: String::new(),
+    };
+    regions.insert_many([1, 2].map(region)).await.unwrap();
+    row!("chain", "insert in the middle", cities.insert(city(1, 1)));
+    cities.insert_many([city(2, 1), city(3, 2)]).await.unwrap();
+    row!("chain", "insert at the end", streets.insert(street(1, 1)));
+    row!("chain", "`insert_many` of 9 at the end of 3", {
+        streets.insert_many((10..19).map(|id| street(id, 1 + id % 3)))
+    });
+    row!(
+        "chain",
+        "change the beginning, of 2 and 7 behind them",
+        regions.update(1).set(|r| r.name, "x")
+    );
+    row!("chain", "`update_where` of 2 beginnings, of 3 and 10", {
+        regions.update_where(|r| r.id.lte(2)).set(|r| r.name, "y")
+    });
+    row!(
+        "chain",
+        "move in the middle, with 4 behind it",
+        cities.update(1).set(|c| c.region, Ref::new(2))
+    );
+    row!(
+        "chain",
+        "move at the end",
+        streets.update(1).set(|s| s.city, Ref::new(2))
+    );
+    row!("chain", "delete at the end", streets.delete(1));
+    row!(
+        "chain",
+        "delete the beginning, of 1 and 3 behind it, `cascade`",
+        regions.delete(1)
+    );
+
+    use two_way::{Person, Task, task};
+    let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
+    let person = |id: i64| Person {
+        id,
+        name: String::new(),
+        tasks: vec![],
+    };
+    people.insert_many([1, 2, 3].map(person)).await.unwrap();
+    row!("two-way", "insert, linked", tasks.insert(task(1, Some(1))));
+    row!("two-way", "insert, not linked", tasks.insert(task(2, None)));
+    row!("two-way", "`insert_many` of 10, linked with 2", {
+        tasks.insert_many((10..20).map(|id| task(id, Some(1 + id % 2))))
+    });
+    row!("two-way", "insert the other side, linked with 2", {
+        people.insert(Person {
+            tasks: vec![Ref::new(2), Ref::new(10)],
+            ..person(4)
+        })
+    });
+    row!(
+        "two-way",
+        "change another field",
+        tasks.update(1).set(|t| t.text, "x")
+    );
+    row!(
+        "two-way",
+        "link with another one",
+        tasks.update(1).set(|t| t.owner, Ref::new(2))
+    );
+    row!("two-way", "unlink", tasks.update(1).unset(|t| t.owner));
+    row!(
+        "two-way",
+        "push on the other side",
+        people.update(3).push(|p| p.tasks, Ref::new(1))
+    );
+    row!(
+        "two-way",
+        "push what another one has",
+        people.update(3).push(|p| p.tasks, Ref::new(11))
+    );
+    row!(
+        "two-way",
+        "pull on the other side",
+        people.update(3).pull(|p| p.tasks, Ref::new(11))
+    );
+    row!("two-way", "`update_where`, 4 linked with another one", {
+        tasks
+            .update_where(|t| t.id.in_([12, 13, 14, 15]))
+            .set(|t| t.owner, Ref::new(3))
+    });
+    row!("two-way", "delete, linked", tasks.delete(12));
+    row!("two-way", "delete what is linked with 4", people.delete(3));
+
+    row!("upsert", "a new holder of a field's copy", {
+        messages
+            .update(100)
+            .set(|m| m.text, "")
+            .set(|m| m.host, Ref::new(2))
+            .upsert()
+    });
+    row!(
+        "upsert",
+        "the source of 6 holders of a field's copy",
+        hosts.update(2).set(|h| h.ipaddr, "upsert").upsert()
+    );
+    row!("upsert", "a new child of a subset", {
+        reviews
+            .update(100)
+            .set(|r| r.film, Ref::new(1))
+            .set(|r| r.day, 100)
+            .set(|r| r.text, "")
+            .set(|r| r.stars, 1)
+            .upsert()
+    });
+    row!("upsert", "a child that is counted", {
+        ratings.update(10).set(|r| r.stars, 5).upsert()
+    });
+    row!("bulk", "2 holders, their source, and another one", {
+        odm.bulk()
+            .without_bulk_write_command()
+            .insert(message(200, 2))
+            .insert(message(201, 3))
+            .update::<Host>(2, |u| u.set(|h| h.ipaddr, "bulk"))
+            .update::<Host>(3, |u| u.set(|h| h.note, "bulk"))
+    });
+    row!("bulk", "2 children of a subset, and 2 that are counted", {
+        odm.bulk()
+            .without_bulk_write_command()
+            .insert(review(200, 1))
+            .insert(review(201, 1))
+            .insert(rating(200, 1))
+            .insert(rating(201, 1))
+    });
+    row!("bulk", "2 that are linked", {
+        odm.bulk()
+            .without_bulk_write_command()
+            .insert(task(200, Some(1)))
+            .update::<Task>(2, |u| u.set(|t| t.owner, Ref::new(1)))
+    });
+    if alone {
+        for write in IN_TRANSACTIONS {
+            rows.push(("transaction", write, Vec::new(), 0));
+        }
+    } else {
+        row!("transaction", IN_TRANSACTIONS[0], {
+            odm.transaction(async |tx| {
+                tx.collection::<Host>().update(2).set(|h| h.ipaddr, "tx").await?;
+                tx.collection::<Message>().insert(message(300, 2)).await
+            })
+        });
+        row!("transaction", IN_TRANSACTIONS[1], {
+            odm.transaction(async |tx| {
+                let reviews = tx.collection::<Review>();
+                reviews.insert(review(300, 1)).await?;
+                reviews.insert(review(301, 1)).await
+            })
+        });
+        row!("transaction", IN_TRANSACTIONS[2], {
+            odm.transaction(async |tx| {
+                let tasks = tx.collection::<Task>();
+                tasks.insert(task(300, Some(1))).await?;
+                tasks.update(300).set(|t| t.owner, Ref::new(2)).await
+            })
+        });
+    }
+
     odm.recover().await.unwrap();
     let audit = odm.audit().await.unwrap();
     assert!(audit.is_clean(), "{audit}");
@@ -523,12 +887,14 @@ fn the_table_of_the_book_says_what_copies_cost() {
             "| --- | --- | --- | --- | --- | --- |".to_owned(),
         ];
         for ((kind, write, commands, documents), (_, _, alone, written)) in with.iter().zip(&without) {
+            let alone = match alone.is_empty() {
+                true => "| | |".to_owned(),
+                false => format!("| {}: {} | {written} |", alone.len(), in_short(alone)),
+            };
             table.push(format!(
-                "| {kind} | {write} | {}: {} | {documents} | {}: {} | {written} |",
+                "| {kind} | {write} | {}: {} | {documents} {alone}",
                 commands.len(),
                 in_short(commands),
-                alone.len(),
-                in_short(alone),
             ));
         }
         let printed: Vec<&str> = PAGE.lines().filter(|line| line.starts_with('|')).collect();
