@@ -190,3 +190,85 @@ fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
         assert_eq!(owed.await.unwrap(), 0);
     });
 }
+
+/// A delivery that takes its time holds nobody back, and what is written meanwhile is right at the end.
+#[test]
+fn others_write_while_a_delivery_pauses() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let pause = Duration::from_millis(40);
+        let told = Arc::new(Mutex::new(0));
+        let tell = told.clone();
+        let slow = FanOut::new().batch(100).pause(pause).progress(move |progress| {
+            *tell.lock().unwrap() = progress.batches;
+        });
+        let slow = odm.clone().with_fan_out(slow);
+        let started = std::time::Instant::now();
+        let delivery = tokio::spawn(async move {
+            let devices = slow.collection::<Device>();
+            devices.update(1).set(|d| d.name, "slow").await.unwrap()
+        });
+        while *told.lock().unwrap() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // A holder of either device, before and behind where the delivery is; one that comes, one that moves, one that goes.
+        let (devices, events) = (odm.collection::<Device>(), odm.collection::<Event>());
+        let other = devices.update(2).set(|d| d.name, "other").await.unwrap();
+        assert!(other.copies_updated > 0);
+        for id in [-1, 5_000] {
+            let new = NewEvent {
+                id,
+                device: Ref::new(1),
+            };
+            assert_eq!(events.insert(new).await.unwrap().name, "slow");
+        }
+        for id in [2, 1_000] {
+            events.update(id).set(|e| e.device, Ref::new(2)).await.unwrap();
+        }
+        for id in [9, 1_009] {
+            events.update(id).set(|e| e.device, Ref::new(1)).await.unwrap();
+        }
+        for id in [3, 1_001] {
+            events.delete(id).await.unwrap();
+        }
+        let batches = *told.lock().unwrap();
+        assert!(batches < 10, "they have waited for {batches} batches");
+        let done = delivery.await.unwrap();
+        assert!(started.elapsed() >= 10 * pause, "{:?}", started.elapsed());
+        assert!(done.copies_updated >= HOLDERS as u64 - 5, "{done:?}");
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+        assert_eq!(named(&odm, "old").await, 0);
+    });
+}
+
+/// Who no longer waits for a delivery leaves the rest of it to a recovery.
+#[test]
+fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let told = Arc::new(Mutex::new(0));
+        let tell = told.clone();
+        let slow = FanOut::new()
+            .batch(100)
+            .pause(Duration::from_secs(60))
+            .progress(move |progress| {
+                *tell.lock().unwrap() = progress.changed;
+            });
+        let devices = odm.clone().with_fan_out(slow).collection::<Device>();
+        let update = devices.update(1).set(|d| d.name, "new").into_future();
+        let waited = tokio::time::timeout(Duration::from_secs(2), update).await;
+        assert!(waited.is_err(), "{waited:?}");
+        let before = *told.lock().unwrap();
+        assert!((1..HOLDERS as u64).contains(&before), "{before}");
+        assert_eq!(named(&odm, "new").await, before);
+        let recovered = odm.recover().await.unwrap();
+        assert_eq!(recovered.documents, 1);
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+        let events = odm.collection::<Event>();
+        let holders = events.find(|e| e.device.eq(Ref::new(1)));
+        assert_eq!(named(&odm, "new").await, holders.count().await.unwrap());
+    });
+}

@@ -268,3 +268,104 @@ fn what_the_library_writes_is_not_mended() {
         assert_eq!(left, 1, "the place alone");
     });
 }
+
+/// Several at once do no harm, whichever of them comes first and whichever ends.
+#[test]
+fn several_reconcilers_mend_everything_together() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);
+        let mut reconcilers = Vec::new();
+        for _ in 0..3 {
+            let other = Odm::new(t.db.clone(), models![Host, LogMsg]).unwrap();
+            reconcilers.push(other.reconciler().start().await.unwrap());
+        }
+        for round in 0..6 {
+            for (n, host) in [a.id, b.id].into_iter().enumerate() {
+                let ipaddr = format!("10.{round}.1.{n}");
+                raw(&t, "hosts")
+                    .update_one(doc! { "_id": host }, doc! { "$set": { "ipaddr": ipaddr } })
+                    .await
+                    .unwrap();
+            }
+            raw(&t, "logmsg")
+                .update_one(
+                    doc! { "message": "3", "host": b.id },
+                    doc! { "$set": { "ipaddr": "wrong", "host": a.id } },
+                )
+                .await
+                .unwrap();
+            raw(&t, "logmsg")
+                .delete_one(doc! { "message": round.to_string(), "host": a.id })
+                .await
+                .unwrap();
+            // The library's own writes meet what they mend.
+            let message = NewLogMsg {
+                time: DateTime::from_millis(100 + round),
+                message: "new".into(),
+                host: b.to_ref(),
+            };
+            odm.collection::<LogMsg>().insert(message).await.unwrap();
+            match round {
+                // One is dropped on the way, and one is ended.
+                2 => drop(reconcilers.pop()),
+                4 => reconcilers.remove(0).stop().await.unwrap(),
+                _ => {}
+            }
+            for reconciler in &reconcilers {
+                reconciler.caught_up().await.unwrap();
+            }
+            odm.recover().await.unwrap();
+            assert_clean(&odm).await;
+        }
+        let newest = odm.collection::<Host>().get(b.id).await.unwrap().unwrap();
+        assert_eq!(
+            newest.logmsgs.last().map(|line| line.message.as_str()),
+            Some("new")
+        );
+        for reconciler in reconcilers {
+            reconciler.stop().await.unwrap();
+        }
+        assert_clean(&odm).await;
+    });
+}
+
+/// "an idle stream needs a heartbeat, or its token ages out of the oplog": where nobody writes, the place moves on all the same.
+#[test]
+fn a_heartbeat_moves_the_place_where_nobody_writes() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        let place = async || {
+            let state = raw(&t, "_odm_state");
+            let place = state
+                .find_one(doc! { "_id": "reconciler" })
+                .await
+                .unwrap()
+                .unwrap();
+            place.get_document("token").unwrap().clone()
+        };
+        let before = place().await;
+        let started = std::time::Instant::now();
+        // Once a minute.
+        while place().await == before {
+            assert!(started.elapsed() < Duration::from_secs(90), "there is none");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert!(
+            started.elapsed() > Duration::from_secs(30),
+            "{:?}",
+            started.elapsed()
+        );
+        // From there it goes on.
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.5.5.5" } })
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
