@@ -16,6 +16,8 @@ pub struct Maker {
     pub things: i64,
     #[computed(sum = Thing.price)]
     pub worth: i64,
+    #[computed(max = Thing.price)]
+    pub dearest: Option<i32>,
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -323,6 +325,54 @@ fn two_way_references_by_the_thousand() {
             assert_eq!(done.matched, 1_200);
             assert_eq!(clubs.get(1).await.unwrap().unwrap().players.len(), 0);
             assert_eq!(clubs.get(2).await.unwrap().unwrap().players.len(), 1_200);
+            clean(&odm).await;
+        }
+    });
+}
+
+/// However many parents a write touches, they are one query, and one command writes them.
+#[test]
+fn what_is_derived_in_many_parents_is_derived_at_once() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        odm.collection::<Maker>()
+            .insert_many((0..300).map(maker))
+            .await
+            .unwrap();
+        for odm in [odm.clone(), odm.clone().without_transactions()] {
+            let things = odm.collection::<Thing>();
+            let one_each = (0..300).map(|id| NewThing {
+                maker: Ref::new(id),
+                ..thing(id)
+            });
+            t.commands.take();
+            things.insert_many(one_each).await.unwrap();
+            let sent = t.commands.take();
+            assert!(sent.len() < 12, "{sent:?}");
+            // The greatest of them is found anew where one goes.
+            things
+                .update_where(|thing| thing.id.gte(0))
+                .inc(|thing| thing.price, -1)
+                .await
+                .unwrap();
+            let sent = t.commands.take();
+            assert!(sent.len() < 12, "{sent:?}");
+            assert_eq!(
+                sent.iter().filter(|name| *name == "aggregate").count(),
+                2,
+                "{sent:?}"
+            );
+            clean(&odm).await;
+            t.commands.take();
+            things.delete_where(|thing| thing.id.gte(0)).await.unwrap();
+            let sent = t.commands.take();
+            // In batches of 200.
+            assert!(sent.len() < 2 * 14, "{sent:?}");
+            let left = odm
+                .collection::<Maker>()
+                .find(|maker| maker.dearest.exists(true))
+                .count();
+            assert_eq!(left.await.unwrap(), 0);
             clean(&odm).await;
         }
     });
