@@ -4,7 +4,7 @@ use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
-    Aggregate, ChildOf, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Order,
+    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Order, ParentOf,
     Result, Target, Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
@@ -366,11 +366,8 @@ impl<T: Document> Collection<T> {
     /// let newest = comments.of(&post).limit(10).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn of<P: Document>(&self, parent: &P) -> Find<'_, T>
-    where
-        T: ChildOf<P>,
-    {
-        let field = T::parent();
+    pub fn of<P: ParentOf<T>>(&self, parent: &P) -> Find<'_, T> {
+        let field = P::named_by();
         let via = Via::of::<P>(field.name, field.reference);
         let key = match via.by {
             "_id" => crate::operand::id(parent.id()),

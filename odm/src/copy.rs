@@ -151,7 +151,14 @@ impl std::fmt::Display for Operation {
 
 /// A struct of copies that has a reference to the document that they are of: an extended reference. It stands where a bare
 /// reference could, and does in joins and conditions what that would do.
+///
+/// Of a reference to one of several documents, the compiler tells that it is none of these.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can refer to documents of several types, and this needs a reference to one",
+    note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them",
+    note = "to join further to what a union refers to, `match` on what `load` or `include` gives, and `load` of that"
+)]
 pub trait Entry: Value + Serialize {
     /// The document.
     type Of: Document;

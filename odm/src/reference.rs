@@ -224,7 +224,7 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
 /// A pointer that can point to a `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not refer to `{T}`",
-    note = "it is declared as a reference to another document"
+    note = "it is declared as a reference to another document: name a field that refers to a `{T}`"
 )]
 pub trait PointsTo<T: Document>: Pointer {}
 impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
@@ -564,6 +564,21 @@ impl fmt::Display for OnDelete {
 pub trait ChildOf<P: Document>: Document {
     /// The field that names the parent.
     fn parent() -> ParentField;
+}
+
+/// A document that `C` names as its parent: [`ChildOf`] from the other side.
+///
+/// The derive implements that; this one follows from it.
+pub trait ParentOf<C>: Document {
+    /// The child's field that names it.
+    fn named_by() -> ParentField;
+}
+
+// Asked from this side, the compiler knows both types before it says that they don't fit.
+impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
+    fn named_by() -> ParentField {
+        C::parent()
+    }
 }
 
 /// The field of a child that names its parent, with what is declared about it.

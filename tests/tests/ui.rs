@@ -20,6 +20,7 @@ fn messages() {
         "ids",
         "indexes",
         "inverse",
+        "joins",
         "opaque",
         "paths",
         "projection",

@@ -528,7 +528,7 @@ fn a_stream_goes_on_behind_a_batch_with_a_missing_target() {
         ];
         products.insert_many(more).await.unwrap();
         let query = || products.find_all().sort(|p| p.id.asc()).batch_size(2);
-        let found: Vec<Result<(i32, Vec<i32>), Vec<odm::bson::Bson>>> = query()
+        let found: Vec<_> = query()
             .include(|p| p.parts)
             .stream()
             .await

@@ -1,0 +1,58 @@
+//! What is joined to the targets of a reference to one of several documents.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "photos")]
+struct Photo {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    by: Ref<User>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "videos")]
+struct Video {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "users")]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "posts")]
+struct Post {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(any(Photo, Video))]
+    media: MediaRef,
+}
+
+async fn included(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Post>().find_all().include(|p| p.media.include(|m| m.by));
+    Ok(())
+}
+
+async fn loaded(odm: Odm, post: Post) -> odm::Result<()> {
+    let _ = post.media.load(&odm).include(|m| m.by).await?;
+    Ok(())
+}
+
+async fn as_one(odm: Odm, post: Post) -> odm::Result<()> {
+    let _: Photo = post.media.load(&odm).await?;
+    Ok(())
+}
+
+async fn children(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<User>().find_all().include(|u| u.children_by(|p: PostFields| p.media));
+    Ok(())
+}
+
+fn main() {}

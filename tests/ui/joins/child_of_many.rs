@@ -1,0 +1,28 @@
+//! The only child of a document that may have many.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logs")]
+struct Log {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    host: Ref<Host>,
+}
+
+async fn child(odm: Odm) -> odm::Result<()> {
+    let hosts = odm.collection::<Host>();
+    let _ = hosts.find_all().include(|h| h.child::<Log>()).all().await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,31 @@
+//! The children of a document that the other names as its parent twice.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "messages")]
+struct Message {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    from: Ref<Person>,
+    #[parent_ref]
+    to: Ref<Person>,
+}
+
+async fn children(odm: Odm, person: Person) -> odm::Result<()> {
+    let people = odm.collection::<Person>();
+    let _ = people.find_all().include(|p| p.children::<Message>()).all().await?;
+    let _ = odm.collection::<Message>().of(&person).all().await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,56 @@
+//! A join through fields that are no references: a value, an embedded document, the document itself.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "parts")]
+struct Part {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[embed]
+    size: Size,
+    #[reference]
+    maker: Option<Ref<Maker>>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+struct Size {
+    width: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "makers")]
+struct Maker {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+}
+
+async fn value(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Part>().find_all().include(|p| p.name);
+    Ok(())
+}
+
+async fn embedded(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Part>().find_all().include(|p| p.size);
+    Ok(())
+}
+
+async fn document(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Part>().find_all().include(|p| p);
+    Ok(())
+}
+
+async fn one_of_two(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Part>().find_all().include(|p| (p.maker, p.name));
+    Ok(())
+}
+
+async fn nested(odm: Odm) -> odm::Result<()> {
+    let _ = odm.collection::<Part>().find_all().include(|p| p.maker.include(|m| m.name));
+    Ok(())
+}
+
+fn main() {}
