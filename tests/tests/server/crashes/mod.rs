@@ -62,7 +62,7 @@ pub enum Effect {
     Parts,
     /// Two-way references are, together if there are transactions; else the side that is believed decides after a crash.
     Linked,
-    /// The same, and others in parts.
+    /// The same, and others in parts; also a deletion that empties several references of one document, one after the other.
     LinkedParts,
     /// A transaction of the application.
     Transaction,
@@ -384,7 +384,7 @@ impl Place {
 /// A database as a process reaches it.
 pub async fn through(proxy: &Proxy, database: &str) -> Database {
     let uri = format!(
-        "mongodb://{}/?directConnection=true&serverMonitoringMode=poll&maxPoolSize=8&serverSelectionTimeoutMS=500",
+        "mongodb://{}/?directConnection=true&serverMonitoringMode=poll&maxPoolSize=8&serverSelectionTimeoutMS=5000",
         proxy.address
     );
     let options = ClientOptions::parse(uri).await.unwrap();
@@ -575,17 +575,17 @@ type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mod
 
 /// The matrix as a table, with the number of its rows, one for each mode, and of the cut points.
 fn table(matrix: &Matrix) -> (String, usize, usize) {
-    let mut text = format!("| {:<25} | {:<24}", "edge", "write");
+    let mut text = format!("| {:<27} | {:<25}", "edge", "write");
     for mode in Mode::ALL {
         write!(text, " | {:<20}", mode.name()).unwrap();
     }
     text.push_str(" |\n|");
-    for width in [25, 24, 20, 20, 20] {
+    for width in [27, 25, 20, 20, 20] {
         write!(text, " {} |", "-".repeat(width)).unwrap();
     }
     let (mut rows, mut points) = (0, 0);
     for (edge, write, modes) in matrix.values() {
-        write!(text, "\n| {edge:<25} | {write:<24}").unwrap();
+        write!(text, "\n| {edge:<27} | {write:<25}").unwrap();
         for mode in Mode::ALL {
             let result = modes.get(&mode).map(Cuts::result).unwrap_or_default();
             write!(text, " | {result:<20}").unwrap();

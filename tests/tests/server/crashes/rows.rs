@@ -1480,7 +1480,7 @@ fn embedded() -> Edge {
             row!("delete a holder", One, |odm| {
                 odm.collection::<Basket>().delete(1).await?;
             }),
-            row!("delete, nullify", Parts, |odm| {
+            row!("delete, nullify", LinkedParts, |odm| {
                 odm.collection::<Good>().delete(1).await?;
             }),
             row!("bulk", Many, |odm| {
