@@ -368,10 +368,8 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
             let sent = t.commands.take();
             // In batches of 200.
             assert!(sent.len() < 2 * 14, "{sent:?}");
-            let left = odm
-                .collection::<Maker>()
-                .find(|maker| maker.dearest.exists(true))
-                .count();
+            let makers = odm.collection::<Maker>();
+            let left = makers.find(|maker| maker.dearest.exists(true)).count();
             assert_eq!(left.await.unwrap(), 0);
             clean(&odm).await;
         }
