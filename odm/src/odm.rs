@@ -160,7 +160,6 @@ impl Odm {
         self
     }
 
-    /// Whether both sides of a two-way reference can be written as one.
     /// Delivers copies to many documents in this way from now on.
     ///
     /// ```no_run
@@ -222,6 +221,7 @@ impl Odm {
         &self.fan_out
     }
 
+    /// Whether both sides of a two-way reference can be written as one.
     pub(crate) async fn has_transactions(&self) -> Result<bool> {
         Ok(!self.alone && self.server().await?.has_transactions())
     }

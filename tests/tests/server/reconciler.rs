@@ -273,11 +273,13 @@ fn what_the_library_writes_is_not_mended() {
 #[test]
 fn several_reconcilers_mend_everything_together() {
     with_db(async |t| {
-        let odm = logs(&t).await;
+        // SecantusDB hangs where an `updateMany` of one of them meets a transaction of another.
+        let odm = logs(&t).await.without_transactions();
         let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);
         let mut reconcilers = Vec::new();
         for _ in 0..3 {
             let other = Odm::new(t.db.clone(), models![Host, LogMsg]).unwrap();
+            let other = other.without_transactions();
             reconcilers.push(other.reconciler().start().await.unwrap());
         }
         for round in 0..6 {
