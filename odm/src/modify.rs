@@ -733,19 +733,23 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             trace.values("update", &built.update);
             trace
                 .run(async {
-                    let amend = Amend {
-                        odm: collection.odm(),
-                        session: collection.session(),
-                        trace: &trace,
-                        beside: &[],
-                    };
-                    let mut token = None;
-                    amend.update(T::META, &mut built, self.upsert, &mut token).await?;
-                    let whole = Many::of(filter, &built, self.upsert);
-                    match whole.carry_out(collection, &trace, token).await? {
-                        Part::Done(updated) => Ok(updated),
-                        Part::TooMany => whole.in_parts(collection, &trace, token).await,
+                    for _ in 0..ATTEMPTS {
+                        let whole = Many::of(filter.clone(), built.clone(), self.upsert);
+                        if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
+                            return Ok(updated);
+                        }
+                        let updated = in_parts(collection, &trace, &filter, &built).await?;
+                        // They may have gone before the first part, and then there is something to insert.
+                        if !self.upsert || updated.matched + updated.refused > 0 {
+                            return Ok(updated);
+                        }
                     }
+                    Err(Error::Query {
+                        collection: T::META.collection,
+                        message: format!(
+                            "the documents that fit came and went under {ATTEMPTS} attempts to update them: try again"
+                        ),
+                    })
                 })
                 .await
         }
@@ -784,18 +788,17 @@ impl Done for Part {
     }
 }
 
-struct Many<'b> {
-    filter: mongodb::bson::Document,
-    /// With what must hold of the documents.
+struct Many {
+    /// The condition, with what must hold of the documents.
     guarded: mongodb::bson::Document,
     /// The condition of those that fit and that a bound holds back, where they are counted.
     held: Option<mongodb::bson::Document>,
-    built: &'b Built,
+    built: Built,
     upsert: bool,
 }
 
-impl<'b> Many<'b> {
-    fn of(filter: mongodb::bson::Document, built: &'b Built, upsert: bool) -> Many<'b> {
+impl Many {
+    fn of(filter: mongodb::bson::Document, built: Built, upsert: bool) -> Many {
         let mut guarded = filter.clone();
         if !built.guards.is_empty() {
             let mut conditions = vec![Bson::Document(guarded)];
@@ -813,7 +816,6 @@ impl<'b> Many<'b> {
         let counts = !bounds.is_empty() && !has_near(&filter);
         let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
         Many {
-            filter,
             guarded,
             held,
             built,
@@ -822,24 +824,30 @@ impl<'b> Many<'b> {
     }
 
     /// Carries it out at once, with what its references ask for.
-    async fn carry_out<T: Document, R>(
-        &self,
-        collection: &Collection<T>,
-        trace: &Trace,
-        token: Option<Token>,
-    ) -> Result<R>
+    async fn carry_out<T: Document, R>(mut self, collection: &Collection<T>, trace: &Trace) -> Result<R>
     where
         R: Done + From<Updated> + Send,
     {
+        let amend = Amend {
+            odm: collection.odm(),
+            session: collection.session(),
+            trace,
+            beside: &[],
+        };
+        let mut token = None;
+        amend
+            .update(T::META, &mut self.built, self.upsert, &mut token)
+            .await?;
+        let many = &self;
         let what = What::Update {
-            filter: &self.guarded,
-            built: self.built,
+            filter: &many.guarded,
+            built: &many.built,
             many: true,
-            upsert: self.upsert,
+            upsert: many.upsert,
         };
         let update = |session: Option<Shared>| {
             let collection = collection.within(session);
-            async move { self.update(&collection, trace).await.map(R::from) }.boxed()
+            async move { many.update(&collection, trace).await.map(R::from) }.boxed()
         };
         let writes = [Write { meta: T::META, what }].into_iter();
         match Duties::of(collection.odm(), writes, token)? {
@@ -847,32 +855,33 @@ impl<'b> Many<'b> {
             Some(duties) => duties.carry_out(collection.session(), trace, update).await,
         }
     }
-
-    /// Carries it out a part of the documents at a time.
-    async fn in_parts<T: Document>(
-        self,
-        collection: &Collection<T>,
-        trace: &Trace,
-        token: Option<Token>,
-    ) -> Result<Updated> {
-        let mut parts = Parts::of(collection.odm(), trace, T::META, self.filter).await?;
-        let mut all = Updated::default();
-        let mut round_trips = 0;
-        while let Some(part) = parts.next().await? {
-            let part = Many::of(part, self.built, false);
-            let updated: Updated = part.carry_out(collection, trace, token).await?;
-            all.matched += updated.matched;
-            all.modified += updated.modified;
-            all.refused += updated.refused;
-            all.copies_updated += updated.copies_updated;
-            round_trips += part.round_trips();
-        }
-        trace.done(round_trips, all.modified);
-        Ok(all)
-    }
 }
 
-impl Many<'_> {
+/// Carries out an update a part of the documents at a time. Each part takes the copies of its own time, and goes by a token of
+/// its own: whoever has read the marks of one part may remove them while the next one is on its way.
+async fn in_parts<T: Document>(
+    collection: &Collection<T>,
+    trace: &Trace,
+    filter: &mongodb::bson::Document,
+    built: &Built,
+) -> Result<Updated> {
+    let mut parts = Parts::of(collection.odm(), trace, T::META, filter.clone()).await?;
+    let mut all = Updated::default();
+    let mut round_trips = 0;
+    while let Some(part) = parts.next().await? {
+        let part = Many::of(part, built.clone(), false);
+        round_trips += part.round_trips();
+        let updated: Updated = part.carry_out(collection, trace).await?;
+        all.matched += updated.matched;
+        all.modified += updated.modified;
+        all.refused += updated.refused;
+        all.copies_updated += updated.copies_updated;
+    }
+    trace.done(round_trips, all.modified);
+    Ok(all)
+}
+
+impl Many {
     fn round_trips(&self) -> u64 {
         1 + u64::from(self.held.is_some())
     }

@@ -206,8 +206,8 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
 /// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references, and
 /// with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has them: if the
 /// server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted in parts of
-/// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents of a type that may refer to
-/// its own kind are one all the same. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
+/// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer to their own
+/// kind, or that link one document with two of them, are one all the same. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
 ///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
@@ -304,8 +304,8 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                                 errors,
                                 ordered,
                             },
-                            // The parts before it are inserted all the same, which has to be said.
-                            Err(error) if inserted > 0 => Inserted {
+                            // What became of the parts before it has to be said.
+                            Err(error) if first > 0 => Inserted {
                                 inserted: 0,
                                 errors: vec![(0, error)],
                                 ordered,
@@ -343,11 +343,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
 /// the documents may refer to each other.
 async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[RawDocumentBuf]) -> Result<usize> {
     let odm = collection.odm();
-    let refers_to_itself = || {
-        let mut references = odm.graph().outgoing(T::META);
-        references.any(|edge| edge.target(T::META).is_some())
-    };
-    if raw.len() <= IN_ONE || collection.session().is_some() || refers_to_itself() {
+    if raw.len() <= IN_ONE || collection.session().is_some() || relation::belong_together(odm, T::META, raw) {
         return Ok(usize::MAX);
     }
     Ok(match Duties::of(odm, inserts::<T>(raw), None)? {

@@ -208,7 +208,7 @@ impl Scope<'_> {
         pipeline: Vec<Document>,
     ) -> Result<Vec<Document>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection.aggregate(pipeline);
+        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
         collect!(self, meta, action)
     }
 

@@ -93,7 +93,7 @@ pub(super) fn marked(token: Token) -> Document {
 }
 
 /// The documents that may have a link on one side.
-fn are_open() -> Document {
+pub(super) fn are_open() -> Document {
     doc! { LINKS: { "$exists": true } }
 }
 

@@ -2,7 +2,8 @@
 //! minute, and is kept in memory meanwhile.
 
 use super::batch::{all, behind, document_id, ids};
-use super::graph::Graph;
+use super::derived::meet;
+use super::graph::{Edge, Graph, is};
 use super::scope::Scope;
 use super::write::IN_ONE;
 use crate::document::DocumentMeta;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// So many documents at most are found by a condition that is asked once.
 const MOST_FOUND: usize = 100_000;
 
-/// The documents that fit a condition, in parts.
+/// The documents that fit a condition, in parts. One that the parts themselves may change is asked before the first of them.
 pub(crate) struct Parts<'a> {
     odm: &'a Odm,
     trace: &'a Trace,
@@ -42,10 +43,13 @@ impl<'a> Parts<'a> {
             last: None,
             more: true,
         };
-        if is_asked_once(odm.graph(), meta, &parts.filter) {
+        let graph = odm.graph();
+        if is_asked_once(graph, meta, &parts.filter) || follows_itself(graph, meta, &parts.filter) {
             let trips = AtomicU64::new(0);
             let filter = std::mem::take(&mut parts.filter);
-            parts.filter = found(&Scope::new(odm, None, &trips), meta, filter, "changed").await?;
+            let rest = rest(graph, meta, &filter);
+            let found = found(&Scope::new(odm, None, &trips), meta, filter, "changed").await?;
+            parts.filter = all([found, rest]);
             trace.more(trips.load(Ordering::Relaxed));
         }
         Ok(parts)
@@ -79,7 +83,65 @@ impl<'a> Parts<'a> {
 /// Whether a condition has another answer after a part of the operation: it can't stand beside another one, or is on what is
 /// derived of the documents themselves.
 pub(super) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Document) -> bool {
-    !combines(filter) || graph.is_derived_by(meta, filter)
+    let computes = || computes(filter) && graph.derived_in(meta).next().is_some();
+    !combines(filter) || graph.is_derived_by(meta, filter) || computes()
+}
+
+/// Whether an update of documents of this type may change what the condition reads of others of them.
+fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+    // What follows from such documents is derived in the documents of these collections.
+    let mut reached = vec![meta];
+    let mut at = 0;
+    while let Some(from) = reached.get(at).copied() {
+        at += 1;
+        let holders = graph.copied(from).map(|edge| edge.holder);
+        for next in holders.chain(graph.derived_from(from).map(|derived| derived.parent)) {
+            if !reached.iter().any(|known| is(known, next)) {
+                reached.push(next);
+            }
+        }
+    }
+    let follows = |edge: &Edge| {
+        edge.targets
+            .iter()
+            .any(|target| reached.iter().any(|one| is(one, target)))
+    };
+    let reads = |path: &str| reads(filter, path);
+    graph
+        .copying(meta)
+        .filter(|edge| follows(edge))
+        .any(|edge| edge.copies.iter().any(|copy| reads(&edge.copy_path(copy))))
+        || graph
+            .outgoing(meta)
+            .filter(|edge| edge.is_two_way() && edge.target(meta).is_some())
+            .any(|edge| reads(&edge.path))
+}
+
+/// Whether a condition asks for this field, or may do so.
+fn reads(filter: &Document, path: &str) -> bool {
+    let mut names = Vec::new();
+    super::graph::fields_of(filter, &mut names);
+    computes(filter) || names.iter().any(|name| meet(name, path))
+}
+
+/// Whether a condition holds an expression, which may read anything.
+fn computes(filter: &Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        _ if matches!(name.as_str(), "$expr" | "$where") => true,
+        Bson::Document(inner) => computes(inner),
+        Bson::Array(items) => items.iter().filter_map(Bson::as_document).any(computes),
+        _ => false,
+    })
+}
+
+/// What can be asked again of a condition that is asked once: those of its parts that stand for themselves.
+fn rest(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> Document {
+    let stands = |part: &Document| !is_asked_once(graph, meta, part) && !follows_itself(graph, meta, part);
+    let parts = filter.iter().flat_map(|(name, value)| match value {
+        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).cloned().collect(),
+        _ => vec![doc! { name: value.clone() }],
+    });
+    all(parts.filter(stands))
 }
 
 /// Whether a condition may stand behind `$nor` and beside another one.
@@ -111,8 +173,9 @@ pub(super) async fn found(
         return Err(Error::Query {
             collection: meta.collection,
             message: format!(
-                "other documents depend on these, and more than {MOST_FOUND} can't be {becomes} by a condition with `text` or \
-                 `near`, or on what is derived of the others: find them first, and name them by their ids"
+                "other documents depend on these, and more than {} can't be {becomes} by a condition with `text` or `near`, or \
+                 on what is derived of the others: find them first, and name them by their ids",
+                found.documents.len()
             ),
         });
     }

@@ -138,6 +138,21 @@ pub(crate) fn prepare_upsert(
     derived::from_condition(odm.graph(), meta, condition, &mut built.update);
 }
 
+/// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
+/// two of them, which is refused where both are seen.
+pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
+    let graph = odm.graph();
+    graph.outgoing(meta).any(|edge| {
+        let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
+        let mut claimed: HashSet<Key> = HashSet::new();
+        let mut is_claimed = |document: &RawDocumentBuf| {
+            let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
+            keys.into_iter().any(|key| !claimed.insert(key))
+        };
+        edge.target(meta).is_some() || claims && documents.iter().any(&mut is_claimed)
+    })
+}
+
 impl<'a> Duties<'a> {
     /// `None` where the writes touch no reference, which is decided without a question to the server.
     ///

@@ -581,17 +581,28 @@ pub(super) async fn derive(
     }
     for (condition, list) in numbers {
         let group = grouped(edge, &list);
+        let target = list.first().and_then(|(derived, ..)| edge.target(derived.parent));
+        let children = |keys: Vec<Bson>| {
+            let of_these = edge.holders_of(target.unwrap_or_default(), keys);
+            doc! { "$match": all([of_these, condition.clone()]) }
+        };
         let mut found: HashMap<Key, Document> = HashMap::new();
         for keys in crate::key::chunks(parents) {
-            let target = list.first().and_then(|(derived, ..)| edge.target(derived.parent));
-            let of_these = edge.holders_of(target.unwrap_or_default(), keys.into_iter().collect());
-            let pipeline = vec![
-                doc! { "$match": all([of_these, condition.clone()]) },
-                doc! { "$group": group.clone() },
-            ];
+            let pipeline = vec![children(keys), doc! { "$group": group.clone() }];
             for group in scope.aggregate(edge.holder, pipeline).await? {
                 if let Some(parent) = group.get("_id") {
                     found.insert(Key::of_bson(parent), group);
+                }
+            }
+        }
+        if found.keys().any(|key| !values.contains_key(key)) {
+            // By the collation of the collection, say, a child names its parent by another value. The server knows which.
+            for parent in parents {
+                let mut group = group.clone();
+                group.insert("_id", Bson::Null);
+                let pipeline = vec![children(vec![parent.to_bson()]), doc! { "$group": group }];
+                if let Some(group) = scope.aggregate(edge.holder, pipeline).await?.into_iter().next() {
+                    found.insert(parent.clone(), group);
                 }
             }
         }

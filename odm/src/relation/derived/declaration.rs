@@ -121,13 +121,17 @@ pub(super) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str
 
 /// Whether a stored declaration has all copies of this one, and others.
 pub(super) fn is_more(stored: &Document, own: &Document) -> bool {
-    !lacking(own, stored).is_empty() && lacking(stored, own).is_empty()
+    let is_same_kind = stored.contains_key("inverse") == own.contains_key("inverse");
+    is_same_kind && !lacking(own, stored).is_empty() && lacking(stored, own).is_empty()
 }
 
 /// A declaration with what another one copies besides.
 pub(super) fn with_those_of(own: &Document, other: Option<&Document>) -> Document {
     let mut all = own.clone();
-    let Some(other) = other else { return all };
+    // A reference may have become a two-way one, which has no copies.
+    let Some(other) = other.filter(|_| !own.contains_key("inverse")) else {
+        return all;
+    };
     let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
     for name in ["copies", "fields"] {
         if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {

@@ -128,12 +128,12 @@ pub(super) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
 
 impl Graph {
     /// The references of a document beside which copies follow their source.
-    pub(super) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+    pub(in super::super) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
         self.outgoing(meta).filter(|edge| edge.sync().is_some())
     }
 
     /// The references by which others copy from a document.
-    pub(super) fn copied(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+    pub(in super::super) fn copied(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
         self.incoming(meta).filter(|edge| edge.sync().is_some())
     }
 
@@ -246,7 +246,7 @@ pub(super) fn is_held(graph: &Graph, edge: &Edge) -> bool {
 }
 
 /// Whether one dotted name is the other, or leads into it.
-pub(super) fn meet(a: &str, b: &str) -> bool {
+pub(in super::super) fn meet(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     long.strip_prefix(short)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -171,7 +171,12 @@ impl IntoFuture for Recovering {
                     }
                 }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
-                    if odm.may_write(meta).is_err() {
+                    if let Err(error) = odm.may_write(meta) {
+                        // Nor can it be told which links the marks are of.
+                        let marked = scope.few(meta, pairs::are_open(), doc! { "_id": 1 }, 1).await?;
+                        if !marked.is_empty() {
+                            unknown = unknown.and(Err(error));
+                        }
                         continue;
                     }
                     recovered.documents += pairs::recover(&scope, meta).await?;

@@ -153,7 +153,8 @@ impl Odm {
 
     /// Looks whether the database knows copies that these models lack, without a `sync`.
     pub(super) async fn learn(&self) -> Result<()> {
-        if self.graph().debtors().next().is_some() {
+        let graph = self.graph();
+        if graph.models().any(|meta| graph.is_depended_on(meta)) {
             self.look_for_unknown(&Known::of(self).await?);
         }
         Ok(())
@@ -243,9 +244,9 @@ impl Odm {
             let gone = lacking(&edge.is, stored).len();
             if gone > 0 {
                 forgotten += gone as u64;
-                let mut set = doc! { "declaration": &edge.is };
+                let mut set = doc! { "declaration": &edge.is, "from": edge.from, "holder": edge.holder };
                 if !is_more(stored, &edge.is) {
-                    set.insert("filled", false);
+                    set.insert("filled", !edge.fills);
                 }
                 edges
                     .update_one(

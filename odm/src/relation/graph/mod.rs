@@ -523,7 +523,7 @@ fn below(name: &str, above: &str) -> bool {
 }
 
 /// The fields that a condition looks at.
-fn fields_of(filter: &Document, names: &mut Vec<String>) {
+pub(super) fn fields_of(filter: &Document, names: &mut Vec<String>) {
     for (name, value) in filter {
         if !name.starts_with('$') {
             names.push(name.clone());
