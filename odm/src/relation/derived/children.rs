@@ -544,6 +544,9 @@ fn as_update(values: Values) -> Document {
     update
 }
 
+/// A number that is derived, of which field of the children.
+type Computed<'g> = (&'g Derived, Operation, &'static str);
+
 /// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
 /// subset of each parent, of which the server reads no more children than are kept.
 pub(super) async fn derive(
@@ -556,7 +559,7 @@ pub(super) async fn derive(
         .iter()
         .map(|parent| (parent.clone(), Values::new()))
         .collect();
-    let mut numbers: Vec<(Document, Vec<(&Derived, Operation, &str)>)> = Vec::new();
+    let mut numbers: Vec<(Document, Vec<Computed>)> = Vec::new();
     for derived in list {
         let condition = all([
             derived.filter.clone().unwrap_or_default(),
@@ -614,7 +617,7 @@ pub(super) async fn derive(
 }
 
 /// The stage that computes these numbers for each parent.
-fn grouped(edge: &Edge, list: &[(&Derived, Operation, &str)]) -> Document {
+fn grouped(edge: &Edge, list: &[Computed]) -> Document {
     let mut group = doc! { "_id": format!("${}", key_path(edge)) };
     for (at, (_, operation, of)) in list.iter().enumerate() {
         let field = format!("${of}");
@@ -636,7 +639,7 @@ fn grouped(edge: &Edge, list: &[(&Derived, Operation, &str)]) -> Document {
 
 /// The numbers that the stage has found for a parent; without children there is nothing found.
 fn computed<'l>(
-    list: &'l [(&Derived, Operation, &str)],
+    list: &'l [Computed],
     found: Option<&'l Document>,
 ) -> impl Iterator<Item = (&'static str, Option<Bson>)> + 'l {
     list.iter().enumerate().map(move |(at, (derived, operation, _))| {
