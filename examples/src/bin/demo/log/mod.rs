@@ -205,11 +205,12 @@ async fn of_one(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
         )
         .await?;
     show.got(describe_plan(&explain));
-    show.check(
-        "by the index, which has the order too",
-        (explain.is_collection_scan(), explain.sorts_in_memory()),
-        (false, false),
-    )
+    show.got(match explain.sorts_in_memory() {
+        false => "the index has them in this order",
+        // MongoDB reads them in the order of the index; another server may plan it in another way.
+        true => "this server sorts what the index has found",
+    });
+    show.check("by the index", explain.is_collection_scan(), false)
 }
 
 async fn whose(show: &mut Show, odm: &Odm, lines: &[Line]) -> Result<()> {
