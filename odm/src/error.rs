@@ -260,9 +260,9 @@ pub enum Error {
     },
 
     /// The database knows of copies that these models lack, or of the other side of a two-way reference: a write of their
-    /// sources would leave them stale. A program with
-    /// all models forgets them by [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that
-    /// lacks models on purpose says so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
+    /// sources would leave them stale. A program with all models forgets them by
+    /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
+    /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
         "the database holds copies that these models don't declare ({}): a write here would leave them stale; register \
          their documents, or say `allow_unknown_copies()`",

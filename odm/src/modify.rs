@@ -50,10 +50,11 @@ pub struct Updated {
 ///
 /// # Errors
 /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`],
-/// [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`] where a document that it
-/// comes to refer to does not exist; from the other side of a two-way reference [`Error::ArrayFull`], and [`Error::Query`]
-/// where a document there must keep what it refers to. [`Error::Unsupported`] for an operator of MongoDB's own on a two-way
-/// reference where the deployment has no transactions and its outcome can't be told before.
+/// [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`]
+/// where a document that it comes to refer to does not exist; from the other side of a two-way reference
+/// [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to. [`Error::Unsupported`] for
+/// an operator of MongoDB's own on a two-way reference where the deployment has no transactions and its outcome can't be
+/// told before.
 ///
 /// # Cost
 /// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the

@@ -57,14 +57,7 @@ impl Trace {
         &self,
         work: F,
     ) -> impl Future<Output = Result<T>> + use<T, F> {
-        let trace = self.clone();
-        work.inspect(move |made| {
-            if let Err(error) = made {
-                trace.failed(error);
-            }
-            trace.record();
-        })
-        .instrument(self.span.clone())
+        self.watch(work, false)
     }
 
     /// Runs the beginning of an operation that [goes on](Trace::go_on) as a stream.
@@ -72,10 +65,20 @@ impl Trace {
         &self,
         work: F,
     ) -> impl Future<Output = Result<T>> + use<T, F> {
+        self.watch(work, true)
+    }
+
+    fn watch<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+        goes_on: bool,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
         let trace = self.clone();
         work.inspect(move |made| {
             if let Err(error) = made {
                 trace.failed(error);
+            }
+            if made.is_err() || !goes_on {
                 trace.record();
             }
         })

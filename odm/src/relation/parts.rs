@@ -21,6 +21,8 @@ pub(crate) struct Parts<'a> {
     trace: &'a Trace,
     meta: &'static DocumentMeta,
     filter: Document,
+    /// Where the condition is asked once: the ids that it has found and that are still to come.
+    found: Option<std::vec::IntoIter<Bson>>,
     /// The id of the last document of the part before.
     last: Option<Bson>,
     more: bool,
@@ -40,6 +42,7 @@ impl<'a> Parts<'a> {
             trace,
             meta,
             filter,
+            found: None,
             last: None,
             more: true,
         };
@@ -47,9 +50,9 @@ impl<'a> Parts<'a> {
         if is_asked_once(graph, meta, &parts.filter) || follows_itself(graph, meta, &parts.filter) {
             let trips = AtomicU64::new(0);
             let filter = std::mem::take(&mut parts.filter);
-            let rest = rest(graph, meta, &filter);
+            parts.filter = rest(graph, meta, &filter);
             let found = found(&Scope::new(odm, None, &trips), meta, filter, "changed").await?;
-            parts.filter = all([found, rest]);
+            parts.found = Some(found.into_iter());
             trace.more(trips.load(Ordering::Relaxed));
         }
         Ok(parts)
@@ -57,6 +60,11 @@ impl<'a> Parts<'a> {
 
     /// The condition of the next part; `None` when there are no more.
     pub(crate) async fn next(&mut self) -> Result<Option<Document>> {
+        if let Some(found) = &mut self.found {
+            let ids: Vec<Bson> = found.take(IN_ONE).collect();
+            let part = doc! { "_id": { "$in": &ids } };
+            return Ok((!ids.is_empty()).then(|| all([part, self.filter.clone()])));
+        }
         if !self.more {
             return Ok(None);
         }
@@ -158,14 +166,13 @@ pub(crate) fn combines(filter: &Document) -> bool {
         .all(|(name, value)| !matches!(name.as_str(), "$text" | "$near" | "$nearSphere") && is_free(value))
 }
 
-/// The ids of the documents that are found by a condition that is asked once, as another condition. `becomes` says what
-/// becomes of them.
+/// The ids of the documents that are found by a condition that is asked once. `becomes` says what becomes of them.
 pub(super) async fn found(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     becomes: &str,
-) -> Result<Document> {
+) -> Result<Vec<Bson>> {
     let found = scope
         .batch(meta, filter, Some(doc! { "_id": 1 }), MOST_FOUND)
         .await?;
@@ -179,5 +186,5 @@ pub(super) async fn found(
             ),
         });
     }
-    Ok(doc! { "_id": { "$in": ids(&found.documents) } })
+    Ok(ids(&found.documents))
 }

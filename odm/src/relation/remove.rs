@@ -55,7 +55,7 @@ pub(crate) async fn remove(
     may_follow(scope, meta)?;
     // What is derived in them changes before they go.
     let filter = match is_asked_once(scope.odm.graph(), meta, &filter) {
-        true => found(&scope, meta, filter, "deleted").await?,
+        true => doc! { "_id": { "$in": found(&scope, meta, filter, "deleted").await? } },
         false => filter,
     };
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;

@@ -157,7 +157,8 @@ fn an_error_that_is_not_transient_ends_the_transaction_at_once() {
             return;
         };
         let refused = doc! { "ok": 0.0, "code": 13, "codeName": "Unauthorized", "errmsg": "not authorized" };
-        for name in ["insert", "findAndModify", "commitTransaction"] {
+        // The commit first: what the server has open then is ended by the session's next transaction.
+        for name in ["commitTransaction", "insert", "findAndModify"] {
             proxy.next(name, 1, Fate::Answered(refused.clone()));
             let runs = AtomicU32::new(0);
             let error = odm
