@@ -4,6 +4,7 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use super::batch::{document_id, ids};
+use super::derived::{self, GONE};
 use super::graph::{Edge, Graph, Segment};
 use super::scope::Scope;
 use crate::Result;
@@ -66,6 +67,9 @@ pub(super) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document 
     for edge in edges {
         if edge.root() != "_id" {
             fields.insert(edge.path.as_str(), 1);
+        }
+        if edge.is_two_way() {
+            fields.insert(GONE, 1);
         }
     }
     fields
@@ -131,7 +135,11 @@ pub(super) async fn inspect<'g>(
     let there: HashMap<Column, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
     let mut inspected = Inspected::default();
     for document in documents {
-        for edge in edges {
+        // What is deleted in a moment has no other side any more.
+        for edge in edges
+            .iter()
+            .filter(|edge| !edge.is_two_way() || !derived::is_gone(document))
+        {
             one(graph, edge, document, &there, &mut inspected);
         }
     }
@@ -142,6 +150,7 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
         fields.insert(back.path.as_str(), names_of(back, holders));
+        fields.insert(GONE, 1);
     }
     let mut there = There {
         keys: HashSet::new(),
@@ -150,6 +159,9 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
         for found in scope.every(asked.meta, filter, fields.clone()).await? {
+            if derived::is_gone(&found) {
+                continue;
+            }
             there
                 .keys
                 .extend(super::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)));

@@ -5,30 +5,41 @@
 //! alone, the document that was written last is marked. Who removes the mark has seen both sides agree after it was left:
 //! the operation itself when it ends, or [`recover`]. Whatever others write meanwhile is marked with their tokens.
 //!
+//! A document that is to be deleted is taken off the others before, and it still names them then: a recovery would link them
+//! again. So it says first that it goes, in the same place where the marks are, and is deleted if it still says so. Whoever
+//! relies on what such a document names strikes that out; then it is not deleted, or begun with again.
+//!
 //! What has no right answer, or is changed by others all the time that it is mended, is told to `tracing` and left to
 //! `audit()`, and its mark goes too: otherwise every recovery would meet it again.
 
 use super::batch::{self, all, behind, document_id};
-use super::derived::{Token, put};
+use super::derived::{self, GONE, Token, put};
+use super::effects::id;
 use super::graph::{Edge, Graph};
 use super::inspect::{self, Fault, Kind, names_of};
 use super::links::Link;
 use super::repair::Repaired;
-use super::scope::Scope;
+use super::scope::{Scope, Statement};
 use super::{audit, changes};
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::update::Built;
 use crate::{Error, Odm, Result};
 use futures::future::try_join;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// In a document with two-way references: the tokens of the operations that may have left a link on one side.
 pub(crate) const LINKS: &str = "_odm.links";
 
+/// In such a token of a document that is to be deleted.
+const GOING: &str = "going";
+
 /// So many marked documents are looked at together.
 const BATCH: usize = 200;
+
+/// So often an operation looks again at documents that others are to delete.
+const ROUNDS: usize = 10;
 
 /// Whether what links a document is marked: where no transaction makes both sides one.
 pub(super) async fn are_marked(odm: &Odm, meta: &DocumentMeta) -> Result<bool> {
@@ -53,13 +64,13 @@ pub(super) fn mark_new(
             source: Box::new(source),
         };
         let mut document = Document::try_from(&*raw).map_err(encoding)?;
-        put_below(&mut document, vec![token.into()]);
+        put_below(&mut document, Bson::Array(vec![token.into()]));
         *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
     }
     Ok(())
 }
 
-fn put_below(document: &mut Document, tokens: Vec<Bson>) {
+fn put_below(document: &mut Document, tokens: Bson) {
     let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
     if let Bson::Document(own) = document.entry(own.to_owned()).or_insert_with(|| doc! {}.into()) {
         own.insert(name, tokens);
@@ -95,6 +106,77 @@ pub(super) fn marked(token: Token) -> Document {
 /// The documents that may have a link on one side.
 pub(super) fn are_open() -> Document {
     doc! { LINKS: { "$exists": true } }
+}
+
+/// Says in the documents that fit that they go. They may be deleted if they still say so, and are not marked.
+pub(super) async fn announce(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    token: Token,
+) -> Result<u64> {
+    let announcement = Statement {
+        filter: which,
+        update: doc! { "$addToSet": { LINKS: { GOING: token } } },
+        array_filters: Vec::new(),
+    };
+    scope.update(meta, std::slice::from_ref(&announcement)).await
+}
+
+/// The condition of the documents that go by this token.
+pub(super) fn are_going(token: Token) -> Document {
+    doc! { format!("{LINKS}.{GOING}"): token }
+}
+
+/// The condition of the documents in which nobody has left a mark: they say at most that they go.
+pub(super) fn are_not_marked() -> Document {
+    doc! { LINKS: { "$not": { "$type": "objectId" } } }
+}
+
+/// Documents without what they say of links, and the expression that gives the same of a stored one.
+pub(super) fn but_for_links(mut documents: Vec<Document>) -> (Document, Vec<Document>) {
+    let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
+    for document in &mut documents {
+        put_below(document, Bson::Null);
+    }
+    // An order of the fields as in the document, and at the end what it does not have.
+    let below = doc! { "$mergeObjects": [format!("${own}"), { name: null }] };
+    (doc! { "$mergeObjects": ["$$ROOT", { own: below }] }, documents)
+}
+
+fn tokens(document: &RawDocumentBuf) -> impl Iterator<Item = RawBsonRef<'_>> {
+    let tokens = derived::at(document, LINKS).and_then(|tokens| tokens.as_array());
+    tokens.into_iter().flatten().map_while(|token| token.ok())
+}
+
+/// Whether a document says that it goes.
+fn is_going(document: &RawDocumentBuf) -> bool {
+    tokens(document).any(|token| token.as_document().is_some())
+}
+
+/// Whether somebody has left a mark in a document.
+pub(super) fn is_marked(document: &RawDocumentBuf) -> bool {
+    tokens(document).any(|token| token.as_document().is_none())
+}
+
+/// Strikes out of these documents that they go, and marks those that said so. Gives the token of the marks, if there are any.
+pub(super) async fn keep<'k>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: impl IntoIterator<Item = &'k Key>,
+) -> Result<Option<Token>> {
+    let token = Token::new();
+    let marks = doc! { "$filter": {
+        "input": format!("${LINKS}"),
+        "cond": { "$ne": [{ "$type": "$$this" }, "object"] },
+    } };
+    let pipeline = vec![doc! { "$set": { LINKS: { "$concatArrays": [marks, [token]] } } }];
+    let mut kept = 0;
+    for ids in key::chunks(ids) {
+        let filter = doc! { "_id": { "$in": ids }, format!("{LINKS}.{GOING}"): { "$exists": true } };
+        kept += scope.compute(meta, filter, pipeline.clone()).await?;
+    }
+    Ok((kept > 0).then_some(token))
 }
 
 /// Removes marks with these tokens from the documents that fit.
@@ -140,11 +222,23 @@ pub(super) async fn agree<'g>(
             holders.insert(&link.holder.key, &link.holder.id);
             others.insert(&link.target.key, &link.target.id);
         }
-        let (here, there) = try_join(
-            side(scope, edge, &holders, &others),
-            side(scope, back, &others, &holders),
-        )
-        .await?;
+        let mut rounds = 0;
+        let (here, there) = loop {
+            let (here, there) = try_join(
+                side(scope, edge, &holders, &others),
+                side(scope, back, &others, &holders),
+            )
+            .await?;
+            if (here.going.is_empty() && there.going.is_empty()) || rounds == ROUNDS {
+                break (here.names, there.names);
+            }
+            rounds += 1;
+            for (meta, going) in [(edge.holder, &here.going), (back.holder, &there.going)] {
+                if !going.is_empty() {
+                    tokens.extend(keep(scope, meta, going).await?);
+                }
+            }
+        };
         for link in links {
             let (holder, target) = (here.get(&link.holder.key), there.get(&link.target.key));
             let names = holder.is_some_and(|names| names.contains(&link.target.key));
@@ -174,24 +268,42 @@ pub(super) async fn agree<'g>(
     unmark_all(scope, metas, &tokens).await
 }
 
-/// Whom of these others each of these documents names; one that does not exist is missing.
+/// What was read of the documents on one side of links.
+struct Side {
+    /// Whom of the others each of them names; one that does not exist is missing, and so is one that is gone in a moment.
+    names: HashMap<Key, HashSet<Key>>,
+    /// Those that say that they go.
+    going: Vec<Key>,
+}
+
+/// Reads whom of these others each of these documents names.
 async fn side(
     scope: &Scope<'_>,
     edge: &Edge,
     documents: &HashMap<&Key, &Bson>,
     others: &HashMap<&Key, &Bson>,
-) -> Result<HashMap<Key, HashSet<Key>>> {
+) -> Result<Side> {
     let others: Vec<Bson> = others.values().map(|id| (*id).clone()).collect();
-    let fields = doc! { "_id": 1, edge.path.as_str(): names_of(edge, &others) };
-    let mut names = HashMap::with_capacity(documents.len());
+    let fields = doc! { "_id": 1, edge.path.as_str(): names_of(edge, &others), LINKS: 1, GONE: 1 };
+    let mut side = Side {
+        names: HashMap::with_capacity(documents.len()),
+        going: Vec::new(),
+    };
     for ids in key::chunks(documents.keys().copied()) {
         let which = doc! { "_id": { "$in": ids } };
         for document in scope.every(edge.holder, which, fields.clone()).await? {
-            let named = edge.keys(0, &document).into_iter().collect();
-            names.insert(Key::of_bson(&document_id(&document)), named);
+            if derived::is_gone(&document) {
+                continue;
+            }
+            let id = Key::of_bson(&document_id(&document));
+            if is_going(&document) {
+                side.going.push(id.clone());
+            }
+            side.names
+                .insert(id, edge.keys(0, &document).into_iter().collect());
         }
     }
-    Ok(names)
+    Ok(side)
 }
 
 /// Mends with marks, and looks again: a mend may cross what somebody else writes. Gives the tokens of the marks.
@@ -216,8 +328,7 @@ async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Token
 /// were marked.
 pub(super) async fn recover<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta) -> Result<u64> {
     let graph: &'g Graph = scope.odm.graph();
-    let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
-    let mut fields = inspect::fields(edges.iter().copied());
+    let mut fields = inspect::fields(graph.outgoing(meta).filter(|edge| edge.is_two_way()));
     fields.insert(LINKS, 1);
     let (mut last, mut count): (Option<Bson>, u64) = (None, 0);
     loop {
@@ -228,7 +339,7 @@ pub(super) async fn recover<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta) 
         last = found.documents.last().map(document_id);
         count += found.documents.len() as u64;
         if !found.documents.is_empty() {
-            relink(scope, meta, &edges, &found.documents).await?;
+            settle(scope, meta, &found.documents).await?;
         }
         if !found.more {
             return Ok(count);
@@ -236,23 +347,42 @@ pub(super) async fn recover<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta) 
     }
 }
 
-async fn relink<'g>(
+/// The same for these documents, with their marks.
+pub(super) async fn settle<'g>(
     scope: &Scope<'g>,
     meta: &'static DocumentMeta,
-    edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
 ) -> Result<()> {
     let graph: &'g Graph = scope.odm.graph();
+    let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
     let ids = batch::ids(documents);
-    let mut faults = audit::look(scope, edges, documents).await?.faults;
-    for edge in edges {
+    let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+    let mut kept: Vec<Token> = Vec::new();
+    if documents.iter().any(is_going) {
+        kept.extend(keep(scope, meta, &own).await?);
+    }
+    for edge in &edges {
+        let Some(back) = graph.inverse(edge) else { continue };
+        let named: HashSet<Key> = documents
+            .iter()
+            .flat_map(|document| edge.keys(0, document))
+            .collect();
+        kept.extend(keep(scope, back.holder, &named).await?);
+    }
+    let mut faults = audit::look(scope, &edges, documents).await?.faults;
+    for edge in &edges {
         let Some(back) = graph.inverse(edge) else { continue };
         // Whom they don't name any more is not known, and no index leads to who names them: it is a look through the other
         // collection, after a crash alone.
         let names_them = doc! { &back.path: { "$in": &ids } };
-        let fields = inspect::fields([back]);
-        let others = scope.every(back.holder, names_them, fields).await?;
-        let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+        let mut fields = inspect::fields([back]);
+        fields.insert(LINKS, 1);
+        let mut others = scope.every(back.holder, names_them, fields).await?;
+        let going: Vec<Key> = others.iter().filter(|other| is_going(other)).map(id).collect();
+        if !going.is_empty() {
+            kept.extend(keep(scope, back.holder, &going).await?);
+        }
+        others.retain(|other| !derived::is_gone(other));
         let found = audit::look(scope, &[back], &others).await?.faults;
         faults.extend(found.into_iter().filter(|fault| match &fault.kind {
             Kind::OneSided { other } => own.contains(&Key::of_bson(other)),
@@ -269,11 +399,11 @@ async fn relink<'g>(
         })
         .flatten()
         .collect();
-    if !faults.is_empty() {
-        let own = mend(scope, faults).await?;
+    kept.extend(mend(scope, faults).await?);
+    if !kept.is_empty() {
         let others = edges.iter().filter_map(|edge| graph.inverse(edge));
         let metas: Vec<_> = others.map(|back| back.holder).chain([meta]).collect();
-        unmark_all(scope, metas, &own).await?;
+        unmark_all(scope, metas, &kept).await?;
     }
     unmark(scope, meta, which, tokens).await
 }

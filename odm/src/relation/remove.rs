@@ -149,6 +149,8 @@ struct Level<'a> {
     root: bool,
     state: State,
     batch: Vec<RawDocumentBuf>,
+    /// By this token the documents of the batch have said that they go.
+    going: Option<derived::Token>,
     /// The id of the last document that was read.
     last: Option<Bson>,
     more: bool,
@@ -186,6 +188,10 @@ struct Removal<'a, 'd> {
     tokens: Vec<derived::Token>,
     /// The collections of these documents.
     marked: Vec<&'static DocumentMeta>,
+    /// The collections of documents that said that they go.
+    announced: HashMap<&'static str, &'static DocumentMeta>,
+    /// Whether some of them may be there still.
+    stayed: bool,
     /// What documents owe by this token that others were taken out of.
     owed: derived::Token,
     /// The collections of these documents.
@@ -205,6 +211,8 @@ impl<'a, 'd> Removal<'a, 'd> {
             later: Vec::new(),
             tokens: Vec::new(),
             marked: Vec::new(),
+            announced: HashMap::new(),
+            stayed: false,
             owed: derived::Token::new(),
             owing: Vec::new(),
         }
@@ -216,18 +224,22 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 
     /// Pays what documents owe that others were taken out of, and removes the marks of a deletion that is done; what one that
-    /// failed has left on one side is mended.
+    /// failed has left on one side is mended, and so is what was taken off a document that came not to be deleted.
     async fn agree(&mut self, done: bool) -> Result<()> {
         let mut paid = Ok(());
         for meta in std::mem::take(&mut self.owing) {
             let settled = derived::settle(self.scope, meta, self.owed).await;
             paid = paid.and(settled.map(drop));
         }
-        for meta in std::mem::take(&mut self.marked) {
-            match done {
-                true => pairs::unmark_all(&self.scope, [meta], &self.tokens).await?,
-                false => drop(pairs::recover(&self.scope, meta).await?),
-            }
+        let marked = std::mem::take(&mut self.marked);
+        if done && !self.stayed {
+            pairs::unmark_all(&self.scope, marked, &self.tokens).await?;
+            return paid;
+        }
+        let mut open = std::mem::take(&mut self.announced);
+        open.extend(marked.into_iter().map(|meta| (meta.collection, meta)));
+        for meta in open.into_values() {
+            pairs::recover(&self.scope, meta).await?;
         }
         paid
     }
@@ -248,6 +260,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             root,
             state: State::Read,
             batch: Vec::new(),
+            going: None,
             last: None,
             more: true,
             batches: 0,
@@ -289,6 +302,9 @@ impl<'a, 'd> Removal<'a, 'd> {
                 }
             }
             State::Before(at) => {
+                if at == 0 {
+                    self.announce(level).await?;
+                }
                 let Some(rule) = level.rules.list.get(at).copied() else {
                     level.state = match self.deletes {
                         true => State::Delete,
@@ -426,6 +442,53 @@ impl<'a, 'd> Removal<'a, 'd> {
             self.on_the_way
                 .remove(&(level.meta.collection, Key::of_bson(&id(document))));
         }
+    }
+
+    /// Says in the documents of the batch that they go, before they are taken off others that name them: where no transaction
+    /// makes the two one, somebody might link them again in between. What others may have left on one side alone is mended
+    /// first, since the mark goes with the document.
+    async fn announce(&mut self, level: &mut Level<'a>) -> Result<()> {
+        level.going = None;
+        let links = two_way(&level.rules);
+        if !self.deletes || !self.is_alone() || links.is_empty() {
+            return Ok(());
+        }
+        let (marked, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut level.batch)
+            .into_iter()
+            .partition(pairs::is_marked);
+        level.batch = rest;
+        if !marked.is_empty() {
+            pairs::settle(&self.scope, level.meta, &marked).await?;
+            marked.iter().for_each(|document| self.put_off(level, document));
+        }
+        let is_linked = |document| links.iter().any(|rule| !rule.named([document]).is_empty());
+        if !level.batch.iter().any(is_linked) {
+            return Ok(());
+        }
+        let token = derived::Token::new();
+        level.going = Some(token);
+        self.announced.insert(level.meta.collection, level.meta);
+        let as_read = as_read(level.meta, &level.batch, None)?;
+        let announced = pairs::announce(&self.scope, level.meta, as_read, token).await?;
+        if announced < level.batch.len() as u64 {
+            let going = all([among(&level.batch), pairs::are_going(token)]);
+            let going = self.scope.every(level.meta, going, doc! { "_id": 1 }).await?;
+            let going: HashSet<Key> = going.iter().map(|one| Key::of_bson(&id(one))).collect();
+            let is_going = |document: &RawDocumentBuf| going.contains(&Key::of_bson(&id(document)));
+            let (going, changed): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut level.batch).into_iter().partition(is_going);
+            level.batch = going;
+            changed.iter().for_each(|document| self.put_off(level, document));
+        }
+        Ok(())
+    }
+
+    /// Leaves a document of the batch for later, to be read again.
+    fn put_off(&mut self, level: &mut Level<'a>, document: &RawDocumentBuf) {
+        let id = id(document);
+        self.on_the_way
+            .remove(&(level.meta.collection, Key::of_bson(&id)));
+        level.changed.push(id);
     }
 
     /// Treats what has come to refer to the batch since it was looked for the first time.
@@ -603,6 +666,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 match erased.there.contains(&Key::of_bson(&id)) {
                     false => gone.push(document),
                     true => {
+                        self.stayed |= level.going.is_some();
                         self.on_the_way
                             .remove(&(level.meta.collection, Key::of_bson(&id)));
                         if level.rules.whole {
@@ -909,6 +973,34 @@ struct Erased {
     left: derived::Left,
 }
 
+/// The condition of these documents.
+fn among(documents: &[RawDocumentBuf]) -> Document {
+    doc! { "_id": { "$in": ids(documents) } }
+}
+
+/// The condition of those of these documents that are still as they were read; with a token, of those that say by it that they
+/// go, and are not marked.
+fn as_read(
+    meta: &'static DocumentMeta,
+    documents: &[RawDocumentBuf],
+    going: Option<derived::Token>,
+) -> Result<Document> {
+    let as_read = documents.iter().map(|raw| document(raw, meta));
+    let Some(going) = going else {
+        let as_read: Vec<Document> = as_read.collect::<Result<_>>()?;
+        let is_one = doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } };
+        return Ok(all([among(documents), is_one]));
+    };
+    // Others may say that they delete it, too.
+    let (root, as_read) = pairs::but_for_links(as_read.collect::<Result<_>>()?);
+    Ok(all([
+        among(documents),
+        pairs::are_going(going),
+        pairs::are_not_marked(),
+        doc! { "$expr": { "$in": [root, { "$literal": as_read }] } },
+    ]))
+}
+
 /// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
 /// were linked to.
 async fn erase(
@@ -927,19 +1019,9 @@ async fn erase(
     if part.is_empty() {
         return Ok(erased);
     }
-    let which = doc! { "_id": { "$in": &all_ids } };
     let filter = match level.rules.whole {
-        false => all([which, level.filter.clone()]),
-        true => {
-            let as_read: Vec<Document> = part
-                .iter()
-                .map(|raw| document(raw, level.meta))
-                .collect::<Result<_>>()?;
-            all([
-                which,
-                doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } },
-            ])
-        }
+        false => all([among(part), level.filter.clone()]),
+        true => as_read(level.meta, part, level.going)?,
     };
     // Out of a transaction what is derived of them is derived without them before they go.
     erased.deleted = match level.rules.derives && scope.session.is_none() {

@@ -472,7 +472,7 @@ impl Repaired {
             for faults in by_edge.into_values() {
                 let settled = self.settle(scope, faults, write).await?;
                 left.extend(settled.stuck);
-                open.extend(again(scope, settled.mended).await?);
+                open.extend(again(scope, settled.mended, write).await?);
                 changed += settled.changed;
             }
             // The arrays that are to be changed are full.
@@ -609,6 +609,19 @@ impl Writing<'_> {
         derived::mark_former_of(scope, edge.holder, doc! { "_id": { "$in": ids } }, self.token).await
     }
 
+    /// Documents that others are to delete stay, for what they name has been followed.
+    async fn keep(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
+        let alone = self.marks.is_some() || pairs::are_marked(scope.odm, meta).await?;
+        if alone {
+            let ids: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+            let kept = pairs::keep(scope, meta, &ids).await?;
+            if let Some(marks) = self.marks {
+                marks.extend(kept);
+            }
+        }
+        Ok(())
+    }
+
     fn owe(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
         let is_owed = graph.note(edge.holder, update, but, self.token.into());
         if is_owed && !self.owing.iter().any(|meta| is(meta, edge.holder)) {
@@ -723,7 +736,11 @@ async fn read<'i>(
 
 /// Links that are on one side only after they were mended: the other side was full, or somebody else changed one of them
 /// meanwhile.
-async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+async fn again<'g>(
+    scope: &Scope<'g>,
+    mended: Vec<Fault<'g>>,
+    write: &mut Writing<'_>,
+) -> Result<Vec<Fault<'g>>> {
     let graph: &'g Graph = scope.odm.graph();
     let Some((edge, back)) = mended
         .first()
@@ -750,6 +767,9 @@ async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Faul
             true => (other, holder),
         })
     };
+    for (meta, ids) in [(edge.holder, &holders), (back.holder, &others)] {
+        write.keep(scope, meta, ids).await?;
+    }
     let side = async |meta: &'static DocumentMeta, edge: &'g Edge, ids: Vec<Bson>| {
         look_at(scope, graph, meta, &[edge], ids).await
     };

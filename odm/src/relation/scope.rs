@@ -1,7 +1,6 @@
 //! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
 
 use crate::document::DocumentMeta;
-use crate::key::{self, Key};
 use crate::map::{Context, Refusal, write_error};
 use crate::session::Shared;
 use crate::{Error, Odm, Result};
@@ -195,18 +194,6 @@ impl Scope<'_> {
             }
         }
         Ok(matched)
-    }
-
-    /// Deletes the documents with these ids.
-    pub(super) async fn delete(&self, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
-        let collection = self.odm.database().collection::<RawDocumentBuf>(meta.collection);
-        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-        for ids in key::chunks(&keys) {
-            let action = collection.delete_many(doc! { "_id": { "$in": ids } });
-            self.trip();
-            crate::collection::act!(self.session, action).map_err(|error| Context::of(meta).driver(error))?;
-        }
-        Ok(())
     }
 }
 

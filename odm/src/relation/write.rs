@@ -852,6 +852,9 @@ pub(super) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
         .collect()
 }
 
+/// How often documents that others link meanwhile are taken off them again, before they go all the same.
+const ATTEMPTS: usize = 10;
+
 /// Deletes documents that were inserted a moment ago, and what links others with them.
 pub(super) fn remove<'s>(
     scope: &'s Scope<'_>,
@@ -865,12 +868,29 @@ pub(super) fn remove<'s>(
             true => {
                 scope
                     .odm
-                    .transaction(
-                        |tx| async move { unlink(&scope.within(tx.shared()), meta, ids, token).await },
-                    )
+                    .transaction(|tx| async move {
+                        unlink(&scope.within(tx.shared()), meta, ids, token, None).await
+                    })
                     .await?
             }
-            false => unlink(scope, meta, ids, token).await?,
+            false => {
+                let mut open = ids.to_vec();
+                let mut owing = Vec::new();
+                for attempt in 0.. {
+                    let going = (linked && attempt < ATTEMPTS).then(Token::new);
+                    owing.append(&mut unlink(scope, meta, &open, token, going).await?);
+                    if going.is_none() {
+                        break;
+                    }
+                    // Somebody has struck out that they go.
+                    let there = scope.there(meta, &open).await?;
+                    open = there.iter().map(super::batch::document_id).collect();
+                    if open.is_empty() {
+                        break;
+                    }
+                }
+                owing
+            }
         };
         for meta in owing {
             derived::settle(*scope, meta, token).await?;
@@ -885,12 +905,14 @@ struct Unlinked;
 
 impl Done for Unlinked {}
 
-/// Gives the collections in which something is owed by the token.
+/// Gives the collections in which something is owed by the token. With a token of their own the documents say first that
+/// they go, and stay where somebody has struck that out.
 async fn unlink(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     ids: &[Bson],
     token: Token,
+    going: Option<Token>,
 ) -> Result<Vec<&'static DocumentMeta>> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
@@ -900,8 +922,13 @@ async fn unlink(
         Some(_) => None,
         None => Some(Token::new()),
     };
+    let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
-        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+        if let Some(going) = going {
+            for ids in crate::key::chunks(&keys) {
+                pairs::announce(scope, meta, doc! { "_id": { "$in": ids } }, going).await?;
+            }
+        }
         for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
             let Some(holder) = node(&document) else { continue };
             for edge in edges() {
@@ -925,17 +952,20 @@ async fn unlink(
         }
     }
     // What is derived of them is derived without them before they go.
-    if graph.derived_from(meta).next().is_some() {
-        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-        for ids in crate::key::chunks(&keys) {
-            derived::mark_gone(scope, meta, doc! { "_id": { "$in": ids } }, token).await?;
-        }
+    let derives = graph.derived_from(meta).next().is_some();
+    for ids in crate::key::chunks(&keys) {
+        let mut which = doc! { "_id": { "$in": ids } };
+        which.extend(going.map(pairs::are_going).unwrap_or_default());
+        match derives {
+            true => derived::mark_gone(scope, meta, which, token).await?,
+            false => scope.delete_many(meta, which).await?,
+        };
+    }
+    if derives {
         owing.push(meta);
         if scope.session.is_none() {
             derived::settle(*scope, meta, token).await?;
         }
-    } else {
-        scope.delete(meta, ids).await?;
     }
     if let Some(mark) = mark.filter(|_| graph.is_linked(meta)) {
         let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);

@@ -1,6 +1,8 @@
 //! A two-way reference without transactions: one link between two documents, each of which says whether it names the other.
 //!
-//! The first document is on the side that is believed. A link is written there last, and taken away there first.
+//! The first document is on the side that is believed. A link is written there last, and taken away there first. One that
+//! is to be deleted says so first, is taken off the other one, and is deleted if it still says so: whoever sees that, and
+//! relies on what it names, strikes it out.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -8,6 +10,12 @@ use stateright::{Model, Property};
 /// The side that is believed.
 const BELIEVED: usize = 0;
 const OTHER: usize = 1;
+
+/// A deletion that has taken more tokens than this is not begun again: there would be no end of states.
+const ATTEMPTS: u8 = 2;
+
+/// So many tokens a process may have: they are bits.
+const TOKENS: u8 = 16;
 
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +28,9 @@ enum Safeguard {
     NewMarkOfMend,
     OwnMarksOnly,
     Recovery,
+    Announcement,
+    StrikingOut,
+    MendBefore,
 }
 
 /// What a process does.
@@ -30,6 +41,10 @@ enum Work {
         side: usize,
         names: bool,
     },
+    /// Deletes one of the documents.
+    Delete {
+        side: usize,
+    },
     Recover,
 }
 
@@ -39,33 +54,48 @@ enum At {
     Start,
     /// So many of the two sides have been written.
     Writes(u8),
-    /// Reads both sides, one after the other; what it saw of the first one.
-    Looks(Option<bool>),
-    /// Lets the other side follow.
-    Mends(bool),
+    /// Takes the document that says that it goes off the other one.
+    Detaches,
+    /// Deletes the document if it still names the other one, or not, and says so.
+    Deletes(bool),
+    /// Reads both sides, one after the other; what it saw of the first one, and whether it has struck out before that they
+    /// are to be deleted. If not, it sees that.
+    Looks(Option<Named>, bool),
+    /// Strikes out that the sides are to be deleted, of one after the other.
+    Keeps(usize),
+    /// Lets the other side follow, or the believed one, where the other is not there.
+    Mends(Named, bool),
     /// Removes its own marks, from one side after the other.
     Unmarks(usize),
     /// Goes through the documents for marks.
     Searches(usize),
-    /// Has found these marks in a document, which says this.
-    Found(usize, u32, bool),
+    /// Has found these marks in a document, which says this; strikes out of both of them that they are to be deleted, and
+    /// looks at the other one.
+    Found(usize, u64, bool, usize),
     /// Removes the marks that it has found.
     StrikesOut,
     Done,
 }
 
+/// Whether a document names the other one; `None` where it is not there.
+type Named = Option<bool>;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     names: [bool; 2],
+    /// Which of them are there.
+    there: [bool; 2],
     /// The tokens in each document: a bit for each.
-    marks: [u32; 2],
+    marks: [u64; 2],
+    /// Those by which a document is to be deleted.
+    going: [u64; 2],
     at: Vec<At>,
     /// The tokens of each process.
-    own: Vec<u32>,
-    /// How many tokens there have been.
-    tokens: u8,
+    own: Vec<u64>,
+    /// How many tokens each process has had.
+    tokens: Vec<u8>,
     /// What a recovery has found: in which document, which tokens.
-    found: Vec<(usize, u32)>,
+    found: Vec<(usize, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,6 +114,7 @@ impl Links {
         let mut next = state.clone();
         let at = match (state.at[process], work) {
             (At::Done, _) => return None,
+            (At::Start, Work::Write { side, .. } | Work::Delete { side }) if !state.there[side] => At::Done,
             (At::Start, Work::Write { side, names }) if state.names[side] == names => {
                 // No link is made or taken away; the document is written all the same.
                 next.marks[side] |= next.token(process);
@@ -93,6 +124,45 @@ impl Links {
                 next.token(process);
                 At::Writes(0)
             }
+            // It has begun often enough: what it has taken off is mended.
+            (At::Start, Work::Delete { .. }) if state.tokens[process] > ATTEMPTS => At::Keeps(0),
+            // What somebody may have left on one side is mended first: the mark would go with the document.
+            (At::Start, Work::Delete { side })
+                if state.marks[side] != 0 && !self.lacks(Safeguard::MendBefore) =>
+            {
+                At::Found(side, state.tokens_of(side), state.names[side], 0)
+            }
+            (At::Start, Work::Delete { side }) if !state.names[side] => At::Deletes(false),
+            (At::Start, Work::Delete { side }) => {
+                let token = next.token(process);
+                if !self.lacks(Safeguard::Announcement) {
+                    next.going[side] |= token;
+                }
+                At::Detaches
+            }
+            (At::Detaches, Work::Delete { side }) => {
+                let other = 1 - side;
+                if state.names[other] {
+                    next.names[other] = false;
+                    next.marks[other] |= next.token(process);
+                }
+                At::Deletes(true)
+            }
+            (At::Deletes(_), Work::Delete { side }) if !state.there[side] => At::Looks(None, false),
+            (At::Deletes(names), Work::Delete { side }) => {
+                let announced = state.going[side] & state.own[process] != 0;
+                let marked = state.marks[side] != 0 && !self.lacks(Safeguard::MendBefore);
+                let announced = announced || !names || self.lacks(Safeguard::Announcement);
+                if state.names[side] == names && announced && !marked {
+                    next.there[side] = false;
+                    next.names[side] = false;
+                    next.marks[side] = 0;
+                    next.going[side] = 0;
+                    At::Looks(None, false)
+                } else {
+                    At::Start
+                }
+            }
             (At::Writes(nth), Work::Write { names, .. }) => {
                 let order = if names {
                     [OTHER, BELIEVED]
@@ -100,68 +170,100 @@ impl Links {
                     [BELIEVED, OTHER]
                 };
                 let side = order[usize::from(nth)];
-                next.names[side] = names;
-                let safeguard = [Safeguard::MarkOfFirst, Safeguard::MarkOfSecond][usize::from(nth)];
-                if !self.lacks(safeguard) {
-                    next.marks[side] |= state.own[process];
+                if state.there[side] {
+                    next.names[side] = names;
+                    let safeguard = [Safeguard::MarkOfFirst, Safeguard::MarkOfSecond][usize::from(nth)];
+                    if !self.lacks(safeguard) {
+                        next.marks[side] |= state.own[process];
+                    }
                 }
                 match nth {
+                    // What it would name is not there.
+                    0 if names && !state.there[side] => At::Unmarks(0),
                     0 => At::Writes(1),
                     _ if self.lacks(Safeguard::LookAtTheEnd) => At::Unmarks(0),
-                    _ => At::Looks(None),
+                    _ => At::Looks(None, false),
                 }
             }
-            (At::Looks(None), _) => At::Looks(Some(state.names[BELIEVED])),
-            (At::Looks(Some(believed)), _) => match state.names[OTHER] == believed {
-                true => At::Unmarks(0),
-                false => At::Mends(believed),
-            },
-            (At::Mends(believed), _) => {
-                if state.names[OTHER] != believed {
-                    next.names[OTHER] = believed;
+            (At::Looks(first, kept), _) => {
+                let side = if first.is_none() { BELIEVED } else { OTHER };
+                let seen = state.there[side].then_some(state.names[side]);
+                match first {
+                    _ if !kept && state.going[side] != 0 && !self.lacks(Safeguard::StrikingOut) => {
+                        At::Keeps(0)
+                    }
+                    None => At::Looks(Some(seen), kept),
+                    Some(believed) => match (believed, seen) {
+                        _ if believed.unwrap_or_default() == seen.unwrap_or_default() => At::Unmarks(0),
+                        (_, None) => At::Mends(Some(false), true),
+                        (believed, _) => At::Mends(believed, false),
+                    },
+                }
+            }
+            (At::Keeps(side), _) => {
+                next.keep(process, side, self);
+                match side {
+                    BELIEVED => At::Keeps(OTHER),
+                    _ => At::Looks(None, true),
+                }
+            }
+            (At::Mends(names, turned), _) => {
+                let side = if turned { BELIEVED } else { OTHER };
+                let names = names.unwrap_or_default();
+                if state.there[side] && state.names[side] != names {
+                    next.names[side] = names;
                     if self.lacks(Safeguard::NewMarkOfMend) && state.own[process] != 0 {
-                        next.marks[OTHER] |= state.own[process];
+                        next.marks[side] |= state.own[process];
                     } else if !self.lacks(Safeguard::MarkOfMend) {
-                        next.marks[OTHER] |= next.token(process);
+                        next.marks[side] |= next.token(process);
                     }
                 }
                 match self.lacks(Safeguard::LookAfterMend) {
                     true => At::Unmarks(0),
-                    false => At::Looks(None),
+                    false => At::Keeps(0),
                 }
             }
             (At::Unmarks(side), _) => {
                 let gone = if self.lacks(Safeguard::OwnMarksOnly) {
-                    u32::MAX
+                    u64::MAX
                 } else {
                     state.own[process]
                 };
                 next.marks[side] &= !gone;
                 match (side, work) {
                     (BELIEVED, _) => At::Unmarks(OTHER),
+                    _ if state.found[process] != (0, 0) => At::StrikesOut,
                     (_, Work::Recover) => At::StrikesOut,
-                    (_, Work::Write { .. }) => At::Done,
+                    (_, Work::Write { .. } | Work::Delete { .. }) => At::Done,
                 }
             }
             (At::Start, Work::Recover) => At::Searches(0),
             (At::Searches(side), _) => match state.marks.get(side) {
                 None => At::Done,
-                Some(0) => At::Searches(side + 1),
-                Some(marks) => At::Found(side, *marks, state.names[side]),
+                Some(0) if state.going[side] == 0 => At::Searches(side + 1),
+                Some(_) => At::Found(side, state.tokens_of(side), state.names[side], 0),
             },
-            (At::Found(side, marks, names), _) => {
+            (At::Found(side, marks, names, of), _) if of < 2 => {
+                next.keep(process, of, self);
+                At::Found(side, marks, names, of + 1)
+            }
+            (At::Found(side, marks, names, _), _) => {
                 next.found[process] = (side, marks);
                 match state.names[1 - side] == names {
-                    true => At::StrikesOut,
+                    true => At::Unmarks(0),
                     // They are read again before anything is mended.
-                    false => At::Looks(None),
+                    false => At::Looks(None, true),
                 }
             }
             (At::StrikesOut, _) => {
                 let (side, marks) = state.found[process];
                 next.found[process] = (0, 0);
                 next.marks[side] &= !marks;
-                At::Searches(side + 1)
+                next.going[side] &= !marks;
+                match work {
+                    Work::Delete { .. } => At::Start,
+                    _ => At::Searches(side + 1),
+                }
             }
             (at, work) => unreachable!("{at:?} of {work:?}"),
         };
@@ -176,6 +278,7 @@ impl Links {
         let mut state = state.clone();
         state.at.push(At::Start);
         state.own.push(0);
+        state.tokens.push(0);
         state.found.push((0, 0));
         let process = self.processes.len();
         if !self.lacks(Safeguard::Recovery) {
@@ -189,11 +292,28 @@ impl Links {
 
 impl State {
     /// A token that no other write has.
-    fn token(&mut self, process: usize) -> u32 {
-        let token = 1 << self.tokens;
-        self.tokens += 1;
+    fn token(&mut self, process: usize) -> u64 {
+        // Each process numbers its own: otherwise the order in which they come would make states differ.
+        assert!(
+            self.tokens[process] < TOKENS,
+            "a process has more tokens than that"
+        );
+        let token = 1 << (process as u8 * TOKENS + self.tokens[process]);
+        self.tokens[process] += 1;
         self.own[process] |= token;
         token
+    }
+
+    fn tokens_of(&self, side: usize) -> u64 {
+        self.marks[side] | self.going[side]
+    }
+
+    /// Strikes out that a document is to be deleted, and marks it.
+    fn keep(&mut self, process: usize, side: usize, model: &Links) {
+        if self.going[side] != 0 && !model.lacks(Safeguard::StrikingOut) {
+            self.going[side] = 0;
+            self.marks[side] |= self.token(process);
+        }
     }
 
     fn agrees(&self) -> bool {
@@ -213,10 +333,12 @@ impl Model for Links {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             names: [self.linked; 2],
+            there: [true; 2],
             marks: [0; 2],
+            going: [0; 2],
             at: vec![At::Start; self.processes.len()],
             own: vec![0; self.processes.len()],
-            tokens: 0,
+            tokens: vec![0; self.processes.len()],
             found: vec![(0, 0); self.processes.len()],
         }]
     }
@@ -235,17 +357,21 @@ impl Model for Links {
         vec![
             Property::always(AT_THE_END, |model: &Links, state: &State| {
                 let state = model.recovered(state);
-                state.agrees() && state.marks == [0; 2]
+                state.agrees() && state.marks == [0; 2] && state.going == [0; 2]
             }),
             Property::always(RETURNED, |_, state: &State| {
                 let returned = state.at.iter().all(|at| *at == At::Done);
-                !returned || state.agrees() && state.marks == [0; 2]
+                !returned || state.agrees() && state.marks == [0; 2] && state.going == [0; 2]
             }),
             Property::always(ALONE, |model: &Links, state: &State| {
-                let begun = |(at, _): &(&At, &Work)| **at != At::Start;
-                let mut begun = state.at.iter().zip(&model.processes).filter(begun);
+                // Who begins again has tokens.
+                let all = state.at.iter().zip(&state.own).zip(&model.processes);
+                let mut begun = all.filter(|((at, own), _)| **at != At::Start || **own != 0);
                 match (begun.next(), begun.next()) {
-                    (Some((At::Done, Work::Write { names, .. })), None) => state.names == [*names; 2],
+                    (Some(((At::Done, _), Work::Write { names, .. })), None) => state.names == [*names; 2],
+                    (Some(((At::Done, _), Work::Delete { side })), None) => {
+                        !state.there[*side] && state.names == [false; 2]
+                    }
                     _ => true,
                 }
             }),
@@ -264,6 +390,15 @@ fn model(linked: bool, writes: &[(usize, bool)]) -> Links {
     Links {
         processes: writes.chain([Work::Recover]).collect(),
         linked,
+        without: None,
+    }
+}
+
+/// One of two linked documents is deleted, beside others that do this.
+fn deleted(side: usize, others: &[Work]) -> Links {
+    Links {
+        processes: [&[Work::Delete { side }], others].concat(),
+        linked: true,
         without: None,
     }
 }
@@ -296,6 +431,33 @@ fn both_sides_of_a_link_agree() {
     holds("a link is made and taken away, a recovery", against());
     holds("a link is taken away and made, a recovery", undone());
     holds("made from both sides and taken away", three());
+}
+
+#[test]
+fn a_link_does_not_outlive_a_document() {
+    for side in [BELIEVED, OTHER] {
+        let two = [Work::Recover, Work::Recover];
+        holds("a document is deleted, one recovery", deleted(side, &two[..1]));
+        holds("a document is deleted, two recoveries", deleted(side, &two));
+        for by in [BELIEVED, OTHER] {
+            for names in [true, false] {
+                let write = Work::Write { side: by, names };
+                // Of millions of states the recovery is left to the end.
+                let others = match (side, names) {
+                    (OTHER, true) => &[write][..],
+                    _ => &[write, Work::Recover],
+                };
+                holds("a document is deleted and written", deleted(side, others));
+                let mut unlinked = deleted(side, &[write]);
+                unlinked.linked = false;
+                holds("the same where there was no link", unlinked);
+            }
+        }
+    }
+    let both = Work::Delete { side: OTHER };
+    holds("both are deleted", deleted(BELIEVED, &[both]));
+    let twice = Work::Delete { side: BELIEVED };
+    holds("a document is deleted twice", deleted(BELIEVED, &[twice]));
 }
 
 #[test]
@@ -339,6 +501,34 @@ fn each_safeguard_of_links_is_needed() {
             AT_THE_END,
         ),
         ("the recovery", undone(), Safeguard::Recovery, AT_THE_END),
+        (
+            "the announcement of a deletion",
+            deleted(BELIEVED, &[Work::Recover]),
+            Safeguard::Announcement,
+            AT_THE_END,
+        ),
+        (
+            "striking it out",
+            deleted(BELIEVED, &[Work::Recover]),
+            Safeguard::StrikingOut,
+            AT_THE_END,
+        ),
+        (
+            "mending a marked document before it is deleted",
+            Links {
+                processes: vec![
+                    Work::Delete { side: BELIEVED },
+                    Work::Write {
+                        side: BELIEVED,
+                        names: false,
+                    },
+                ],
+                linked: true,
+                without: None,
+            },
+            Safeguard::MendBefore,
+            AT_THE_END,
+        ),
     ];
     for (name, model, safeguard, property) in cases {
         fails(

@@ -384,12 +384,8 @@ impl Task {
         delete!(
             Log "logs", Receipt "receipts", Product "products", Review "reviews", Vote "votes", Street "streets",
             Mayor "mayors", Sample "samples", Order "orders", Offer "offers", Grade "grades", Line "lines",
-            Basket "baskets", Ballot "ballots"
+            Basket "baskets", Member "members", Ballot "ballots"
         );
-        if self.all("members").count() > MOST {
-            let (id, _) = self.pick("members")?;
-            return Some(self.delete_member(odm, id));
-        }
         if self.all("comments").count() > MOST {
             return self.delete_comment(odm);
         }
@@ -907,20 +903,10 @@ impl Task {
                         .map(drop)
                 })
             }
-            (_, Some((id, _))) => self.delete_member(&odm, id),
+            (_, Some((id, _))) => one("delete a member", ("members", id), None, async move {
+                members.delete(id).await.map(drop)
+            }),
         }
-    }
-
-    /// Nobody dies at this one where there are no transactions: what is left then, if a recovery has linked the document again
-    /// between its two looks, is a reference to nothing. The library says so, and `audit` finds it.
-    fn delete_member(&self, odm: &Odm, id: i32) -> Operation {
-        let members = match self.alone {
-            true => handle(self.direct.clone(), true).collection::<Member>(),
-            false => odm.collection::<Member>(),
-        };
-        one("delete a member", ("members", id), None, async move {
-            members.delete(id).await.map(drop)
-        })
     }
 
     /// Documents that come and go with one that they refer to, and count in another.

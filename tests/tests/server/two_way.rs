@@ -1,11 +1,17 @@
 //! Two-way references: whatever is written, on whichever side, both sides agree.
 
 use super::links::*;
-use odm::bson::doc;
+use mongodb::event::EventHandler;
+use mongodb::event::command::CommandEvent;
+use mongodb::options::ClientOptions;
+use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Changes, Error, Target};
 use odm_tests::{TestDb, with_db};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use tokio::sync::mpsc::unbounded_channel;
 
 /// Runs a test with transactions, and without.
 fn both_ways<Fut: Future<Output = ()>>(test: impl Fn(TestDb, Odm) -> Fut) {
@@ -1268,4 +1274,105 @@ fn an_older_program_does_not_write_one_side_alone() {
         odm.repair(&audit).await.unwrap();
         assert!(odm.audit().await.unwrap().is_clean());
     });
+}
+
+/// Another process recovers between any two commands of a deletion without transactions, and then the deletion goes on, or
+/// its process dies. Neither leaves a reference to what is gone, and who lives has deleted what he was to.
+#[test]
+fn a_recovery_in_the_midst_of_a_deletion() {
+    with_db(async |t| {
+        let odm = odm(&t).await.without_transactions();
+        for what in ["a member", "a team", "an author"] {
+            for dies in [false, true] {
+                let mut stops = 0;
+                while recovered_in_the_midst(&t, &odm, what, dies, stops).await {
+                    stops += 1;
+                }
+                assert!(stops >= 4, "{what}: {stops} commands were sent");
+            }
+        }
+    });
+}
+
+/// Whether the deletion has sent as many commands.
+async fn recovered_in_the_midst(t: &TestDb, odm: &Odm, what: &'static str, dies: bool, at: usize) -> bool {
+    let link = |id: i64, field: &str, value: Bson| doc! { "_id": id, "note": "", field: value };
+    let documents = [
+        ("teams", vec![doc! { "_id": "a", "playing": [1_i64, 2_i64] }]),
+        (
+            "members",
+            vec![link(1, "plays_for", "a".into()), link(2, "plays_for", "a".into())],
+        ),
+        ("authors", vec![doc! { "_id": 1, "name": "", "books": [1, 2] }]),
+        (
+            "books",
+            vec![
+                doc! { "_id": 1, "title": "", "authors": [1] },
+                doc! { "_id": 2, "title": "", "authors": [1] },
+            ],
+        ),
+    ];
+    for (collection, documents) in documents {
+        let all = t.db.collection::<Raw>(collection);
+        all.delete_many(doc! {}).await.unwrap();
+        all.insert_many(documents).await.unwrap();
+    }
+    let (reached, mut is_reached) = unbounded_channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (may_go_on, sent) = (Mutex::new(may_go_on), AtomicUsize::new(0));
+    let armed = Arc::new(AtomicBool::new(false));
+    let is_armed = armed.clone();
+    // It is asked before a command is sent.
+    let handler = EventHandler::callback(move |event| {
+        if let CommandEvent::Started(_) = event
+            && is_armed.load(Ordering::SeqCst)
+            && sent.fetch_add(1, Ordering::SeqCst) == at
+        {
+            reached.send(()).unwrap();
+            let _ = tokio::task::block_in_place(|| may_go_on.lock().unwrap().recv());
+        }
+    });
+    let mut options = ClientOptions::parse(odm_tests::uri()).await.unwrap();
+    options.command_event_handler = Some(handler);
+    let client = mongodb::Client::with_options(options).unwrap();
+    let other = Odm::new(client.database(t.db.name()), models![Team, Member, Author, Book]).unwrap();
+    let other = other.without_transactions();
+    // What is asked once in the life of a handle.
+    other.server().await.unwrap();
+    armed.store(true, Ordering::SeqCst);
+    let mut deletion = tokio::spawn(async move {
+        match what {
+            "a member" => other.collection::<Member>().delete(1).await,
+            "a team" => other.collection::<Team>().delete("a".to_owned()).await,
+            _ => other.collection::<Author>().delete(1).await,
+        }
+    });
+    let name = format!("{what}, command {at}, dies: {dies}");
+    tokio::select! {
+        _ = is_reached.recv() => {}
+        done = &mut deletion => {
+            assert_eq!(done.unwrap().unwrap().deleted, 1, "{name}");
+            return false;
+        }
+    }
+    odm.recover().await.unwrap();
+    if dies {
+        deletion.abort();
+    }
+    go_on.send(()).unwrap();
+    let ended = deletion.await;
+    if dies {
+        odm.recover().await.unwrap();
+    } else {
+        assert_eq!(ended.unwrap().unwrap().deleted, 1, "{name}");
+    }
+    let audit = odm.audit().await.unwrap();
+    assert!(audit.is_clean(), "{name}: {audit}");
+    for collection in ["teams", "members", "authors", "books"] {
+        let marked = doc! { "_odm.links": { "$exists": true } };
+        let all = t.db.collection::<Raw>(collection);
+        let marked = all.count_documents(marked).await.unwrap();
+        assert_eq!(marked, 0, "{name}: {collection}");
+    }
+    true
 }

@@ -840,6 +840,6 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
 }
 
 /// Whether a document is to be deleted as soon as its debt is paid.
-pub(super) fn is_gone(document: &RawDocumentBuf) -> bool {
+pub(in super::super) fn is_gone(document: &RawDocumentBuf) -> bool {
     at(document, super::GONE).and_then(|gone| gone.as_bool()) == Some(true)
 }
