@@ -451,6 +451,13 @@ impl Prepared<'_> {
     /// way of all such deletes, by themselves.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
         let graph = self.odm.graph();
+        let mut checked = None;
+        for write in &writes {
+            if matches!(write.what, What::Delete { .. }) && checked != Some(write.meta.collection) {
+                checked = Some(write.meta.collection);
+                self.odm.may_delete(write.meta)?;
+            }
+        }
         let ruled = |write: &Write| {
             matches!(write.what, What::Delete { .. }) && relation::has_rules(graph, write.meta)
         };

@@ -273,6 +273,23 @@ pub enum Error {
         edges: Vec<String>,
     },
 
+    /// The database knows of references to these documents that these models lack, and that a deletion would have to follow
+    /// (`on_delete`): nothing was deleted. A program with all models forgets them by
+    /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
+    /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
+    #[error(
+        "{collection}: other documents refer to these by references that these models don't declare ({}): a deletion here \
+         could leave them dangling; register their documents, say `allow_unknown_copies()`, or forget what is declared \
+         nowhere any more by `forget_copies()`",
+        .references.join(", ")
+    )]
+    UnknownReferences {
+        /// The collection of which documents were to be deleted.
+        collection: &'static str,
+        /// The references, by collection and field.
+        references: Vec<String>,
+    },
+
     /// Existing documents violate what the schema is about to demand: nothing was changed for them.
     #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}", Samples(.sample))]
     ExistingDocuments {

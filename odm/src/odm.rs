@@ -1,6 +1,6 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
-use crate::relation::Graph;
+use crate::relation::{Graph, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ struct Inner {
     models: Vec<Model>,
     graph: Graph,
     server: OnceCell<Server>,
-    /// Collections of which the database knows copies that the models lack.
-    unknown: std::sync::RwLock<Vec<&'static str>>,
+    /// What the database knows and the models lack.
+    unknown: std::sync::RwLock<Unknown>,
 }
 
 /// A document type, as `models![]` hands it to [`Odm::new`].
@@ -174,8 +174,9 @@ impl Odm {
         self
     }
 
-    /// Writes also documents of which the database knows copies that these models lack. They become stale, until an
-    /// [`audit`](Odm::audit) of a program that has their models, or its reconciler, mends them.
+    /// Writes also documents of which the database knows copies that these models lack. They become stale, until a
+    /// [`repair`](Odm::repair) of a program that has their models, or its reconciler, mends them. And deletes documents to
+    /// which references are known that these models lack: those dangle, until such a repair.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -193,26 +194,46 @@ impl Odm {
         self.unknown
     }
 
-    pub(crate) fn set_unknown(&self, collections: Vec<&'static str>) {
-        let mut unknown = self
+    pub(crate) fn set_unknown(&self, unknown: Unknown) {
+        let mut place = self
             .inner
             .unknown
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        *unknown = collections;
+        *place = unknown;
+    }
+
+    fn unknown(&self) -> std::sync::RwLockReadGuard<'_, Unknown> {
+        self.inner
+            .unknown
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
-        let unknown = self
-            .inner
-            .unknown
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        match self.unknown || !unknown.contains(&meta.collection) {
+        match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),
             false => Err(Error::UnknownCopies {
                 edges: vec![format!("of `{}`", meta.collection)],
+            }),
+        }
+    }
+
+    /// Refuses the deletion of documents to which somebody else's models refer, too.
+    pub(crate) fn may_delete(&self, meta: &DocumentMeta) -> Result<()> {
+        self.may_write(meta)?;
+        let unknown = self.unknown();
+        let to_these = unknown
+            .referred
+            .iter()
+            .filter(|(target, _)| target == meta.collection);
+        let references: Vec<String> = to_these.map(|(_, name)| name.clone()).collect();
+        match self.unknown || references.is_empty() {
+            true => Ok(()),
+            false => Err(Error::UnknownReferences {
+                collection: meta.collection,
+                references,
             }),
         }
     }

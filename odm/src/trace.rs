@@ -210,6 +210,7 @@ fn kind(error: &Error) -> Cow<'static, str> {
         Error::Models { .. } => "Models",
         Error::Unsupported { .. } => "Unsupported",
         Error::UnknownCopies { .. } => "UnknownCopies",
+        Error::UnknownReferences { .. } => "UnknownReferences",
         Error::ExistingDocuments { .. } => "ExistingDocuments",
         Error::SchemaConflict { .. } => "SchemaConflict",
         Error::Application(_) => "Application",

@@ -729,7 +729,7 @@ async fn delete<T: Document>(
 ) -> Result<(Deleted, u64)> {
     let graph = collection.odm().graph();
     graph.is_registered(T::META)?;
-    collection.odm().may_write(T::META)?;
+    collection.odm().may_delete(T::META)?;
     if relation::has_rules(graph, T::META) {
         let trips = AtomicU64::new(0);
         let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);

@@ -7,7 +7,7 @@ use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Once};
 
 /// The server that the tests run on.
 ///
@@ -118,12 +118,47 @@ pub async fn client() -> (Client, Commands) {
     (client, commands)
 }
 
+/// Asks nothing of any span, and lets every test ask for itself.
+///
+/// What a span is to those who listen is noted when it is met for the first time. Met in one test while another one begins to
+/// listen, it could be noted as nothing to anybody; not so where somebody has listened from the beginning.
+struct Indifferent;
+
+impl tracing::Subscriber for Indifferent {
+    fn register_callsite(&self, _: &'static tracing::Metadata<'static>) -> tracing::subscriber::Interest {
+        tracing::subscriber::Interest::sometimes()
+    }
+
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {}
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 /// Runs a test on a database of its own, which is dropped whatever becomes of the test.
 pub fn with_db<F, Fut>(test: F)
 where
     F: FnOnce(TestDb) -> Fut,
     Fut: Future<Output = ()>,
 {
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| {
+        // A program of one test may have a listener of its own.
+        let _ = tracing::subscriber::set_global_default(Indifferent);
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

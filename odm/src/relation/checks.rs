@@ -320,7 +320,7 @@ impl Recheck {
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
     ) -> Result<()> {
         for (meta, ids) in &self.written.inserted {
-            super::write::remove(scope, meta, ids).await?;
+            super::write::remove(scope, meta, ids, &[]).await?;
         }
         for (meta, documents) in &self.written.changed {
             let edges: Vec<&Edge> = self

@@ -24,7 +24,7 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, Inserts, Left, OWED, Token};
+pub(crate) use derived::{Amended, Inserts, Left, OWED, Token, Unknown};
 pub(crate) use graph::{Edge, Graph};
 pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, combines};

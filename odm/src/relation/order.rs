@@ -168,7 +168,7 @@ impl<'a> Duties<'a> {
                 && let Some(holder) = super::write::node(document)
                 && done.inserted(at)
             {
-                remove(scope, write.meta, &[holder.id]).await?;
+                remove(scope, write.meta, &[holder.id], tokens).await?;
             }
         }
         for (meta, documents) in &before.changed {

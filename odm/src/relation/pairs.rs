@@ -120,6 +120,7 @@ pub(super) async fn announce(
         update: doc! { "$addToSet": { LINKS: { GOING: token } } },
         array_filters: Vec::new(),
     };
+    let scope = scope.unvalidated();
     scope.update(meta, std::slice::from_ref(&announcement)).await
 }
 
@@ -128,9 +129,9 @@ pub(super) fn are_going(token: Token) -> Document {
     doc! { format!("{LINKS}.{GOING}"): token }
 }
 
-/// The condition of the documents in which nobody has left a mark: they say at most that they go.
-pub(super) fn are_not_marked() -> Document {
-    doc! { LINKS: { "$not": { "$type": "objectId" } } }
+/// The condition of the documents in which nobody has left a mark, but for these: they say at most that they go.
+pub(super) fn are_not_marked(but: &[Token]) -> Document {
+    doc! { LINKS: { "$not": { "$elemMatch": { "$type": "objectId", "$nin": but } } } }
 }
 
 /// Documents without what they say of links, and the expression that gives the same of a stored one.
@@ -174,7 +175,10 @@ pub(super) async fn keep<'k>(
     let mut kept = 0;
     for ids in key::chunks(ids) {
         let filter = doc! { "_id": { "$in": ids }, format!("{LINKS}.{GOING}"): { "$exists": true } };
-        kept += scope.compute(meta, filter, pipeline.clone()).await?;
+        kept += scope
+            .unvalidated()
+            .compute(meta, filter, pipeline.clone())
+            .await?;
     }
     Ok((kept > 0).then_some(token))
 }
@@ -194,7 +198,7 @@ async fn unmark(
         doc! { "$set": { LINKS: or_none } },
     ];
     let filter = all([which, doc! { LINKS: { "$in": tokens } }]);
-    scope.compute(meta, filter, pipeline).await?;
+    scope.unvalidated().compute(meta, filter, pipeline).await?;
     Ok(())
 }
 
@@ -229,8 +233,16 @@ pub(super) async fn agree<'g>(
                 side(scope, back, &others, &holders),
             )
             .await?;
-            if (here.going.is_empty() && there.going.is_empty()) || rounds == ROUNDS {
+            if here.going.is_empty() && there.going.is_empty() {
                 break (here.names, there.names);
+            }
+            if rounds == ROUNDS {
+                tracing::debug!(
+                    target: "odm",
+                    collection = edge.holder.collection,
+                    "others delete the same documents again and again: their marks are left to `recover`"
+                );
+                return Ok(());
             }
             rounds += 1;
             for (meta, going) in [(edge.holder, &here.going), (back.holder, &there.going)] {
@@ -345,6 +357,29 @@ pub(super) async fn recover<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta) 
             return Ok(count);
         }
     }
+}
+
+/// The same for those of these documents that others have marked than who has these tokens.
+pub(super) async fn settle_of_others(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+    own: &[Token],
+) -> Result<()> {
+    let mut fields = inspect::fields(scope.odm.graph().outgoing(meta).filter(|edge| edge.is_two_way()));
+    fields.insert(LINKS, 1);
+    let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+    for ids in key::chunks(&keys) {
+        let which = all([doc! { "_id": { "$in": ids } }, are_open()]);
+        let mut marked = scope.every(meta, which, fields.clone()).await?;
+        let is_own = |token: RawBsonRef<'_>| token.as_object_id().is_some_and(|token| own.contains(&token));
+        marked
+            .retain(|document| tokens(document).any(|token| token.as_document().is_none() && !is_own(token)));
+        if !marked.is_empty() {
+            settle(scope, meta, &marked).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The same for these documents, with their marks.

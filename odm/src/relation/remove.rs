@@ -82,11 +82,12 @@ pub(crate) async fn remove(
     outcome.and(agreed)
 }
 
-/// Refuses a deletion that writes documents of which these models lack copies.
+/// Refuses a deletion that writes documents of which these models lack copies, or deletes some to which they lack references.
 fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
     let mut known: HashSet<&str> = HashSet::new();
     let mut open = vec![meta];
     while let Some(meta) = open.pop() {
+        scope.odm.may_delete(meta)?;
         for edge in scope.odm.graph().incoming(meta) {
             if matches!(edge.reference.on_delete, OnDelete::Keep | OnDelete::Restrict) {
                 continue;
@@ -449,8 +450,8 @@ impl<'a, 'd> Removal<'a, 'd> {
     /// first, since the mark goes with the document.
     async fn announce(&mut self, level: &mut Level<'a>) -> Result<()> {
         level.going = None;
-        let links = two_way(&level.rules);
-        if !self.deletes || !self.is_alone() || links.is_empty() {
+        let is_two_way = level.rules.list.iter().any(Rule::is_two_way);
+        if !self.deletes || !self.is_alone() || !is_two_way {
             return Ok(());
         }
         let (marked, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut level.batch)
@@ -461,6 +462,8 @@ impl<'a, 'd> Removal<'a, 'd> {
             pairs::settle(&self.scope, level.meta, &marked).await?;
             marked.iter().for_each(|document| self.put_off(level, document));
         }
+        let links = two_way(&level.rules);
+        self.one_of_each_pair(level, &links);
         let is_linked = |document| links.iter().any(|rule| !rule.named([document]).is_empty());
         if !level.batch.iter().any(is_linked) {
             return Ok(());
@@ -481,6 +484,31 @@ impl<'a, 'd> Removal<'a, 'd> {
             changed.iter().for_each(|document| self.put_off(level, document));
         }
         Ok(())
+    }
+
+    /// Of documents that are linked with each other one at a time goes: it is taken off the other ones, which change by that.
+    fn one_of_each_pair(&mut self, level: &mut Level<'a>, links: &[Rule<'a>]) {
+        let own: Vec<_> = links
+            .iter()
+            .filter(|rule| is(rule.edge.holder, level.meta))
+            .collect();
+        if own.is_empty() {
+            return;
+        }
+        let mut waits: HashSet<Key> = HashSet::new();
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        for document in std::mem::take(&mut level.batch) {
+            let key = Key::of_bson(&id(&document));
+            if waits.contains(&key) {
+                later.push(document);
+                continue;
+            }
+            let named = own.iter().flat_map(|rule| rule.named([&document]));
+            waits.extend(named.filter(|other| *other != key));
+            first.push(document);
+        }
+        level.batch = first;
+        later.iter().for_each(|document| self.put_off(level, document));
     }
 
     /// Leaves a document of the batch for later, to be read again.
@@ -675,6 +703,9 @@ impl<'a, 'd> Removal<'a, 'd> {
                     }
                 }
             }
+        }
+        if !gone.is_empty() {
+            level.attempts = 0;
         }
         level.batch = gone;
         Ok(())
@@ -996,7 +1027,7 @@ fn as_read(
     Ok(all([
         among(documents),
         pairs::are_going(going),
-        pairs::are_not_marked(),
+        pairs::are_not_marked(&[]),
         doc! { "$expr": { "$in": [root, { "$literal": as_read }] } },
     ]))
 }

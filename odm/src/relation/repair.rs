@@ -319,11 +319,14 @@ impl Repaired {
         let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();
         let mut repeated: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
         for fault in faults {
-            let detaches = matches!(fault.edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
             match &fault.kind {
                 Kind::Dangling {
                     target: Some(target), ..
-                } if detaches => {
+                } if detaches(&fault) => {
+                    if fault.edge.is_two_way() {
+                        links.push(fault);
+                        continue;
+                    }
                     let group = (fault.edge.at, *target);
                     detached.entry(group).or_default().push(fault);
                 }
@@ -450,7 +453,8 @@ impl Repaired {
         }
     }
 
-    /// Makes both sides of links equal.
+    /// Makes both sides of links equal, and takes out what names a document that does not exist. What was mended is read again:
+    /// the other document may have gone meanwhile, or come.
     async fn link<'g>(
         &mut self,
         scope: &Scope<'g>,
@@ -470,9 +474,22 @@ impl Repaired {
             open = Vec::new();
             let mut changed = 0;
             for faults in by_edge.into_values() {
-                let settled = self.settle(scope, faults, write).await?;
+                let (gone, faults): (Vec<_>, Vec<_>) = faults
+                    .into_iter()
+                    .partition(|fault| matches!(fault.kind, Kind::Dangling { .. }));
+                let mut settled = self.settle(scope, faults, write).await?;
                 left.extend(settled.stuck);
-                open.extend(again(scope, settled.mended, write).await?);
+                if !gone.is_empty() {
+                    changed += gone.len() as u64;
+                    left.extend(self.detach(scope, 0, gone.clone(), write).await?);
+                    settled.mended.extend(gone);
+                }
+                let (again, never): (Vec<_>, Vec<_>) = again(scope, settled.mended, write)
+                    .await?
+                    .into_iter()
+                    .partition(|fault| matches!(fault.kind, Kind::OneSided { .. }) || detaches(fault));
+                open.extend(again);
+                left.extend(never);
                 changed += settled.changed;
             }
             // The arrays that are to be changed are full.
@@ -734,8 +751,13 @@ async fn read<'i>(
         .await
 }
 
-/// Links that are on one side only after they were mended: the other side was full, or somebody else changed one of them
-/// meanwhile.
+/// Whether a reference to a document that does not exist is taken out.
+fn detaches(fault: &Fault<'_>) -> bool {
+    matches!(fault.edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull)
+}
+
+/// Links that are on one side only after they were mended, or name what is not there: the other side was full, or somebody
+/// else changed or deleted one of them meanwhile.
 async fn again<'g>(
     scope: &Scope<'g>,
     mended: Vec<Fault<'g>>,
@@ -750,18 +772,20 @@ async fn again<'g>(
     };
     let mut pairs: HashSet<(Key, Key)> = HashSet::new();
     let (mut holders, mut others) = (Vec::new(), Vec::new());
+    let named = |fault: &Fault<'g>| match &fault.kind {
+        Kind::OneSided { other: key } | Kind::Dangling { key, .. } => Some(key.clone()),
+        _ => None,
+    };
     for fault in &mended {
-        if let Kind::OneSided { other } = &fault.kind {
-            pairs.insert((Key::of_bson(&fault.holder), Key::of_bson(other)));
+        if let Some(other) = named(fault) {
+            pairs.insert((Key::of_bson(&fault.holder), Key::of_bson(&other)));
             holders.push(fault.holder.clone());
-            others.push(other.clone());
+            others.push(other);
         }
     }
-    let is_pair = |fault: &Fault<'_>, turned: bool| {
-        let Kind::OneSided { other } = &fault.kind else {
-            return false;
-        };
-        let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
+    let is_pair = |fault: &Fault<'g>, turned: bool| {
+        let Some(other) = named(fault) else { return false };
+        let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(&other));
         pairs.contains(&match turned {
             false => (holder, other),
             true => (other, holder),

@@ -855,11 +855,12 @@ pub(super) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
 /// How often documents that others link meanwhile are taken off them again, before they go all the same.
 const ATTEMPTS: usize = 10;
 
-/// Deletes documents that were inserted a moment ago, and what links others with them.
+/// Deletes documents that were inserted a moment ago, and what links others with them. They may have marks with these tokens.
 pub(super) fn remove<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
     ids: &'s [Bson],
+    own: &'s [Token],
 ) -> BoxFuture<'s, Result<()>> {
     async move {
         let token = Token::new();
@@ -869,7 +870,7 @@ pub(super) fn remove<'s>(
                 scope
                     .odm
                     .transaction(|tx| async move {
-                        unlink(&scope.within(tx.shared()), meta, ids, token, None).await
+                        unlink(&scope.within(tx.shared()), meta, ids, token, None, own).await
                     })
                     .await?
             }
@@ -878,7 +879,10 @@ pub(super) fn remove<'s>(
                 let mut owing = Vec::new();
                 for attempt in 0.. {
                     let going = (linked && attempt < ATTEMPTS).then(Token::new);
-                    owing.append(&mut unlink(scope, meta, &open, token, going).await?);
+                    if going.is_some() {
+                        pairs::settle_of_others(scope, meta, &open, own).await?;
+                    }
+                    owing.append(&mut unlink(scope, meta, &open, token, going, own).await?);
                     if going.is_none() {
                         break;
                     }
@@ -906,13 +910,14 @@ struct Unlinked;
 impl Done for Unlinked {}
 
 /// Gives the collections in which something is owed by the token. With a token of their own the documents say first that
-/// they go, and stay where somebody has struck that out.
+/// they go, and stay where somebody has struck that out, or has marked them who has none of these tokens.
 async fn unlink(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     ids: &[Bson],
     token: Token,
     going: Option<Token>,
+    own: &[Token],
 ) -> Result<Vec<&'static DocumentMeta>> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
@@ -955,7 +960,9 @@ async fn unlink(
     let derives = graph.derived_from(meta).next().is_some();
     for ids in crate::key::chunks(&keys) {
         let mut which = doc! { "_id": { "$in": ids } };
-        which.extend(going.map(pairs::are_going).unwrap_or_default());
+        if let Some(going) = going {
+            which = super::batch::all([which, pairs::are_going(going), pairs::are_not_marked(own)]);
+        }
         match derives {
             true => derived::mark_gone(scope, meta, which, token).await?,
             false => scope.delete_many(meta, which).await?,

@@ -1137,3 +1137,73 @@ fn documents_are_deleted_by_what_is_derived_in_them() {
         }
     });
 }
+
+/// A child goes, or goes elsewhere, in a transaction in which its parent is not there; meanwhile the parent is inserted and
+/// counts it. The process of the first one dies behind its commit: a recovery knows what it owed.
+#[test]
+fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
+    use super::crashes::{proxy::Proxy, server, through};
+    use logs::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Station, Reading]).unwrap();
+        odm.sync().await.unwrap();
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let (stations, readings) = (odm.collection::<Station>(), odm.collection::<Reading>());
+        let new = |id: i32| NewStation { id, name: "x".into() };
+        stations.insert(new(0)).await.unwrap();
+        for (at, what) in ["delete", "move", "replace", "bulk"].into_iter().enumerate() {
+            let id = at as i32 + 1;
+            let reading = move |station: i32| Reading {
+                id,
+                station: Ref::new(station),
+                value: id,
+            };
+            readings.insert(reading(id)).await.unwrap();
+            let proxy = Arc::new(Proxy::start(&server(), usize::MAX).await);
+            proxy.arm();
+            let process = Odm::new(through(&proxy, t.db.name()).await, models![Station, Reading]).unwrap();
+            process.server().await.unwrap();
+            let (stations, at_the_end) = (stations.clone(), proxy.clone());
+            let going = tokio::spawn(async move {
+                let going = process.transaction(async |tx| {
+                    let readings = tx.collection::<Reading>();
+                    match what {
+                        "delete" => drop(readings.delete(id).await?),
+                        "move" => drop(readings.update(id).set(|r| r.station, Ref::new(0)).await?),
+                        "replace" => drop(readings.replace(reading(0)).await?),
+                        _ => drop(tx.bulk().delete::<Reading>(id).await?),
+                    }
+                    stations.insert(new(id)).await?;
+                    // The commit is sent, and nothing behind it.
+                    at_the_end.cut_after(1);
+                    Ok(())
+                });
+                going.await
+            });
+            proxy.cut().await;
+            going.abort();
+            let counted = async || {
+                let station = odm.collection::<Station>().get(id).await.unwrap().unwrap();
+                (station.readings, station.highest, station.extremes.len())
+            };
+            assert_eq!(
+                counted().await,
+                (1, Some(id), 1),
+                "{what}: it could not see the other one"
+            );
+            odm.recover().await.unwrap();
+            assert_eq!(counted().await, (0, None, 0), "{what}");
+            clean(&odm, what).await;
+            let owed = doc! { "owed.token": { "$exists": true } };
+            let owed =
+                t.db.collection::<Doc>("_odm_edges")
+                    .count_documents(owed)
+                    .await
+                    .unwrap();
+            assert_eq!(owed, 0, "{what}");
+        }
+        assert_eq!(stations.get(0).await.unwrap().unwrap().readings, 2);
+    });
+}

@@ -295,6 +295,126 @@ fn delete_rules_do_not_depend_on_what_is_loaded() {
     });
 }
 
+/// References without copies, and a program that has a part of their models.
+mod referred {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "rooms")]
+    pub struct Room {
+        #[serde(rename = "_id")]
+        pub id: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "chairs")]
+    pub struct Chair {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[reference(on_delete = cascade)]
+        pub room: Ref<Room>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "stickers")]
+    pub struct Sticker {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[reference(any(Room, Chair))]
+        pub on: StuckRef,
+        #[reference(on_delete = keep)]
+        pub made_in: Ref<Room>,
+    }
+}
+
+/// The same, where the process lacks the model that refers: the database knows the reference.
+#[test]
+fn a_reference_that_is_not_loaded_is_not_left_dangling() {
+    use referred::{Chair, Room, Sticker};
+    with_db(async |t| {
+        let full = Odm::new(t.db.clone(), models![Room, Chair, Sticker]).unwrap();
+        full.sync().await.unwrap();
+        full.sync().await.unwrap();
+        let rooms = full.collection::<Room>();
+        rooms.insert_many((0..6).map(|id| Room { id })).await.unwrap();
+        let chairs = full.collection::<Chair>();
+        let all = (0..6).map(|id| Chair {
+            id,
+            room: Ref::new(id),
+        });
+        chairs.insert_many(all).await.unwrap();
+        let told = |error: Error, of: &str, by: &[&str]| match &error {
+            Error::UnknownReferences {
+                collection,
+                references,
+            } => {
+                let mut references = references.clone();
+                references.sort();
+                assert_eq!(
+                    (*collection, references),
+                    (of, by.iter().map(|name| (*name).to_owned()).collect())
+                );
+            }
+            _ => panic!("{error}"),
+        };
+
+        // One model, and two that refer to each other; it is known after a `sync`, or after a recovery.
+        let small = Odm::new(t.db.clone(), models![Room]).unwrap();
+        small.sync().await.unwrap();
+        let middle = Odm::new(t.db.clone(), models![Room, Chair]).unwrap();
+        middle.recover().await.unwrap();
+        let of_rooms: &[&str] = &["chairs.room", "stickers.on: rooms"];
+        let rooms = small.collection::<Room>();
+        told(rooms.delete(1).await.unwrap_err(), "rooms", of_rooms);
+        told(
+            rooms.delete_where(|r| r.id.gt(0)).await.unwrap_err(),
+            "rooms",
+            of_rooms,
+        );
+        let bulk = small.bulk().insert(Room { id: 9 }).delete::<Room>(1);
+        told(bulk.await.unwrap_err(), "rooms", of_rooms);
+        let in_one = small.transaction(async |tx| tx.collection::<Room>().delete(1).await);
+        if small.server().await.unwrap().has_transactions() {
+            told(in_one.await.unwrap_err(), "rooms", of_rooms);
+        }
+        told(
+            middle.collection::<Room>().delete(1).await.unwrap_err(),
+            "rooms",
+            &of_rooms[1..],
+        );
+        told(
+            middle.collection::<Chair>().delete(1).await.unwrap_err(),
+            "chairs",
+            &["stickers.on: chairs"],
+        );
+        assert_eq!(rooms.find_all().count().await.unwrap(), 6);
+        // Nothing else is refused.
+        rooms.insert(Room { id: 7 }).await.unwrap();
+        middle
+            .collection::<Chair>()
+            .update(1)
+            .set(|c| c.room, Ref::new(7))
+            .await
+            .unwrap();
+
+        // Who says that it is meant leaves what a program with all models finds.
+        let free = small.clone().allow_unknown_copies();
+        assert_eq!(free.collection::<Room>().delete(2).await.unwrap().deleted, 1);
+        let audit = full.audit().await.unwrap();
+        let dangling = audit.references.iter().map(|found| found.dangling.count);
+        assert_eq!(dangling.sum::<u64>(), 1, "{audit}");
+        chairs.delete(2).await.unwrap();
+        // A rule may change, and a reference that is declared nowhere any more is forgotten.
+        assert!(middle.forget_copies().await.unwrap() > 0);
+        middle.collection::<Chair>().delete(1).await.unwrap();
+        assert_eq!(middle.forget_copies().await.unwrap(), 0);
+        small.sync().await.unwrap();
+        told(rooms.delete(3).await.unwrap_err(), "rooms", &of_rooms[..1]);
+        assert_eq!(full.collection::<Room>().delete(3).await.unwrap().cascaded, 1);
+    });
+}
+
 /// "copy writes bump the holder's `updatedAt`": Meteor denormalize.
 #[test]
 fn a_write_of_copies_is_no_change_of_the_holder() {

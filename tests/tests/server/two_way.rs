@@ -4,6 +4,7 @@ use super::links::*;
 use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
+use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Changes, Error, Target};
@@ -1276,26 +1277,28 @@ fn an_older_program_does_not_write_one_side_alone() {
     });
 }
 
-/// Another process recovers between any two commands of a deletion without transactions, and then the deletion goes on, or
-/// its process dies. Neither leaves a reference to what is gone, and who lives has deleted what he was to.
+/// Another process recovers between any two commands of a deletion without transactions, or deletes between any two of a
+/// recovery. Then the first one goes on, or dies. Neither leaves a reference to what is gone, and who lives has deleted what
+/// he was to.
 #[test]
-fn a_recovery_in_the_midst_of_a_deletion() {
+fn deletions_and_recoveries_meet() {
     with_db(async |t| {
         let odm = odm(&t).await.without_transactions();
-        for what in ["a member", "a team", "an author"] {
-            for dies in [false, true] {
+        for what in ["a member", "a team", "an author", "nodes", "a recovery"] {
+            for (dies, marked) in [(false, false), (true, false), (false, true), (true, true)] {
                 let mut stops = 0;
-                while recovered_in_the_midst(&t, &odm, what, dies, stops).await {
+                while met(&t, &odm, what, dies, marked, stops).await {
                     stops += 1;
                 }
-                assert!(stops >= 4, "{what}: {stops} commands were sent");
+                let least = if what == "a recovery" && !marked { 2 } else { 4 };
+                assert!(stops >= least, "{what}: {stops} commands were sent");
             }
         }
     });
 }
 
-/// Whether the deletion has sent as many commands.
-async fn recovered_in_the_midst(t: &TestDb, odm: &Odm, what: &'static str, dies: bool, at: usize) -> bool {
+/// Whether the first one has sent as many commands.
+async fn met(t: &TestDb, odm: &Odm, what: &'static str, dies: bool, marked: bool, at: usize) -> bool {
     let link = |id: i64, field: &str, value: Bson| doc! { "_id": id, "note": "", field: value };
     let documents = [
         ("teams", vec![doc! { "_id": "a", "playing": [1_i64, 2_i64] }]),
@@ -1311,14 +1314,28 @@ async fn recovered_in_the_midst(t: &TestDb, odm: &Odm, what: &'static str, dies:
                 doc! { "_id": 2, "title": "", "authors": [1] },
             ],
         ),
+        (
+            "nodes",
+            vec![
+                doc! { "_id": 1, "children": [2, 3], "friends": [] },
+                doc! { "_id": 2, "parent": 1, "children": [], "friends": [] },
+                doc! { "_id": 3, "parent": 1, "children": [], "friends": [] },
+            ],
+        ),
     ];
-    for (collection, documents) in documents {
+    for (collection, mut documents) in documents {
         let all = t.db.collection::<Raw>(collection);
         all.delete_many(doc! {}).await.unwrap();
+        if marked {
+            // Of processes that have died.
+            for document in &mut documents {
+                document.insert("_odm", doc! { "links": [ObjectId::new()] });
+            }
+        }
         all.insert_many(documents).await.unwrap();
     }
     let (reached, mut is_reached) = unbounded_channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (go_on, may_go_on) = mpsc::channel::<bool>();
     let (may_go_on, sent) = (Mutex::new(may_go_on), AtomicUsize::new(0));
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
@@ -1328,51 +1345,91 @@ async fn recovered_in_the_midst(t: &TestDb, odm: &Odm, what: &'static str, dies:
             && is_armed.load(Ordering::SeqCst)
             && sent.fetch_add(1, Ordering::SeqCst) == at
         {
-            reached.send(()).unwrap();
-            let _ = tokio::task::block_in_place(|| may_go_on.lock().unwrap().recv());
+            let _ = reached.send(());
+            let may_go_on = tokio::task::block_in_place(|| may_go_on.lock().unwrap().recv());
+            if !matches!(may_go_on, Ok(true)) {
+                // The task ends here, and the command is not sent.
+                std::panic::resume_unwind(Box::new("it dies"));
+            }
         }
     });
     let mut options = ClientOptions::parse(odm_tests::uri()).await.unwrap();
     options.command_event_handler = Some(handler);
     let client = mongodb::Client::with_options(options).unwrap();
-    let other = Odm::new(client.database(t.db.name()), models![Team, Member, Author, Book]).unwrap();
+    let other = Odm::new(
+        client.database(t.db.name()),
+        models![Team, Member, Author, Book, Node],
+    )
+    .unwrap();
     let other = other.without_transactions();
     // What is asked once in the life of a handle.
     other.server().await.unwrap();
     armed.store(true, Ordering::SeqCst);
-    let mut deletion = tokio::spawn(async move {
+    let delete = async move |odm: &Odm, what: &str| match what {
+        "a member" => odm.collection::<Member>().delete(1).await.map(drop),
+        "a team" => odm.collection::<Team>().delete("a".to_owned()).await.map(drop),
+        "an author" => odm.collection::<Author>().delete(1).await.map(drop),
+        "nodes" => {
+            let nodes = odm.collection::<Node>();
+            nodes.delete_where(|n| n.id.lte(2)).await.map(drop)
+        }
+        _ => odm.recover().await.map(drop),
+    };
+    let mut first = tokio::spawn(async move { delete(&other, what).await });
+    let name = format!("{what}, command {at}, dies: {dies}, marked: {marked}");
+    let stops = tokio::select! {
+        _ = is_reached.recv() => true,
+        done = &mut first => {
+            done.unwrap().unwrap();
+            false
+        }
+    };
+    if stops {
         match what {
-            "a member" => other.collection::<Member>().delete(1).await,
-            "a team" => other.collection::<Team>().delete("a".to_owned()).await,
-            _ => other.collection::<Author>().delete(1).await,
+            "a recovery" => {
+                for what in ["a member", "an author", "nodes"] {
+                    delete(odm, what).await.unwrap();
+                }
+            }
+            _ => delete(odm, "").await.unwrap(),
         }
-    });
-    let name = format!("{what}, command {at}, dies: {dies}");
-    tokio::select! {
-        _ = is_reached.recv() => {}
-        done = &mut deletion => {
-            assert_eq!(done.unwrap().unwrap().deleted, 1, "{name}");
-            return false;
+        go_on.send(!dies).unwrap();
+        let ended = first.await;
+        if dies {
+            assert!(ended.unwrap_err().is_panic(), "{name}");
+            odm.recover().await.unwrap();
+        } else {
+            ended.unwrap().unwrap();
         }
-    }
-    odm.recover().await.unwrap();
-    if dies {
-        deletion.abort();
-    }
-    go_on.send(()).unwrap();
-    let ended = deletion.await;
-    if dies {
-        odm.recover().await.unwrap();
-    } else {
-        assert_eq!(ended.unwrap().unwrap().deleted, 1, "{name}");
     }
     let audit = odm.audit().await.unwrap();
     assert!(audit.is_clean(), "{name}: {audit}");
-    for collection in ["teams", "members", "authors", "books"] {
-        let marked = doc! { "_odm.links": { "$exists": true } };
-        let all = t.db.collection::<Raw>(collection);
-        let marked = all.count_documents(marked).await.unwrap();
-        assert_eq!(marked, 0, "{name}: {collection}");
+    let gone = match what {
+        "a member" => vec![("members", Bson::from(1_i64))],
+        "a team" => vec![("teams", "a".into())],
+        "an author" => vec![("authors", 1.into())],
+        "nodes" => vec![("nodes", 1.into()), ("nodes", 2.into())],
+        _ if stops => vec![
+            ("members", 1_i64.into()),
+            ("authors", 1.into()),
+            ("nodes", 2.into()),
+        ],
+        _ => vec![],
+    };
+    if !dies || what == "a recovery" {
+        for (collection, id) in gone {
+            let all = t.db.collection::<Raw>(collection);
+            let found = all.find_one(doc! { "_id": id }).await.unwrap();
+            assert_eq!(found, None, "{name}");
+        }
     }
-    true
+    for collection in ["teams", "members", "authors", "books", "nodes"] {
+        let all = t.db.collection::<Raw>(collection);
+        if stops || what == "a recovery" {
+            let marked = doc! { "_odm.links": { "$exists": true } };
+            let marked = all.find_one(marked).await.unwrap();
+            assert_eq!(marked, None, "{name}: {collection}");
+        }
+    }
+    stops
 }

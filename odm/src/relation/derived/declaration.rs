@@ -3,6 +3,7 @@
 use super::super::graph::{Edge, Graph, What};
 use super::inspect::Kept;
 use crate::copy::SyncMode;
+use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
 /// What is declared of an edge.
@@ -18,11 +19,15 @@ pub(super) struct Declaration {
     pub(super) fills: bool,
 }
 
-/// All that are declared: copies, what is derived of children, and both sides of two-way references, each a copy of the
-/// other one.
+/// All that are declared: copies, what is derived of children, both sides of two-way references, each a copy of the other
+/// one, and the rules of references without copies.
 pub(super) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
     let linked = graph.edges().iter().filter_map(|edge| two_way(graph, edge));
-    kept(graph).map(|kept| of(graph, &kept)).chain(linked)
+    let ruled = graph.edges().iter().flat_map(|edge| ruled(graph, edge));
+    kept(graph)
+        .map(|kept| of(graph, &kept))
+        .chain(linked)
+        .chain(ruled)
 }
 
 /// What is kept true in documents after the writes of others.
@@ -62,6 +67,40 @@ fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
         is: doc! { "inverse": &inverse.path, "list": edge.list },
         fills: false,
     })
+}
+
+/// The field of a declaration that is nothing but the rule of a reference.
+const RULE: &str = "on_delete";
+
+/// A reference without copies: one declaration for each collection that it leads to.
+fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
+    let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
+    let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
+    targets.map(|target| {
+        let name = format!("{}.{}", edge.holder.collection, edge.path);
+        Declaration {
+            id: match edge.reference.union {
+                true => format!("{name}: {}", target.collection),
+                false => name,
+            },
+            from: target.collection,
+            holder: edge.holder.collection,
+            is: doc! { RULE: edge.reference.on_delete.to_string(), "to": target.collection },
+            fills: false,
+        }
+    })
+}
+
+/// Whether a declaration is that of a reference without copies.
+pub(super) fn is_rule(declaration: &Document) -> bool {
+    declaration.contains_key(RULE)
+}
+
+/// The collection from which nothing may be deleted without regard to this reference, where it has no copies.
+pub(super) fn restricted(declaration: &Document) -> Option<&str> {
+    let rule = declaration.get_str(RULE).ok()?;
+    let asks = rule != OnDelete::Keep.to_string();
+    asks.then(|| declaration.get_str("to").ok()).flatten()
 }
 
 impl Kept<'_> {

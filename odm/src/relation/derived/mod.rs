@@ -24,6 +24,7 @@ mod fill;
 mod former;
 mod images;
 mod inspect;
+mod orphans;
 mod pay;
 pub(crate) mod reconcile;
 pub(crate) mod recover;
@@ -39,6 +40,7 @@ pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone};
 pub(crate) use pay::{Left, settle};
+pub(crate) use stored::Unknown;
 
 use super::graph::{CopyField, Derived, Edge, Graph};
 use crate::copy::SyncMode;

@@ -11,6 +11,7 @@ use super::debt::{CHILDREN, as_read, owe, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
+use super::orphans::{self, Noted};
 use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -33,6 +34,8 @@ pub(crate) struct Left {
     pub(crate) debts: Vec<(&'static DocumentMeta, Token)>,
     /// Parents in which is derived anew what children say: by their references, positions in the graph.
     parents: HashMap<usize, HashSet<Key>>,
+    /// What says so in the database.
+    noted: Vec<Noted>,
 }
 
 impl Left {
@@ -53,6 +56,7 @@ impl Left {
         for (at, keys) in other.parents {
             self.parents.entry(at).or_default().extend(keys);
         }
+        self.noted.extend(other.noted);
     }
 
     /// Pays it, after the commit. Gives how many documents were changed.
@@ -63,20 +67,11 @@ impl Left {
             copies += settle(*scope, meta, token).await?;
         }
         for (at, keys) in self.parents {
-            let Some(edge) = graph.edge(at) else { continue };
-            for meta in &edge.targets {
-                let list: Vec<&Derived> = graph
-                    .derived_in(meta)
-                    .filter(|derived| derived.edge == at)
-                    .collect();
-                let token = Token::new();
-                let written = refresh(scope, edge, &list, keys.clone(), token.into()).await?;
-                if written > 0 {
-                    copies += written;
-                    copies += settle(*scope, meta, token).await?;
-                }
+            if let Some(edge) = graph.edge(at) {
+                copies += orphans::derive_anew(scope, edge, &keys).await?;
             }
         }
+        orphans::strike_out(scope, self.noted).await?;
         Ok(copies)
     }
 }
@@ -357,6 +352,8 @@ impl Within {
                 self.owe(scope, meta, doc! { "_id": { "$in": ids } }).await?;
             }
             // What a child has left, or left behind, no debt of its own names.
+            let left_behind = orphans::left_behind(graph, &followed.alone, images);
+            self.left.noted.extend(orphans::note(scope, left_behind).await?);
             for (at, keys) in followed.alone {
                 self.left.parents.entry(at).or_default().extend(keys);
             }

@@ -5,6 +5,7 @@ use super::super::graph::Graph;
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::fill::needed;
+use super::orphans;
 use super::pay::{owing, pay};
 use super::{OWED, at};
 use crate::document::DocumentMeta;
@@ -143,7 +144,7 @@ impl IntoFuture for Recovering {
                 let mut recovered = Recovered::default();
                 let mut unknown = Ok(());
                 scope.trip();
-                odm.learn().await?;
+                let known = odm.learn().await?;
                 for meta in odm.graph().debtors() {
                     if let Err(error) = odm.may_write(meta) {
                         // What these models don't know would be struck out unpaid.
@@ -170,6 +171,7 @@ impl IntoFuture for Recovering {
                         }
                     }
                 }
+                recovered.copies += orphans::recover(&scope, &known).await?;
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
                     if let Err(error) = odm.may_write(meta) {
                         // Nor can it be told which links the marks are of.

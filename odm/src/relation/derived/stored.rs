@@ -1,7 +1,7 @@
 //! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
 //! declaration is backfilled.
 
-use super::declaration::{self, Declaration, is_more, lacking, sources, with_those_of};
+use super::declaration::{self, Declaration, is_more, is_rule, lacking, restricted, sources, with_those_of};
 use super::inspect::Kept;
 use super::{followed, meet};
 use crate::{Error, Odm, Result};
@@ -11,7 +11,16 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 use std::collections::HashMap;
 
 /// The collection that the edges are stored in.
-const EDGES: &str = "_odm_edges";
+pub(super) const EDGES: &str = "_odm_edges";
+
+/// What the database knows and the models of a program lack.
+#[derive(Debug, Default)]
+pub(crate) struct Unknown {
+    /// Collections of which there are copies, or that hold some.
+    pub(crate) copied: Vec<&'static str>,
+    /// Collections, whether these models have them or not, with references to them.
+    pub(crate) referred: Vec<(String, String)>,
+}
 
 /// What the database knows of declared edges.
 pub(super) struct Known(Vec<Document>);
@@ -22,13 +31,6 @@ impl Known {
         Ok(Known(
             odm.stored_edges().find(doc! {}).await?.try_collect().await?,
         ))
-    }
-
-    /// What it knows of the edges that are taken from the documents of these models.
-    async fn of(odm: &Odm) -> Result<Known> {
-        let own: Vec<&str> = odm.graph().models().map(|meta| meta.collection).collect();
-        let stored = odm.stored_edges().find(doc! { "from": { "$in": own } }).await?;
-        Ok(Known(stored.try_collect().await?))
     }
 
     pub(super) fn edge(&self, id: &str) -> Option<&Document> {
@@ -43,7 +45,9 @@ impl Known {
     /// Whether an edge is declared there as these models declare it, or by a program with more copies: that is left as it is.
     pub(super) fn has(&self, declared: &Declaration) -> bool {
         let known = self.declaration(&declared.id);
-        known.is_some_and(|known| *known == declared.is || is_more(known, &declared.is))
+        known.is_some_and(|known| {
+            *known == declared.is || is_more(known, &declared.is) || is_another(&declared.is, known)
+        })
     }
 
     /// Whether the documents that were there before have their copies.
@@ -76,7 +80,7 @@ impl Odm {
         for edge in declaration::all(self.graph()) {
             let is_known = known.has(&edge);
             let filled = match is_known {
-                true => known.is_filled(&edge.id),
+                true => !edge.fills || known.is_filled(&edge.id),
                 // Where there are no documents yet, there is nothing to be filled.
                 false if edge.fills => match empty.get(edge.holder) {
                     Some(empty) => *empty,
@@ -102,7 +106,7 @@ impl Odm {
         if declaration::kept(self.graph()).next().is_none() {
             return Ok(Vec::new());
         }
-        let declared = self.declared(&Known::of(self).await?).await?;
+        let declared = self.declared(&Known::all(self).await?).await?;
         Ok(not_filled(declared))
     }
 
@@ -119,18 +123,18 @@ impl Odm {
             return Err(super::super::unsupported(self, name).await?);
         }
         let edges = self.stored_edges();
-        let known = Known::of(self).await?;
+        let known = Known::all(self).await?;
         let unknown = self.look_for_unknown(&known);
         let declared = self.declared(&known).await?;
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
-            let set = doc! { "$set": {
-                "from": edge.from,
-                "holder": edge.holder,
+            let mut set = as_stored(edge);
+            set.extend(doc! {
                 // Of two programs that each have copies that the other lacks, none has all.
                 "declaration": with_those_of(&edge.is, known.declaration(&edge.id)),
                 "filled": *filled,
                 "declared": DateTime::now(),
-            }, "$unset": { "at": "" } };
+            });
+            let set = doc! { "$set": set, "$unset": { "at": "" } };
             match edges.update_one(doc! { "_id": &edge.id }, set).upsert(true).await {
                 Ok(_) => {}
                 // Another process was faster with the same.
@@ -151,16 +155,15 @@ impl Odm {
         }
     }
 
-    /// Looks whether the database knows copies that these models lack, without a `sync`.
-    pub(super) async fn learn(&self) -> Result<()> {
-        let graph = self.graph();
-        if graph.models().any(|meta| graph.is_depended_on(meta)) {
-            self.look_for_unknown(&Known::of(self).await?);
-        }
-        Ok(())
+    /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
+    pub(super) async fn learn(&self) -> Result<Known> {
+        let known = Known::all(self).await?;
+        self.look_for_unknown(&known);
+        Ok(known)
     }
 
-    /// What of this these models lack, by name. What leads to it may not be written from now on.
+    /// What copies of this these models lack, by name. What leads to them may not be written from now on, and what they lack
+    /// references to may not be deleted.
     fn look_for_unknown(&self, known: &Known) -> Vec<String> {
         let graph = self.graph();
         let own: HashMap<String, Declaration> = declaration::all(graph)
@@ -171,14 +174,23 @@ impl Odm {
         let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
+        // References, with the collections that they lead to.
+        let mut referred: Vec<(String, String)> = Vec::new();
         for edge in &known.0 {
             let id = edge.get_str("_id").unwrap_or_default();
             let from = edge.get_str("from").unwrap_or_default();
+            let stored = edge.get_document("declaration").cloned().unwrap_or_default();
+            let own = own.get(id).filter(|own| !is_another(&own.is, &stored));
+            if is_rule(&stored) {
+                if let (None, Some(to)) = (own, restricted(&stored)) {
+                    referred.push((to.to_owned(), id.to_owned()));
+                }
+                continue;
+            }
             let Some(meta) = graph.models().find(|meta| meta.collection == from) else {
                 continue;
             };
-            let stored = edge.get_document("declaration").cloned().unwrap_or_default();
-            match own.get(id) {
+            match own {
                 None => {
                     names.push(id.to_owned());
                     read.push((meta.collection, sources(&stored)));
@@ -212,15 +224,27 @@ impl Odm {
                 }
             }
         }
+        if !referred.is_empty() {
+            tracing::warn!(
+                target: "odm",
+                references = ?referred,
+                "the database knows references to these collections that the models of this program lack: it may not \
+                 delete from them"
+            );
+        }
         let read = read.into_iter().map(|(collection, _)| collection);
-        self.set_unknown(read.chain(holders).collect());
+        self.set_unknown(Unknown {
+            copied: read.chain(holders).collect(),
+            referred,
+        });
         names
     }
 
-    /// Forgets the edges that the database knows and these models lack: they were declared once, and are not any more.
-    /// Gives how many that were.
+    /// Forgets the edges that the database knows and these models lack, copies and references: they were declared once, and
+    /// are not any more. Gives how many that were.
     ///
-    /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale.
+    /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale, and a
+    /// deletion its references dangling.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -236,15 +260,19 @@ impl Odm {
             .delete_many(doc! { "_id": { "$nin": own } })
             .await?
             .deleted_count;
-        let known = Known::of(self).await?;
+        let known = Known::all(self).await?;
         for edge in &declared {
             let Some(stored) = known.declaration(&edge.id) else {
                 continue;
             };
-            let gone = lacking(&edge.is, stored).len();
+            let gone = match is_another(&edge.is, stored) {
+                true => 1,
+                false => lacking(&edge.is, stored).len(),
+            };
             if gone > 0 {
                 forgotten += gone as u64;
-                let mut set = doc! { "declaration": &edge.is, "from": edge.from, "holder": edge.holder };
+                let mut set = as_stored(edge);
+                set.insert("declaration", &edge.is);
                 if !is_more(stored, &edge.is) {
                     set.insert("filled", !edge.fills);
                 }
@@ -256,9 +284,20 @@ impl Odm {
                     .await?;
             }
         }
-        self.set_unknown(Vec::new());
+        self.set_unknown(Unknown::default());
         Ok(forgotten)
     }
+}
+
+/// Where an edge leads: the source of copies, or nothing for a reference without copies, of which nobody's writes have to know.
+fn as_stored(edge: &Declaration) -> Document {
+    let from = (!is_rule(&edge.is)).then_some(edge.from);
+    doc! { "from": from, "holder": edge.holder }
+}
+
+/// Whether a reference that has no copies here has some, or another side, by what is stored.
+fn is_another(own: &Document, stored: &Document) -> bool {
+    is_rule(own) && !is_rule(stored)
 }
 
 /// A declared edge beside what the database knows of it.
