@@ -24,6 +24,8 @@ pub struct Odm {
     inner: Arc<Inner>,
     /// Behaves as on a deployment without transactions, where two-way references are concerned.
     alone: bool,
+    /// Asks for the first children of many parents as on a server without the stage for it.
+    by_queries: bool,
     fan_out: FanOut,
     unknown: bool,
 }
@@ -131,6 +133,7 @@ impl Odm {
                 unknown: std::sync::RwLock::default(),
             }),
             alone: false,
+            by_queries: false,
             fan_out: FanOut::new(),
             unknown: false,
         })
@@ -157,6 +160,14 @@ impl Odm {
     #[doc(hidden)]
     pub fn without_transactions(mut self) -> Odm {
         self.alone = true;
+        self
+    }
+
+    /// Asks for the first children of many parents parent by parent, so that this can be tested on servers that have a better
+    /// way.
+    #[doc(hidden)]
+    pub fn by_queries(mut self) -> Odm {
+        self.by_queries = true;
         self
     }
 
@@ -245,6 +256,11 @@ impl Odm {
     /// Whether both sides of a two-way reference can be written as one.
     pub(crate) async fn has_transactions(&self) -> Result<bool> {
         Ok(!self.alone && self.server().await?.has_transactions())
+    }
+
+    /// Whether one query can give the first children of many parents, in a transaction or out of one.
+    pub(crate) async fn joins_children(&self, in_transaction: bool) -> Result<bool> {
+        Ok(!self.by_queries && self.server().await?.joins_children(in_transaction))
     }
 
     /// The references between the registered documents.

@@ -125,6 +125,14 @@ impl Server {
         }
     }
 
+    /// Whether `$lookup` can give the first children of many parents, of a collection that may be sharded.
+    ///
+    /// In a transaction, a server refuses it of a sharded collection before MongoDB 8.0, and afterwards until its
+    /// `featureCompatibilityVersion` is raised, which no reply to `hello` tells. The error would end the transaction.
+    pub(crate) fn joins_children(&self, in_transaction: bool) -> bool {
+        self.has_lookup_with_pipeline() && !(in_transaction && self.topology == Topology::Sharded)
+    }
+
     /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
     ///
     /// ```no_run
@@ -213,6 +221,26 @@ mod tests {
             (Topology::Standalone, false)
         );
         assert_eq!(alone.to_string(), "a standalone server of wire version 9");
+    }
+
+    #[test]
+    fn children_are_joined_where_the_server_does_it() {
+        let joins = |reply: Document| {
+            let server = Server::of(&reply);
+            (server.joins_children(false), server.joins_children(true))
+        };
+        let set = |version: i32| joins(doc! { "setName": "odm", "maxWireVersion": version });
+        let sharded = |version: i32| joins(doc! { "msg": "isdbgrid", "maxWireVersion": version });
+        let alone = |version: i32| joins(doc! { "maxWireVersion": version });
+        assert_eq!(
+            [9, 12, 13, 25].map(set),
+            [(false, false), (false, false), (true, true), (true, true)]
+        );
+        assert_eq!(
+            [9, 13, 14, 25].map(sharded),
+            [(false, false), (false, false), (true, false), (true, false)]
+        );
+        assert_eq!([9, 13].map(alone), [(false, false), (true, true)]);
     }
 
     #[test]

@@ -43,8 +43,9 @@ impl Odm {
     ///
     /// # Cost
     /// For every 1,000 documents one round trip to read them, and one for each collection (and field of it) that they refer
-    /// to; two or three more where something looks wrong. For each `#[parent_ref(one)]` one for the indexes of its
-    /// collection, and, if the unique one is missing, one in which the server reads the whole collection.
+    /// to; two or three more where something looks wrong. The same for each derived field; for a subset, before MongoDB 5.0
+    /// (5.1 on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection,
+    /// and, if the unique one is missing, one in which the server reads the whole collection.
     ///
     /// # Example
     /// ```no_run

@@ -212,6 +212,18 @@ impl Scope<'_> {
         collect!(self, meta, action)
     }
 
+    /// The same as it comes, in as few batches as there can be.
+    pub(super) async fn aggregate_raw(
+        &self,
+        meta: &'static DocumentMeta,
+        pipeline: Vec<Document>,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
+        let action = action.with_type::<RawDocumentBuf>();
+        collect!(self, meta, action)
+    }
+
     pub(super) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         act!(self, meta, collection.count_documents(filter))

@@ -39,6 +39,7 @@ mod retries;
 mod roundtrip;
 mod schema;
 mod sessions;
+mod subsets;
 mod text;
 mod together;
 mod tracing;

@@ -24,7 +24,8 @@ impl Odm {
     ///
     /// # Cost
     /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
-    /// their sources, and one to write; for numbers of children one query, and for a subset one for each document.
+    /// their sources, and one to write; for numbers of children one query, and for a subset one (for each document before
+    /// MongoDB 5.0, or 5.1 on a sharded cluster).
     ///
     /// # Example
     /// ```no_run

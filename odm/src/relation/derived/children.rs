@@ -11,23 +11,20 @@ use super::super::scope::{Scope, Statement};
 use super::fill::{nothing, whole};
 use super::former::key_path;
 use super::images::Image;
+use super::newest::{newest, order};
 use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, meet, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
-use crate::document::{DocumentMeta, IndexKind};
+use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::reference::OnDelete;
 use crate::shape::Shape;
 use crate::{Error, Result};
-use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// How often fields are derived anew that somebody else keeps writing. Each time somebody has come through.
 const ATTEMPTS: u32 = 200;
-
-/// At most so many queries for the children of one parent are on their way at once.
-const AT_ONCE: usize = 8;
 
 /// What changes in one parent.
 #[derive(Debug, Default)]
@@ -308,18 +305,6 @@ fn push_order(subset: &Subset) -> Option<Document> {
     Some(sort)
 }
 
-/// The order of the children: ties are broken by the id.
-fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
-    let direction = |kind: IndexKind| if kind == IndexKind::Descending { -1 } else { 1 };
-    let first = subset.order.first().map_or(1, |key| direction(key.kind));
-    let own = subset
-        .order
-        .iter()
-        .map(move |key| ((key.path)(), direction(key.kind)));
-    let named = subset.order.iter().any(|key| (key.path)() == "_id");
-    own.chain((!named).then_some(("_id", first)))
-}
-
 fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, element: Document) {
     let each = update
         .get_document_mut("$push")
@@ -548,7 +533,7 @@ fn as_update(values: Values) -> Document {
 type Computed<'g> = (&'g Derived, Operation, &'static str);
 
 /// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
-/// subset of each parent, of which the server reads no more children than are kept.
+/// subset, which asks for no more children than are kept.
 pub(super) async fn derive(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -567,10 +552,10 @@ pub(super) async fn derive(
         ]);
         match derived.what {
             What::Subset(subset) => {
-                for (parent, elements) in newest(scope, edge, derived, subset, condition, parents).await? {
-                    if let Some(values) = values.get_mut(&parent) {
-                        values.push((derived.field.name, Some(elements)));
-                    }
+                let mut found = newest(scope, edge, derived, subset, condition, parents).await?;
+                for (parent, values) in &mut values {
+                    let elements = found.remove(parent).unwrap_or_default();
+                    values.push((derived.field.name, Some(Bson::Array(elements))));
                 }
             }
             What::Computed { operation, of } => {
@@ -691,45 +676,6 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
             _ => value.clone(),
         },
     }
-}
-
-/// The elements of a subset in each of these parents.
-async fn newest(
-    scope: &Scope<'_>,
-    edge: &Edge,
-    derived: &Derived,
-    subset: &Subset,
-    condition: Document,
-    parents: &[Key],
-) -> Result<Vec<(Key, Bson)>> {
-    let target = edge.target(derived.parent).unwrap_or_default();
-    let turn = if subset.last { -1 } else { 1 };
-    let sort: Document = order(subset)
-        .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))
-        .collect();
-    let mut fields = doc! { "_id": 1 };
-    for field in (subset.fields)() {
-        fields.insert(field.source, 1);
-    }
-    let (sort, fields, condition) = (&sort, &fields, &condition);
-    let looks = parents.iter().map(|parent| async move {
-        let filter = all([edge.holders_of(target, vec![parent.to_bson()]), condition.clone()]);
-        let limit = i64::from(subset.limit);
-        let found = scope
-            .first(derived.child, filter, sort.clone(), fields.clone(), limit)
-            .await?;
-        let mut elements: Vec<Bson> = found
-            .iter()
-            .map(|child| element((subset.fields)(), child).into())
-            .collect();
-        if subset.last {
-            elements.reverse();
-        }
-        Ok::<_, Error>((parent.clone(), Bson::Array(elements)))
-    });
-    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
-    let looks: Vec<_> = looks.collect();
-    stream::iter(looks).buffered(at_once).try_collect().await
 }
 
 /// The parents of these children, the present and the former ones, with what is derived in them eventually; of children

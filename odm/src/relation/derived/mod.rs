@@ -24,6 +24,7 @@ mod fill;
 mod former;
 mod images;
 mod inspect;
+mod newest;
 mod orphans;
 mod pay;
 pub(crate) mod reconcile;
