@@ -529,9 +529,8 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
 
     /// The first few of each parent.
     async fn load_first(&mut self, from: &Source, collection: &Collection<C>, limit: u32) -> Result<()> {
-        let server = from.odm.server().await?;
         let by_queries = self.what.by_queries || self.what.via.is_union_in_array();
-        if by_queries || !server.has_lookup_with_pipeline() {
+        if by_queries || !from.odm.joins_children(from.session.is_some()).await? {
             return self.load_first_by_queries(from, collection, limit).await;
         }
         let parents = from.collection::<R>();
@@ -581,8 +580,8 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         Ok(())
     }
 
-    /// The same before MongoDB 5.0, or 5.1 on a sharded cluster, and where a join of the server's does not do: one query for
-    /// each parent, several on their way together.
+    /// The same before MongoDB 5.0, or 5.1 on a sharded cluster, in a transaction there, and where a join of the server's does
+    /// not do: one query for each parent, several on their way together.
     async fn load_first_by_queries(
         &mut self,
         from: &Source,
