@@ -221,6 +221,18 @@ impl Odm {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Says from which collections of its own this program may not delete.
+    pub(crate) fn warn_of_references(&self) {
+        if self.unknown {
+            return;
+        }
+        for meta in self.graph().models() {
+            if let Err(error @ Error::UnknownReferences { .. }) = self.may_delete(meta) {
+                tracing::warn!(target: "odm", %error, "these models lack references");
+            }
+        }
+    }
+
     /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
         match self.unknown || !self.unknown().copied.contains(&meta.collection) {

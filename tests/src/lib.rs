@@ -6,6 +6,7 @@ use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
 
@@ -154,6 +155,18 @@ where
     F: FnOnce(TestDb) -> Fut,
     Fut: Future<Output = ()>,
 {
+    // What runs it is compiled once, and not for each of some hundred tests.
+    let mut test = Some(test);
+    run(&mut |db| match test.take() {
+        Some(test) => Box::pin(test(db)),
+        None => unreachable!("a test is run once"),
+    });
+}
+
+/// A test, given its database.
+type Test<'t> = &'t mut dyn FnMut(TestDb) -> Pin<Box<dyn Future<Output = ()> + 't>>;
+
+fn run(test: Test<'_>) {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         // A program of one test may have a listener of its own.

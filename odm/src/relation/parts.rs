@@ -95,8 +95,8 @@ pub(super) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Documen
     !combines(filter) || graph.is_derived_by(meta, filter) || computes()
 }
 
-/// Whether an update of documents of this type may change what the condition reads of others of them.
-fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+/// Whether a write of documents of this type may change what the condition reads of others of them.
+pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
     // What follows from such documents is derived in the documents of these collections.
     let mut reached = vec![meta];
     let mut at = 0;
@@ -150,6 +150,20 @@ fn rest(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> Docume
         _ => vec![doc! { name: value.clone() }],
     });
     all(parts.filter(stands))
+}
+
+/// Whether a condition may stand in a pipeline behind others.
+pub(super) fn matches(filter: &Document) -> bool {
+    fn is_free(value: &Bson) -> bool {
+        match value {
+            Bson::Document(document) => document
+                .iter()
+                .all(|(name, value)| name != "$where" && is_free(value)),
+            Bson::Array(items) => items.iter().all(is_free),
+            _ => true,
+        }
+    }
+    combines(filter) && is_free(&Bson::Document(filter.clone()))
 }
 
 /// Whether a condition may stand behind `$nor` and beside another one.

@@ -14,7 +14,7 @@ use super::batch::{Batch, all, behind, document, document_id as id, ids};
 use super::derived;
 use super::graph::is;
 use super::pairs;
-use super::parts::{found, is_asked_once};
+use super::parts::{follows_itself, found, is_asked_once};
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -53,8 +53,9 @@ pub(crate) async fn remove(
     done: &mut Deleted,
 ) -> Result<()> {
     may_follow(scope, meta)?;
-    // What is derived in them changes before they go.
-    let filter = match is_asked_once(scope.odm.graph(), meta, &filter) {
+    // What is derived in them changes before they go, and so does whom they are linked with among each other.
+    let graph = scope.odm.graph();
+    let filter = match is_asked_once(graph, meta, &filter) || follows_itself(graph, meta, &filter) {
         true => doc! { "_id": { "$in": found(&scope, meta, filter, "deleted").await? } },
         false => filter,
     };
@@ -495,16 +496,19 @@ impl<'a, 'd> Removal<'a, 'd> {
         if own.is_empty() {
             return;
         }
-        let mut waits: HashSet<Key> = HashSet::new();
+        let (mut waits, mut goes): (HashSet<Key>, HashSet<Key>) = (HashSet::new(), HashSet::new());
         let (mut first, mut later) = (Vec::new(), Vec::new());
         for document in std::mem::take(&mut level.batch) {
             let key = Key::of_bson(&id(&document));
-            if waits.contains(&key) {
+            let mut named: HashSet<Key> = own.iter().flat_map(|rule| rule.named([&document])).collect();
+            named.remove(&key);
+            // Of a link one side alone may be taken off.
+            if waits.contains(&key) || !named.is_disjoint(&goes) {
                 later.push(document);
                 continue;
             }
-            let named = own.iter().flat_map(|rule| rule.named([&document]));
-            waits.extend(named.filter(|other| *other != key));
+            waits.extend(named);
+            goes.insert(key);
             first.push(document);
         }
         level.batch = first;

@@ -480,9 +480,12 @@ impl Repaired {
                 let mut settled = self.settle(scope, faults, write).await?;
                 left.extend(settled.stuck);
                 if !gone.is_empty() {
-                    changed += gone.len() as u64;
-                    left.extend(self.detach(scope, 0, gone.clone(), write).await?);
-                    settled.mended.extend(gone);
+                    let refused = self.detach(scope, 0, gone.clone(), write).await?;
+                    if refused.is_empty() {
+                        changed += gone.len() as u64;
+                        settled.mended.extend(gone);
+                    }
+                    left.extend(refused);
                 }
                 let (again, never): (Vec<_>, Vec<_>) = again(scope, settled.mended, write)
                     .await?

@@ -1196,7 +1196,7 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
             odm.recover().await.unwrap();
             assert_eq!(counted().await, (0, None, 0), "{what}");
             clean(&odm, what).await;
-            let owed = doc! { "owed.token": { "$exists": true } };
+            let owed = doc! { "owed": { "$exists": true } };
             let owed =
                 t.db.collection::<Doc>("_odm_edges")
                     .count_documents(owed)

@@ -473,3 +473,45 @@ fn children_are_compared_by_the_collation_of_their_collection() {
         );
     });
 }
+
+/// Two parents of one id in two collections are two parents, whose children may be written together.
+#[test]
+fn parents_of_two_types_may_have_one_id() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        for odm in [odm.clone(), odm.without_transactions()] {
+            let (films, actors) = (odm.collection::<Film>(), odm.collection::<Actor>());
+            let notes = odm.collection::<Note>();
+            films
+                .insert(NewFilm {
+                    id: 1,
+                    code: "a".into(),
+                })
+                .await
+                .unwrap();
+            actors.insert(NewActor { id: 1 }).await.unwrap();
+            let note = |id: i32, about: AboutRef| Note { id, about, day: id };
+            let (film, actor) = (AboutRef::Film(Ref::new(1)), AboutRef::Actor(Ref::new(1)));
+            let both = [
+                note(1, film.clone()),
+                note(2, actor.clone()),
+                note(3, film.clone()),
+            ];
+            notes.insert_many(both).await.unwrap();
+            let days = async || {
+                let (film, actor) = (films.get(1).await.unwrap(), actors.get(1).await.unwrap());
+                let film: Vec<i32> = film.unwrap().notes.iter().map(|note| note.day).collect();
+                let actor: Vec<i32> = actor.unwrap().notes.iter().map(|note| note.day).collect();
+                (film, actor)
+            };
+            assert_eq!(days().await, (vec![3, 1], vec![2]));
+            // From one to the other, and nothing else: the id stays.
+            notes.update(3).set(|n| n.about, actor).await.unwrap();
+            assert_eq!(days().await, (vec![1], vec![3, 2]));
+            notes.delete_where(|n| n.id.gt(0)).await.unwrap();
+            assert_eq!(days().await, (vec![], vec![]));
+            films.delete(1).await.unwrap();
+            actors.delete(1).await.unwrap();
+        }
+    });
+}

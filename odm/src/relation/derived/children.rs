@@ -37,8 +37,8 @@ struct Change {
     named: bool,
 }
 
-/// Parents are known by the reference that names them.
-type Parents = BTreeMap<(usize, Key), Change>;
+/// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
+type Parents = BTreeMap<(usize, usize, Key), Change>;
 
 /// The parent that a child names.
 fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
@@ -114,7 +114,8 @@ fn is_same(names: &[String], image: &Image) -> bool {
 }
 
 fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
-    let change = parents.entry((edge.at, key)).or_default();
+    let target = edge.target(derived.parent).unwrap_or_default();
+    let change = parents.entry((edge.at, target, key)).or_default();
     change.touched.insert(derived.at);
     change
 }
@@ -402,7 +403,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
     let mut anew: Vec<Anew<'_>> = Vec::new();
     let mut passed_on = Vec::new();
     let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
-    for ((at, key), mut change) in parents {
+    for ((at, _, key), mut change) in parents {
         let all = |of: &HashSet<usize>| -> Vec<&Derived> {
             of.iter().filter_map(|at| graph.derived().get(*at)).collect()
         };

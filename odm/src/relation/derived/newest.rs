@@ -5,7 +5,7 @@
 
 use super::super::batch::all;
 use super::super::graph::{Derived, Edge};
-use super::super::parts::combines;
+use super::super::parts::matches;
 use super::super::scope::Scope;
 use super::children::element;
 use super::former::key_path;
@@ -73,7 +73,7 @@ pub(super) async fn newest(
     // Two documents may have one key where it should be unique and is not.
     let parents: HashSet<&Key> = parents.iter().collect();
     let together = parents.len() > 1
-        && combines(&first.condition)
+        && matches(&first.condition)
         && scope.odm.joins_children(scope.session.is_some()).await?;
     let mut found = match together {
         true => first.of_many(scope, subset, parents).await?,

@@ -2,7 +2,8 @@
 //!
 //! If the parent is inserted at that very moment, it may be derived with the child, and neither of the two transactions
 //! modifies what the other one does. So when the child's is committed the parent is derived anew, if it is there by then. What
-//! is owed until then stands beside the declaration of what is derived, written by the child's transaction.
+//! is owed until then is a document of its own among the declarations, inserted by the child's transaction: others that note
+//! something at the same time don't meet it.
 
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::Scope;
@@ -14,13 +15,10 @@ use super::stored::{EDGES, Known};
 use crate::Result;
 use crate::key::Key;
 use mongodb::bson::{Bson, Document, doc};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-/// In the stored declaration: what is owed, each with its token and the keys of the parents.
+/// In such a document: the derived field that the reference to the parents is found by. Beside it the parents.
 const OWED: &str = "owed";
-
-/// A debt beside a declaration: the declaration, and the token.
-pub(super) type Noted = (String, Token);
 
 /// Those of these parents, by the references to them, that no child names any more.
 pub(super) fn left_behind(
@@ -30,19 +28,22 @@ pub(super) fn left_behind(
 ) -> Vec<(usize, Vec<Key>)> {
     let left = alone.iter().filter_map(|(at, keys)| {
         let edge = graph.edge(*at)?;
+        if edge.targets.len() > 1 {
+            // A key may be that of several parents.
+            return Some((*at, keys.iter().cloned().collect()));
+        }
         let after = images.iter().filter_map(|image| image.after.as_ref());
-        let named: HashSet<Key> = after
-            .flat_map(|child| (0..edge.targets.len()).flat_map(move |target| edge.keys(target, child)))
-            .collect();
+        let named: HashSet<Key> = after.flat_map(|child| edge.keys(0, child)).collect();
         let left: Vec<Key> = keys.difference(&named).cloned().collect();
         (!left.is_empty()).then_some((*at, left))
     });
     left.collect()
 }
 
-/// Notes that something is to be derived in these parents, in the transaction of the children.
-pub(super) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> Result<Vec<Noted>> {
-    let mut noted = Vec::new();
+/// Notes that something is to be derived in these parents, in the transaction of the children. Gives the notes.
+pub(super) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> Result<Vec<Token>> {
+    let mut notes = Vec::new();
+    let mut tokens = Vec::new();
     for (at, keys) in parents {
         let Some(derived) = scope
             .odm
@@ -55,37 +56,24 @@ pub(super) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> 
         };
         let token = Token::new();
         let keys: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-        let debt = doc! { "$push": { OWED: { "token": token, "keys": keys } } };
-        change(scope, derived.name(), debt).await?;
-        noted.push((derived.name(), token));
+        notes.push(doc! { "_id": token, OWED: derived.name(), "keys": keys });
+        tokens.push(token);
     }
-    Ok(noted)
+    if !notes.is_empty() {
+        let edges = scope.odm.database().collection::<Document>(EDGES);
+        scope.trip();
+        crate::collection::act!(scope.session, edges.insert_many(notes))?;
+    }
+    Ok(tokens)
 }
 
 /// Strikes out what is paid.
-pub(super) async fn strike_out(scope: &Scope<'_>, noted: Vec<Noted>) -> Result<()> {
-    let mut by_name: HashMap<String, Vec<Token>> = HashMap::new();
-    for (name, token) in noted {
-        by_name.entry(name).or_default().push(token);
+pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
+    if !notes.is_empty() {
+        scope.trip();
+        let paid = doc! { "_id": { "$in": notes } };
+        scope.odm.stored_edges().delete_many(paid).await?;
     }
-    for (name, tokens) in by_name {
-        change(
-            scope,
-            name,
-            doc! { "$pull": { OWED: { "token": { "$in": tokens } } } },
-        )
-        .await?;
-    }
-    Ok(())
-}
-
-async fn change(scope: &Scope<'_>, name: String, update: Document) -> Result<()> {
-    let edges = match scope.session {
-        Some(_) => scope.odm.database().collection::<Document>(EDGES),
-        None => scope.odm.stored_edges(),
-    };
-    scope.trip();
-    crate::collection::act!(scope.session, edges.update_one(doc! { "_id": name }, update))?;
     Ok(())
 }
 
@@ -111,28 +99,36 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
     Ok(copies)
 }
 
-/// Pays what dead processes have noted, of what these models know. Gives how many documents were changed.
+/// Pays what dead processes have noted. Gives how many documents were changed.
+///
+/// # Errors
+/// [`Error::UnknownCopies`](crate::Error::UnknownCopies): some is left to a program with more models.
 pub(super) async fn recover(scope: &Scope<'_>, known: &Known) -> Result<u64> {
     let graph = scope.odm.graph();
     let mut copies = 0;
+    let mut unknown = Ok(());
     for derived in graph.derived() {
-        let name = derived.name();
-        let owed = known.edge(&name).and_then(|edge| edge.get_array(OWED).ok());
-        let (Some(owed), Some(edge)) = (owed, graph.parent_edge(derived)) else {
-            continue;
-        };
-        if owed.is_empty() || scope.odm.may_write(derived.parent).is_err() {
-            continue;
-        }
-        let (mut keys, mut noted) = (HashSet::new(), Vec::new());
-        for debt in owed.iter().filter_map(Bson::as_document) {
-            if let (Ok(token), Ok(named)) = (debt.get_object_id("token"), debt.get_array("keys")) {
+        let (mut keys, mut notes) = (HashSet::new(), Vec::new());
+        for note in known.notes(&derived.name()) {
+            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array("keys")) {
                 keys.extend(named.iter().map(Key::of_bson));
-                noted.push((name.clone(), token));
+                notes.push(token);
             }
         }
+        let Some(edge) = graph.parent_edge(derived).filter(|_| !notes.is_empty()) else {
+            continue;
+        };
+        let parents = edge.targets.iter().copied();
+        let may = parents
+            .chain([derived.child])
+            .try_for_each(|meta| scope.odm.may_write(meta));
+        if may.is_err() {
+            // What these models don't know would be struck out unpaid.
+            unknown = unknown.and(may);
+            continue;
+        }
         copies += derive_anew(scope, edge, &keys).await?;
-        strike_out(scope, noted).await?;
+        strike_out(scope, notes).await?;
     }
-    Ok(copies)
+    unknown.map(|()| copies)
 }

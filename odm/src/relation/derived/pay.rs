@@ -11,7 +11,7 @@ use super::debt::{CHILDREN, as_read, owe, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
-use super::orphans::{self, Noted};
+use super::orphans;
 use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -35,7 +35,7 @@ pub(crate) struct Left {
     /// Parents in which is derived anew what children say: by their references, positions in the graph.
     parents: HashMap<usize, HashSet<Key>>,
     /// What says so in the database.
-    noted: Vec<Noted>,
+    noted: Vec<Token>,
 }
 
 impl Left {

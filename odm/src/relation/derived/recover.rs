@@ -10,7 +10,7 @@ use super::pay::{owing, pay};
 use super::{OWED, at};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
-use crate::{Odm, Result};
+use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::future::IntoFuture;
@@ -171,7 +171,11 @@ impl IntoFuture for Recovering {
                         }
                     }
                 }
-                recovered.copies += orphans::recover(&scope, &known).await?;
+                match orphans::recover(&scope, &known).await {
+                    Ok(copies) => recovered.copies += copies,
+                    Err(error @ Error::UnknownCopies { .. }) => unknown = unknown.and(Err(error)),
+                    Err(error) => return Err(error),
+                }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
                     if let Err(error) = odm.may_write(meta) {
                         // Nor can it be told which links the marks are of.

@@ -37,6 +37,13 @@ impl Known {
         self.0.iter().find(|edge| edge.get_str("_id").ok() == Some(id))
     }
 
+    /// What is owed beside the declarations by what is derived in this field.
+    pub(super) fn notes(&self, derived: &str) -> impl Iterator<Item = &Document> {
+        self.0
+            .iter()
+            .filter(move |note| note.get_str("owed").is_ok_and(|name| name == derived))
+    }
+
     /// The declaration of an edge, by whichever program it was declared.
     pub(super) fn declaration(&self, id: &str) -> Option<&Document> {
         self.edge(id)?.get_document("declaration").ok()
@@ -125,6 +132,7 @@ impl Odm {
         let edges = self.stored_edges();
         let known = Known::all(self).await?;
         let unknown = self.look_for_unknown(&known);
+        self.warn_of_references();
         let declared = self.declared(&known).await?;
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
             let mut set = as_stored(edge);
@@ -224,14 +232,6 @@ impl Odm {
                 }
             }
         }
-        if !referred.is_empty() {
-            tracing::warn!(
-                target: "odm",
-                references = ?referred,
-                "the database knows references to these collections that the models of this program lack: it may not \
-                 delete from them"
-            );
-        }
         let read = read.into_iter().map(|(collection, _)| collection);
         self.set_unknown(Unknown {
             copied: read.chain(holders).collect(),
@@ -257,7 +257,7 @@ impl Odm {
         let declared: Vec<Declaration> = declaration::all(self.graph()).collect();
         let own: Vec<&str> = declared.iter().map(|edge| edge.id.as_str()).collect();
         let mut forgotten = edges
-            .delete_many(doc! { "_id": { "$nin": own } })
+            .delete_many(doc! { "_id": { "$type": "string", "$nin": own } })
             .await?
             .deleted_count;
         let known = Known::all(self).await?;
