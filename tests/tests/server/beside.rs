@@ -1170,10 +1170,13 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
                 let going = process.transaction(async |tx| {
                     let readings = tx.collection::<Reading>();
                     match what {
-                        "delete" => drop(readings.delete(id).await?),
-                        "move" => drop(readings.update(id).set(|r| r.station, Ref::new(0)).await?),
-                        "replace" => drop(readings.replace(reading(0)).await?),
-                        _ => drop(tx.bulk().delete::<Reading>(id).await?),
+                        "delete" => readings.delete(id).await.map(drop)?,
+                        "move" => {
+                            let moved = readings.update(id).set(|r| r.station, Ref::new(0)).await;
+                            moved.map(drop)?;
+                        }
+                        "replace" => readings.replace(reading(0)).await.map(drop)?,
+                        _ => tx.bulk().delete::<Reading>(id).await.map(drop)?,
                     }
                     stations.insert(new(id)).await?;
                     // The commit is sent, and nothing behind it.

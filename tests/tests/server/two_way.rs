@@ -1391,6 +1391,8 @@ impl Meeting {
                 false
             }
         };
+        // A client has something to say when it goes, too.
+        self.stop.at.store(usize::MAX, Ordering::SeqCst);
         if stops {
             match what {
                 "a recovery" => {
