@@ -5,6 +5,8 @@ use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
+use std::any::Any;
+use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -150,21 +152,25 @@ impl tracing::Subscriber for Indifferent {
 }
 
 /// Runs a test on a database of its own, which is dropped whatever becomes of the test.
+///
+/// A test in which the stand-in of MongoDB fails by itself is run again: see `is_the_stand_ins`.
 pub fn with_db<F, Fut>(test: F)
 where
-    F: FnOnce(TestDb) -> Fut,
+    F: Fn(TestDb) -> Fut,
     Fut: Future<Output = ()>,
 {
     // What runs it is compiled once, and not for each of some hundred tests.
-    let mut test = Some(test);
-    run(&mut |db| match test.take() {
-        Some(test) => Box::pin(test(db)),
-        None => unreachable!("a test is run once"),
-    });
+    run(&|db| Box::pin(test(db)));
 }
 
 /// A test, given its database.
-type Test<'t> = &'t mut dyn FnMut(TestDb) -> Pin<Box<dyn Future<Output = ()> + 't>>;
+type Test<'t> = &'t dyn Fn(TestDb) -> Pin<Box<dyn Future<Output = ()> + 't>>;
+
+/// What SecantusDB answers where it has failed: by its name, and in its words.
+const FAILED: [&str; 2] = ["InternalError", "internal server error"];
+
+/// A test is given up after so many failures of the stand-in.
+const ATTEMPTS: usize = 3;
 
 fn run(test: Test<'_>) {
     static LISTENING: Once = Once::new();
@@ -172,6 +178,33 @@ fn run(test: Test<'_>) {
         // A program of one test may have a listener of its own.
         let _ = tracing::subscriber::set_global_default(Indifferent);
     });
+    for attempt in 1.. {
+        match run_once(test) {
+            Ok(()) => return,
+            Err(panic) if attempt < ATTEMPTS && is_the_stand_ins(panic.as_ref()) => {
+                // Also seen where the output of tests that succeed is kept back.
+                let name = std::thread::current().name().unwrap_or("a test").to_owned();
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "{name}: the server failed by itself; once more"
+                );
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// Whether a test failed because SecantusDB says of itself that it failed.
+///
+/// Where transactions meet, its commit answers now and then with an `InternalError` instead of the `WriteConflict` that the
+/// drivers know how to repeat ("conflict between concurrent operations" in its log). These words are never a mongod's.
+fn is_the_stand_ins(panic: &(dyn Any + Send)) -> bool {
+    let of_static = panic.downcast_ref::<&str>().copied();
+    let message = panic.downcast_ref::<String>().map(String::as_str).or(of_static);
+    message.is_some_and(|message| FAILED.iter().all(|words| message.contains(words)))
+}
+
+fn run_once(test: Test<'_>) -> std::thread::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -187,9 +220,33 @@ fn run(test: Test<'_>) {
         .catch_unwind()
         .await;
         let dropped = db.drop().await;
-        if let Err(panic) = test {
-            std::panic::resume_unwind(panic);
+        test.map(|()| dropped.unwrap_or_else(|e| panic!("the test's database could not be dropped: {e}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_stand_in_is_told_from_one_of_the_library() {
+        let failed = |name: &str, message: &str| {
+            format!(
+                "called `Result::unwrap()` on an `Err` value: CommandError {{ code: 1, code_name: {name:?}, message: {message:?} }}"
+            )
+        };
+        for (message, expected) in [
+            (failed("InternalError", "internal server error"), true),
+            (failed("InternalError", "something else"), false),
+            (failed("WriteConflict", "internal server error"), false),
+        ] {
+            assert_eq!(is_the_stand_ins(&message), expected, "{message}");
+            // As a task says it that has panicked.
+            assert_eq!(is_the_stand_ins(&format!("{message:?}")), expected, "{message}");
         }
-        dropped.unwrap_or_else(|e| panic!("the test's database could not be dropped: {e}"));
-    });
+        assert!(is_the_stand_ins(
+            &"Error code 1 (InternalError): internal server error"
+        ));
+        assert!(!is_the_stand_ins(&1));
+    }
 }
