@@ -110,7 +110,7 @@ mod tests;
 /// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed).
 ///
 /// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most so many (5,000 at most) of
-/// the documents that name this one as their parent.
+/// the documents that name this one as their parent. It declares the index `{ parent: 1, published_date: -1, _id: -1 }` on them.
 ///
 /// | option of `subset` | meaning |
 /// | --- | --- |

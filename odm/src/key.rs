@@ -15,6 +15,18 @@ pub(crate) enum Key {
     Other(Box<[u8]>),
 }
 
+/// The first stages of a query that gives a row for each of these keys, in `k`, if its collection has any document.
+///
+/// What a `$lookup` finds is compared and sorted by the collation of the collection that the query begins with: to find
+/// children as their own collection compares them it begins with any one child, in whose place the keys are put.
+pub(crate) fn rows(keys: &[Bson]) -> [Document; 3] {
+    [
+        doc! { "$limit": 1 },
+        doc! { "$project": { "_id": 0, "k": { "$literal": keys } } },
+        doc! { "$unwind": "$k" },
+    ]
+}
+
 /// The place of what each key stands for. A join asks for one for each reference, which the standard library's hasher makes
 /// a tenth of its work.
 pub(crate) type Places = HashMap<Key, u32, ahash::RandomState>;

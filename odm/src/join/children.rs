@@ -349,14 +349,13 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 }
 
 /// Children that are wanted, by their parents.
-struct Wanted<R, C> {
+struct Wanted<C> {
     what: Arc<What>,
     places: Places,
     /// The numbers of each parent's children.
     groups: Vec<Vec<u32>>,
     found: Vec<Found<C>>,
     with_raw: bool,
-    of: PhantomData<fn() -> R>,
 }
 
 struct Found<C> {
@@ -377,7 +376,7 @@ fn part_of(chunk: &[Bson]) -> Option<RangeInclusive<Key>> {
     Some(Key::of_bson(chunk.first()?)..=Key::of_bson(chunk.last()?))
 }
 
-impl<R: Document, C: Document + Clone> Wanted<R, C> {
+impl<C: Document + Clone> Wanted<C> {
     fn want(&mut self, key: Key) -> u32 {
         let next = self.groups.len() as u32;
         let at = *self.places.entry(key).or_insert(next);
@@ -533,14 +532,9 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         if by_queries || !from.odm.joins_children(from.session.is_some()).await? {
             return self.load_first_by_queries(from, collection, limit).await;
         }
-        let parents = from.collection::<R>();
         let pipeline = |chunk: Vec<Bson>| {
-            Ok::<_, Error>(vec![
-                doc! { "$match": { self.what.via.by: { "$in": chunk } } },
-                doc! { "$project": { "_id": 0, "k": format!("${}", self.what.via.by) } },
-                lookup::<C>(&self.what, "k", "c")?,
-                doc! { "$unwind": "$c" },
-            ])
+            let joined = [lookup::<C>(&self.what, "k", "c")?, doc! { "$unwind": "$c" }];
+            Ok::<_, Error>(crate::key::rows(&chunk).into_iter().chain(joined).collect())
         };
         let read = |wanted: &Self, raw: &RawDocument| {
             let at = raw.get("k").ok().flatten().map(Key::of);
@@ -554,23 +548,35 @@ impl<R: Document, C: Document + Clone> Wanted<R, C> {
         if chunks.len() <= 1 {
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let stages = pipeline(chunk)?;
-            return each_of(&parents, "children", stages, AggregateOptions::default(), |raw| {
-                if let Some(child) = read(self, raw)? {
-                    self.add(child);
-                }
-                Ok(())
-            })
+            return each_of(
+                collection,
+                "children",
+                stages,
+                AggregateOptions::default(),
+                |raw| {
+                    if let Some(child) = read(self, raw)? {
+                        self.add(child);
+                    }
+                    Ok(())
+                },
+            )
             .await;
         }
         let mut queries = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            let (wanted, parents, read, stages) = (&*self, &parents, &read, pipeline(chunk)?);
+            let (wanted, read, stages) = (&*self, &read, pipeline(chunk)?);
             queries.push(async move {
                 let mut children = Vec::new();
-                each_of(parents, "children", stages, AggregateOptions::default(), |raw| {
-                    children.extend(read(wanted, raw)?);
-                    Ok(())
-                })
+                each_of(
+                    collection,
+                    "children",
+                    stages,
+                    AggregateOptions::default(),
+                    |raw| {
+                        children.extend(read(wanted, raw)?);
+                        Ok(())
+                    },
+                )
                 .await?;
                 Ok(children)
             });
@@ -692,7 +698,7 @@ pub(super) async fn each_of<T: Document>(
         .await
 }
 
-impl<R: Document, C: Document + Clone> Fetch for Wanted<R, C> {
+impl<C: Document + Clone> Fetch for Wanted<C> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         self.load(from).boxed()
     }
@@ -774,17 +780,16 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         state.level = level;
         let list = *state.list.get_or_insert_with(|| {
-            hop.add(Box::new(Wanted::<R, C> {
+            hop.add(Box::new(Wanted::<C> {
                 what: self.what.clone(),
                 places: Places::default(),
                 groups: Vec::new(),
                 found: Vec::new(),
                 with_raw: !J::NOTHING,
-                of: PhantomData,
             }))
         });
         let lookup = hop.embedded;
-        let Some(wanted) = wanted::<R, C>(hop, list) else {
+        let Some(wanted) = wanted::<C>(hop, list) else {
             return Ok(());
         };
         let key = raw.get(self.what.via.by).ok().flatten().map(Key::of);
@@ -824,7 +829,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let mut children = Vec::new();
         if let Some(hop) = hops.get_mut(state.level) {
             let repeated = hop.repeated;
-            if let Some(wanted) = wanted::<R, C>(hop, list) {
+            if let Some(wanted) = wanted::<C>(hop, list) {
                 let numbers = wanted.groups.get(group as usize).cloned().unwrap_or_default();
                 for number in numbers {
                     children.extend(wanted.get(number, repeated).map(|child| (number, child)));
@@ -862,7 +867,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
     }
 }
 
-fn wanted<R: Document, C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<R, C>> {
+fn wanted<C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<C>> {
     hop.fetch_mut(list)?.as_any().downcast_mut()
 }
 

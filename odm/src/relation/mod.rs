@@ -24,8 +24,8 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, Inserts, Left, OWED, Token, Unknown};
-pub(crate) use graph::{Edge, Graph};
+pub(crate) use derived::{Amended, Inserts, Left, OWED, Token, Unknown, order_of};
+pub(crate) use graph::{Edge, Graph, What as Derivation};
 pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, combines};
 pub(crate) use remove::{Later, remove};

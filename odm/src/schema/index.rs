@@ -2,6 +2,7 @@
 
 use super::{integer, same, same_document, whole};
 use crate::Result;
+use crate::copy::Subset;
 use crate::document::{CollationMeta, IndexKind, IndexMeta};
 use crate::relation::Edge;
 use crate::shape::Shape;
@@ -22,6 +23,8 @@ pub(super) struct Index {
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
     pub implied: bool,
+    /// So many of its first fields are looked up by their values; the others are for the order.
+    looked_up: usize,
     /// As it is created: `{ a: 1, b: "text" }`.
     key: Document,
     /// As it is listed: a text index has other keys then.
@@ -78,10 +81,6 @@ impl Index {
         if !reference.index || edge.is_two_way() || edge.path == "_id" {
             return None;
         }
-        let own = match reference.union {
-            true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
-            false => vec![edge.path.clone()],
-        };
         if reference.order.is_empty()
             && !reference.one
             && let Some(index) = Index::of_copies(edge)
@@ -92,12 +91,7 @@ impl Index {
             .order
             .iter()
             .map(|part| ((part.path)().to_owned(), part.kind));
-        let keys = own
-            .into_iter()
-            .map(|path| (path, IndexKind::Ascending))
-            .chain(order);
-        let mut index = Index::on(keys);
-        index.implied = true;
+        let mut index = Index::of_holders(edge, order);
         index.unique = reference.one;
         if reference.one && reference.optional {
             // Those that refer to nothing are many. A lookup by equality can use an index only on what it could find itself.
@@ -108,6 +102,38 @@ impl Index {
             });
         }
         Some(index)
+    }
+
+    /// The index in which the children of a parent stand in the order of a subset, so that its elements are the first few.
+    /// `None` where no index is wanted, and where a parent has one child.
+    pub fn of_subset(edge: &Edge, subset: &Subset) -> Option<Index> {
+        if !edge.reference.index || edge.reference.one || edge.path == "_id" {
+            return None;
+        }
+        let order = crate::relation::order_of(subset).map(|(path, direction)| {
+            let kind = match direction {
+                1 => IndexKind::Ascending,
+                _ => IndexKind::Descending,
+            };
+            (path.to_owned(), kind)
+        });
+        Some(Index::of_holders(edge, order))
+    }
+
+    /// An index by which the holders of a reference are found, in an order.
+    fn of_holders(edge: &Edge, order: impl Iterator<Item = (String, IndexKind)>) -> Index {
+        // Its value, or the type and the id in it.
+        let own = match edge.reference.union {
+            true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
+            false => vec![edge.path.clone()],
+        };
+        let looked_up = own.len();
+        let own = own.into_iter().map(|path| (path, IndexKind::Ascending));
+        Index {
+            implied: true,
+            looked_up,
+            ..Index::on(own.chain(order))
+        }
     }
 
     /// The index on which copies are delivered to the holders of a reference, in batches in the order of their ids.
@@ -130,12 +156,23 @@ impl Index {
         index
     }
 
-    /// Whether a lookup by this field's value alone can use it.
-    pub fn serves(&self, path: &str) -> bool {
-        let first = self.key.iter().next();
-        let comparable = |kind: &Bson| integer(kind).is_some() || kind.as_str() == Some("hashed");
+    /// Whether it finds what another one would find, in the same order or in the opposite one.
+    pub fn serves(&self, other: &Index) -> bool {
         let whole = self.partial.is_none() && !self.sparse && self.collation.is_none();
-        whole && first.is_some_and(|(name, kind)| name == path && comparable(kind))
+        let begins =
+            self.key.len() >= other.key.len() && self.key.keys().zip(other.key.keys()).all(|(a, b)| a == b);
+        // A single value is found in either direction, and by its hash.
+        let is_looked_up =
+            |kind: &Bson| integer(kind).is_some() || other.key.len() == 1 && kind.as_str() == Some("hashed");
+        let both = || self.key.values().zip(other.key.values());
+        let looked_up = both().take(other.looked_up).all(|(own, _)| is_looked_up(own));
+        let in_order = |turn: i64| {
+            both().skip(other.looked_up).all(|(own, kind)| {
+                let direction = integer(kind).map(|direction| direction * turn);
+                direction.is_some() && integer(own) == direction
+            })
+        };
+        whole && begins && looked_up && (in_order(1) || in_order(-1))
     }
 
     /// Whether its first field is this one, or the first two are the parts of a reference of a union at its place.
@@ -189,6 +226,7 @@ impl Index {
             collation: None,
             paths,
             implied: false,
+            looked_up: 1,
             key,
             listed,
             weights,

@@ -267,3 +267,59 @@ fn an_index_in_words() {
         "`a_1_at_-1` on a, at (descending), which deletes documents after 5 s"
     );
 }
+
+#[test]
+fn one_index_may_do_for_another() {
+    for (own, other, expected) in [
+        (
+            on!("a": Ascending, "b": Descending, "_id": Descending),
+            on!("a": Ascending, "b": Descending),
+            true,
+        ),
+        // The first field is looked up by its value, so the others may stand the other way round together.
+        (
+            on!("a": Ascending, "b": Descending, "_id": Descending),
+            on!("a": Ascending, "b": Ascending, "_id": Ascending),
+            true,
+        ),
+        (
+            on!("a": Descending, "b": Descending),
+            on!("a": Ascending, "b": Ascending),
+            true,
+        ),
+        (
+            on!("a": Ascending, "b": Ascending, "_id": Descending),
+            on!("a": Ascending, "b": Ascending, "_id": Ascending),
+            false,
+        ),
+        (
+            on!("a": Ascending, "b": Ascending),
+            on!("a": Ascending, "b": Ascending, "_id": Ascending),
+            false,
+        ),
+        (on!("b": Ascending, "a": Ascending), on!("a": Ascending), false),
+        (on!("a": Descending), on!("a": Ascending), true),
+        (on!("a": Hashed), on!("a": Ascending), true),
+        (on!("a": Hashed), on!("a": Ascending, "b": Ascending), false),
+        (on!("a": Text { weight: 1 }), on!("a": Ascending), false),
+    ] {
+        let (own, other) = (declared(own), declared(other));
+        assert_eq!(own.serves(&other), expected, "{} for {}", own.name, other.name);
+    }
+    let all = on!("a": Ascending);
+    let other = declared(on!("a": Ascending));
+    for part in [
+        IndexMeta { sparse: true, ..all },
+        IndexMeta {
+            partial: Some(partial),
+            ..all
+        },
+        IndexMeta {
+            collation: Some(EN),
+            ..all
+        },
+    ] {
+        let part = declared(part);
+        assert!(!part.serves(&other), "{part:?}");
+    }
+}

@@ -5,7 +5,7 @@ use super::index::{Fit, Index, key_in_words};
 use super::validator::{self, Current};
 use super::{json_schema, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
-use crate::relation::Graph;
+use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -496,10 +496,21 @@ impl Look {
                 None => declared.push(index),
             }
         }
+        let subsets: Vec<Index> = graph
+            .derived_from(meta)
+            .filter_map(|derived| match derived.what {
+                Derivation::Subset(subset) => Index::of_subset(graph.edge(derived.edge)?, subset),
+                Derivation::Computed { .. } => None,
+            })
+            .collect();
         for edge in graph.outgoing(meta) {
             let Some(index) = Index::implied(edge) else {
                 continue;
             };
+            // One that goes on to the id does for both.
+            if !index.unique && subsets.iter().any(|longer| longer.serves(&index)) {
+                continue;
+            }
             let same = declared.iter().find(|other| other.is_on_the_fields_of(&index));
             match same {
                 Some(other) if index.unique && !other.unique => {
@@ -513,11 +524,15 @@ impl Look {
                 }
                 Some(_) => {}
                 None => {
-                    let lead = index.paths.first().map_or("", String::as_str);
-                    if index.unique || !declared.iter().any(|other| !other.implied && other.serves(lead)) {
+                    if index.unique || !declared.iter().any(|other| other.serves(&index)) {
                         declared.push(index);
                     }
                 }
+            }
+        }
+        for index in subsets {
+            if !declared.iter().any(|other| other.serves(&index)) {
+                declared.push(index);
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);

@@ -474,6 +474,40 @@ fn children_are_compared_by_the_collation_of_their_collection() {
     });
 }
 
+/// The first children of a join are the first by the collation of their own collection, whichever way they are asked for.
+#[test]
+fn joined_children_are_sorted_by_the_collation_of_their_collection() {
+    with_db(async |t| {
+        let create = doc! { "create": "shows", "collation": { "locale": "en", "strength": 2 } };
+        t.db.run_command(create).await.unwrap();
+        let odm = odm(&t).await;
+        clear(&t).await;
+        written_with_codes(&t, 10, |id| format!("code {id}")).await;
+        let shows = raw(&t, "shows");
+        shows.delete_many(doc! {}).await.unwrap();
+        let show = |n: i32| {
+            let film = format!("code {}", 1 + n % 5);
+            doc! { "_id": n, "film": film, "title": (["b", "A", "C", "d", "F", "e"][n as usize % 6]) }
+        };
+        shows.insert_many((0..60).map(show)).await.unwrap();
+        let sorted = shows.find(doc! { "film": "code 1" }).sort(doc! { "title": 1 });
+        let sorted: Vec<Doc> = sorted.limit(5).await.unwrap().try_collect().await.unwrap();
+        let sorted: Vec<&str> = sorted.iter().map(|show| show.get_str("title").unwrap()).collect();
+        let films = odm.collection::<Film>();
+        let joined = films
+            .find_all()
+            .include(|f| f.children::<Show>().sort(|s| s.title.asc()).limit(5));
+        let by_queries = films
+            .find_all()
+            .include(|f| f.children::<Show>().sort(|s| s.title.asc()).limit(5).by_queries());
+        for found in [joined.all().await.unwrap(), by_queries.all().await.unwrap()] {
+            let (_, first) = found.iter().find(|(film, _)| film.id == 1).unwrap();
+            let titles: Vec<&str> = first.iter().map(|show| show.title.as_str()).collect();
+            assert_eq!(titles, sorted);
+        }
+    });
+}
+
 /// Two parents of one id in two collections are two parents, whose children may be written together.
 #[test]
 fn parents_of_two_types_may_have_one_id() {
@@ -513,5 +547,38 @@ fn parents_of_two_types_may_have_one_id() {
             films.delete(1).await.unwrap();
             actors.delete(1).await.unwrap();
         }
+    });
+}
+
+/// A subset's elements are the first few entries of an index, ties by the id among them.
+#[test]
+fn the_children_stand_in_an_index_in_the_order_of_their_subsets() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Film, Actor, Review, Note, Show]).unwrap();
+        odm.sync().await.unwrap();
+        let names = async |collection| {
+            let names = raw(&t, collection).list_index_names().await.unwrap();
+            let own = names.into_iter().filter(|name| !name.starts_with("_"));
+            own.collect::<std::collections::BTreeSet<String>>()
+        };
+        // One for three subsets and for the reference, whose order is its beginning: it is read from either end.
+        assert_eq!(names("reviews").await, ["film_1_day_-1__id_-1".to_owned()].into());
+        assert_eq!(
+            names("notes").await,
+            ["about.type_1_about.id_1_day_-1__id_-1".to_owned()].into()
+        );
+        assert_eq!(names("shows").await, ["film_1_title_1__id_1".to_owned()].into());
+        written_by_others(&t, 5).await;
+        let reviews = odm.collection::<Review>();
+        let newest = reviews
+            .find(|r| r.film.eq(Ref::new(1)))
+            .sort(|r| (r.day.desc(), r.id.desc()))
+            .limit(3);
+        let explained = newest.explain().await.unwrap();
+        assert_eq!(explained.indexes, ["film_1_day_-1__id_-1"]);
+        assert!(
+            !explained.stages.iter().any(|stage| stage == "SORT"),
+            "{explained:?}"
+        );
     });
 }

@@ -24,7 +24,7 @@ const AT_ONCE: usize = 8;
 const PARENTS_IN_ONE_QUERY: usize = 1_000;
 
 /// The order of the children: ties are broken by the id.
-pub(super) fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
+pub(crate) fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
     let direction = |kind: IndexKind| if kind == IndexKind::Descending { -1 } else { 1 };
     let first = subset.order.first().map_or(1, |key| direction(key.kind));
     let own = subset
@@ -137,9 +137,6 @@ impl First<'_> {
     }
 
     /// The join of these keys with the children that name them, a row for each child.
-    ///
-    /// It begins with any one child, in whose place the keys are put. From the parents it could begin as well, but children
-    /// would be compared and sorted by the collation of *their* collection then, and these would have to be read.
     fn pipeline(&self, keys: &[Bson]) -> Vec<Document> {
         // The reference is in no array, so that its type needs not be bound to its id.
         let tag = self.edge.tag(self.target);
@@ -157,14 +154,9 @@ impl First<'_> {
             "pipeline": children,
             "as": "c",
         };
-        vec![
-            doc! { "$limit": 1 },
-            doc! { "$project": { "_id": 0, "k": { "$literal": keys } } },
-            doc! { "$unwind": "$k" },
-            doc! { "$lookup": lookup },
-            // The server hands on each child as it comes, and never holds those of a parent together.
-            doc! { "$unwind": "$c" },
-        ]
+        // The server hands on each child as it comes, and never holds those of a parent together.
+        let joined = [doc! { "$lookup": lookup }, doc! { "$unwind": "$c" }];
+        crate::key::rows(keys).into_iter().chain(joined).collect()
     }
 }
 
