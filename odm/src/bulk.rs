@@ -697,10 +697,24 @@ impl Prepared<'_> {
                 _ => None,
             })
             .collect();
-        let sent = match server.has_bulk_write() && !self.by_runs {
-            true => together(self.odm, session, writes, self.ordered)
-                .await
-                .map(|done| (done, 1)),
+        let takes_all = self.odm.bulk_write();
+        let sent = match server.has_bulk_write() && !self.by_runs && takes_all.get() != Some(&false) {
+            true => {
+                let again = takes_all.get().is_none().then(|| writes.clone());
+                let sent = together(self.odm, session, writes, self.ordered).await;
+                let disabled = sent.as_ref().is_err_and(is_disabled);
+                if disabled || sent.is_ok() {
+                    takes_all.get_or_init(|| !disabled);
+                }
+                match again {
+                    // In a transaction, which this has ended, it is tried again with the whole of it.
+                    Some(writes) if disabled && session.is_none() => {
+                        let sent = by_runs(self.odm, session, writes, self.ordered, server).await;
+                        sent.map(|(done, round_trips)| (done, round_trips + 1))
+                    }
+                    _ => sent.map(|done| (done, 1)),
+                }
+            }
             false => by_runs(self.odm, session, writes, self.ordered, server).await,
         };
         let sent = sent.map_err(|mut error| {
@@ -795,6 +809,24 @@ fn concern(
         None if metas.any(|meta| odm.graph().is_depended_on(meta)) => Some(WriteConcern::majority()),
         None => odm.database().write_concern().cloned(),
     }
+}
+
+/// Whether a server that has `bulkWrite` does not take it: one of MongoDB 8.0 whose `featureCompatibilityVersion` has not been
+/// raised yet, which no reply to `hello` tells.
+fn is_disabled(error: &Error) -> bool {
+    error.driver_error().is_some_and(refuses_bulk_write)
+}
+
+/// The same of the driver's error.
+pub(crate) fn refuses_bulk_write(error: &mongodb::error::Error) -> bool {
+    use mongodb::error::ErrorKind;
+    let refuses = |error: &mongodb::error::Error| {
+        // `CommandNotFound` and `CommandNotSupported`.
+        matches!(&*error.kind, ErrorKind::Command(command)
+            if matches!(command.code, 59 | 115) && command.message.to_ascii_lowercase().contains("bulkwrite"))
+    };
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
+    refuses(error) || source.is_some_and(refuses)
 }
 
 /// By the `bulkWrite` command.

@@ -35,6 +35,8 @@ struct Inner {
     models: Vec<Model>,
     graph: Graph,
     server: OnceCell<Server>,
+    /// Whether the server took a `bulkWrite`, once one was sent.
+    bulk_write: std::sync::OnceLock<bool>,
     /// What the database knows and the models lack.
     unknown: std::sync::RwLock<Unknown>,
 }
@@ -130,6 +132,7 @@ impl Odm {
                 models,
                 graph,
                 server: OnceCell::new(),
+                bulk_write: std::sync::OnceLock::new(),
                 unknown: std::sync::RwLock::default(),
             }),
             alone: false,
@@ -137,6 +140,11 @@ impl Odm {
             fan_out: FanOut::new(),
             unknown: false,
         })
+    }
+
+    /// Whether the server took a `bulkWrite`, once one was sent.
+    pub(crate) fn bulk_write(&self) -> &std::sync::OnceLock<bool> {
+        &self.inner.bulk_write
     }
 
     /// The driver's database.

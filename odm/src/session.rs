@@ -3,7 +3,7 @@
 use crate::relation::{self, AfterCommit, Later, Recheck};
 use crate::{Collection, Document, Error, Odm, Result};
 use mongodb::ClientSession;
-use mongodb::options::{ReadConcern, TransactionOptions, WriteConcern};
+use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
@@ -63,7 +63,8 @@ impl Shared {
         if let Err(error) = &outcome
             && matches!(&*error.kind, Command(_) | Write(_) | InsertMany(_) | BulkWrite(_))
         {
-            let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR);
+            let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
+                || crate::bulk::refuses_bulk_write(error);
             self.end()
                 .spoiled
                 .get_or_insert_with(|| (error.to_string(), again));
@@ -243,6 +244,8 @@ impl Odm {
             let options = TransactionOptions::builder()
                 .read_concern(ReadConcern::snapshot())
                 .write_concern(WriteConcern::majority())
+                // Else it would be the client's, and a transaction is refused where that is another.
+                .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
                 .build();
             tx.session()
                 .await
@@ -276,7 +279,9 @@ impl Odm {
                     if let Err(second) = aborted {
                         tracing::debug!(error = %second, "the abort of a failed transaction failed too");
                     }
-                    let again = again || error.is_transient_transaction_error();
+                    let without_bulk_write =
+                        || error.driver_error().is_some_and(crate::bulk::refuses_bulk_write);
+                    let again = again || error.is_transient_transaction_error() || without_bulk_write();
                     if !(again && started.elapsed() < RETRY_FOR) {
                         return Err(error);
                     }

@@ -1,10 +1,10 @@
-//! What the library sends where the application's client asks for less than it needs: `w: 1`, and the read concern
-//! `available`.
+//! What the library sends where the application's client asks for less than it needs: `w: 1`, the read concern `available`,
+//! and secondaries to read from.
 
 use super::copying::{assert_true, atomic, eventual};
 use odm::bson::Document as Doc;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
-use odm::mongodb::options::{ClientOptions, ReadConcern, WriteConcern};
+use odm::mongodb::options::{ClientOptions, ReadConcern, ReadPreference, WriteConcern};
 use odm::prelude::*;
 use odm_tests::{TestDb, with_db};
 use std::sync::{Arc, Mutex};
@@ -30,6 +30,10 @@ async fn weak(t: &TestDb, models: Vec<odm::Model>) -> (Odm, Sent) {
     }));
     options.write_concern = Some(WriteConcern::nodes(1));
     options.read_concern = Some(ReadConcern::available());
+    let secondaries = ReadPreference::SecondaryPreferred {
+        options: Default::default(),
+    };
+    options.selection_criteria = Some(secondaries.into());
     let client = odm::mongodb::Client::with_options(options).unwrap();
     let odm = Odm::new(client.database(t.db.name()), models).unwrap();
     odm.sync().await.unwrap();
@@ -63,6 +67,9 @@ fn is_strong(sent: &Sent, what: &str) {
             }
             "find" | "aggregate" if !within => {
                 assert_ne!(level, Some("available"), "{what}: {command}");
+                let preference = command.get_document("$readPreference").ok();
+                let preference = preference.and_then(|preference| preference.get_str("mode").ok());
+                assert_ne!(preference, Some("secondaryPreferred"), "{what}: {command}");
             }
             _ => {}
         }

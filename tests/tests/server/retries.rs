@@ -181,3 +181,54 @@ fn an_error_that_is_not_transient_ends_the_transaction_at_once() {
         proxy.bury().await;
     });
 }
+
+/// A server of MongoDB 8.0 whose `featureCompatibilityVersion` has not been raised has `bulkWrite` by its version, and refuses
+/// it.
+#[test]
+fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
+    with_db(async |t| {
+        let Some((proxy, odm)) = start(&t).await else {
+            return;
+        };
+        if !odm.server().await.unwrap().has_bulk_write() {
+            return proxy.bury().await;
+        }
+        let refused = doc! {
+            "ok": 0.0, "code": 115, "codeName": "CommandNotSupported",
+            "errmsg": "BulkWrite may not be run without featureFlagBulkWriteCommand enabled",
+        };
+        let direct = Odm::new(t.db.clone(), models![Shop, Note]).unwrap();
+        let ada = direct
+            .collection::<Shop>()
+            .find_all()
+            .one()
+            .await
+            .unwrap()
+            .unwrap();
+        let write = |odm: &Odm, id: i64| {
+            odm.bulk()
+                .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
+                .insert(note(id))
+        };
+        proxy.take_names();
+        proxy.next("bulkWrite", 1, Fate::Answered(refused.clone()));
+        for id in [100, 101] {
+            write(&odm, id).await.unwrap();
+        }
+        assert!(proxy.is_done());
+        let names = proxy.take_names();
+        assert_eq!(
+            names,
+            ["bulkWrite", "update", "insert", "update", "insert"],
+            "it is asked once"
+        );
+        // A transaction is run again, since that has ended it.
+        let odm = through(&proxy, &t).await;
+        proxy.next("bulkWrite", 1, Fate::Answered(refused));
+        assert_eq!(once(&t, &odm).await, 2);
+        assert!(proxy.is_done());
+        assert_eq!(once(&t, &odm).await, 1);
+        assert_eq!(direct.collection::<Note>().find_all().count().await.unwrap(), 4);
+        proxy.bury().await;
+    });
+}
