@@ -4,7 +4,7 @@
 //! after the delete; whoever writes a reference looks for its target after the write. Of the two, the one that looks last
 //! sees what the other did.
 
-use super::batch::value;
+use super::back::{Own, put_back};
 use super::changes;
 use super::derived::{self, Token};
 use super::effects::{by_ids, id};
@@ -16,7 +16,7 @@ use crate::key::{self, Key};
 use crate::reference::OnDelete;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// At most so many queries are on their way at once.
@@ -32,6 +32,9 @@ pub(super) struct Brought {
     keys: Vec<(Key, Bson)>,
     known: HashSet<Key>,
 }
+
+/// So often what others change meanwhile is read again.
+const ATTEMPTS: usize = 10;
 
 /// A field of a collection by whose values documents are found.
 type Column = (&'static str, &'static str);
@@ -313,6 +316,14 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
 }
 
 impl Recheck {
+    /// Whether the write has brought this reference.
+    fn brings(&self, edge: &Edge, target: usize, key: &Key) -> bool {
+        self.brought.iter().any(|one| {
+            let is_it = one.edge == edge.at && one.target == target;
+            is_it && one.keys.iter().any(|(brought, _)| brought == key)
+        })
+    }
+
     async fn take_back(
         &self,
         scope: &Scope<'_>,
@@ -334,32 +345,43 @@ impl Recheck {
             let transactions = scope.odm.has_transactions().await?;
             let mut owing = false;
             let keys: Vec<Key> = documents.iter().map(id).collect();
-            let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
-                .await?
-                .into_iter()
-                .map(|document| (id(&document), document))
-                .collect();
-            let statements: Vec<Statement> = documents
-                .iter()
-                .filter_map(|before| {
-                    let now = now.get(&id(before))?;
-                    let dangles = |edge: &&Edge| {
-                        edge.targets.iter().enumerate().any(|(at, target)| {
-                            let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
-                            let column = (target.collection, edge.by());
-                            let mut keys = edge.keys(at, now).into_iter();
-                            keys.any(|key| !is_there(column, &key) && !before.contains(&key))
-                        })
-                    };
-                    // Only what dangles now and did not before; if somebody has changed it again, it is theirs.
-                    let dangling = || edges.iter().copied().filter(|edge| dangles(edge));
-                    let beside = derived::beside(dangling());
-                    let mut back = put_back(before, now, &roots(dangling()), &beside)?;
-                    owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
-                    Some(back)
-                })
-                .collect();
-            scope.update(meta, &statements).await?;
+            // What others change meanwhile is looked at again: it may dangle still.
+            for _ in 0..ATTEMPTS {
+                let now: HashMap<Key, RawDocumentBuf> =
+                    by_ids(scope, meta, keys.iter(), names.iter().copied())
+                        .await?
+                        .into_iter()
+                        .map(|document| (id(&document), document))
+                        .collect();
+                let statements: Vec<Statement> = documents
+                    .iter()
+                    .filter_map(|before| {
+                        let now = now.get(&id(before))?;
+                        let dangles = |edge: &&Edge| {
+                            edge.targets.iter().enumerate().any(|(at, target)| {
+                                let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
+                                let column = (target.collection, edge.by());
+                                let mut keys = edge.keys(at, now).into_iter();
+                                keys.any(|key| !is_there(column, &key) && !before.contains(&key))
+                            })
+                        };
+                        // Only what dangles now and did not before.
+                        let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
+                        let beside = derived::beside(dangling.iter().copied());
+                        let own = Own {
+                            added: &|edge, target, key| self.brings(edge, target, key),
+                            removed: None,
+                        };
+                        let mut back = put_back(before, now, &dangling, &beside, &own)?;
+                        owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
+                        Some(back)
+                    })
+                    .collect();
+                if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64
+                {
+                    break;
+                }
+            }
             if owing {
                 derived::settle(*scope, meta, token).await?;
             }
@@ -372,36 +394,4 @@ impl Recheck {
 pub(super) fn roots<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<&'e str> {
     let mut known = HashSet::new();
     edges.map(Edge::root).filter(|root| known.insert(*root)).collect()
-}
-
-/// The statement that gives fields their former values, if they still have the present ones, and others with them.
-pub(super) fn put_back(
-    before: &RawDocumentBuf,
-    now: &RawDocumentBuf,
-    names: &[&str],
-    beside: &[String],
-) -> Option<Statement> {
-    let mut filter = doc! { "_id": value(now, "_id")? };
-    let (mut set, mut unset) = (Document::new(), Document::new());
-    for name in names {
-        filter.insert(*name, doc! { "$eq": value(now, name).unwrap_or(Bson::Null) });
-    }
-    for name in names.iter().copied().chain(beside.iter().map(String::as_str)) {
-        match value(before, name) {
-            Some(former) => set.insert(name, former),
-            None => unset.insert(name, ""),
-        };
-    }
-    let mut update = Document::new();
-    if !set.is_empty() {
-        update.insert("$set", set);
-    }
-    if !unset.is_empty() {
-        update.insert("$unset", unset);
-    }
-    (!update.is_empty()).then_some(Statement {
-        filter,
-        update,
-        array_filters: Vec::new(),
-    })
 }

@@ -4,6 +4,7 @@
 //! typed operations say what they write, and hand over how.
 
 pub(crate) mod audit;
+mod back;
 mod batch;
 mod changes;
 mod checks;

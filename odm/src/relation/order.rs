@@ -6,11 +6,11 @@
 //! fails all the same is followed by the reverse of what was done for it. Each of the writes marks the document that it
 //! changes, until both sides agree: see [`pairs`].
 
-use super::checks::put_back;
+use super::back::{Own, put_back};
 use super::derived::{self, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
-use super::links::{self, Act, Diff, Effect, comes_first, missing, reverse};
+use super::links::{self, Act, Diff, Effect, Link, comes_first, missing, reverse};
 use super::pairs;
 use super::scope::Scope;
 use super::write::{Done, Duties, Images, Limit, What, links_read, remove};
@@ -102,7 +102,7 @@ impl<'a> Duties<'a> {
         if let Err(error) = effects::apply(scope, graph, &last, Some(token), token.into()).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
             take_back(scope, graph, &all, tokens).await;
-            self.undo(scope, &before, &done, tokens).await?;
+            self.undo(scope, &before, diff, &done, tokens).await?;
             return Err(error);
         }
         if let Some(recheck) = self.recheck(scope, before, &done).await? {
@@ -159,6 +159,7 @@ impl<'a> Duties<'a> {
         &self,
         scope: &Scope<'_>,
         before: &Images,
+        diff: &Diff,
         done: &R,
         tokens: &mut Vec<Token>,
     ) -> Result<()> {
@@ -172,10 +173,11 @@ impl<'a> Duties<'a> {
             }
         }
         for (meta, documents) in &before.changed {
-            let names = super::checks::roots(
-                self.edges()
-                    .filter(|edge| edge.holder.collection == meta.collection),
-            );
+            let of_these = self
+                .edges()
+                .filter(|edge| edge.holder.collection == meta.collection);
+            let edges: Vec<&Edge> = of_these.collect();
+            let names = super::checks::roots(edges.iter().copied());
             let keys: Vec<Key> = documents.iter().map(id).collect();
             let now = read(scope, meta, &keys, &names).await?;
             let token = Token::new();
@@ -183,7 +185,18 @@ impl<'a> Duties<'a> {
             tokens.push(token);
             let statements: Vec<_> = documents
                 .iter()
-                .filter_map(|document| put_back(document, now.get(&id(document))?, &names, &[]))
+                .filter_map(|document| {
+                    let key = id(document);
+                    let is_of = |links: &[Link], edge: &Edge, target: &Key| {
+                        let is_it = |link: &&Link| link.edge == edge.at && link.holder.key == key;
+                        links.iter().filter(is_it).any(|link| link.target.key == *target)
+                    };
+                    let own = Own {
+                        added: &|edge, _, target| is_of(&diff.added, edge, target),
+                        removed: Some(&|edge, _, target| is_of(&diff.removed, edge, target)),
+                    };
+                    put_back(document, now.get(&key)?, &edges, &[], &own)
+                })
                 .map(|mut statement| {
                     pairs::mark(&mut statement.update, token);
                     derived::given_back(graph, meta, &mut statement.update, debt, false);

@@ -7,6 +7,7 @@ use super::graph::{Edge, Graph, is};
 use super::scope::Scope;
 use super::write::IN_ONE;
 use crate::document::DocumentMeta;
+use crate::reference::OnDelete;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -125,6 +126,31 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
             .any(|edge| reads(&edge.path))
 }
 
+/// Whether the deletion of documents of this type may change what the condition reads of others of them: their references to
+/// what goes are emptied, and to what goes with it.
+pub(super) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+    let mut gone = vec![meta];
+    let mut at = 0;
+    while let Some(from) = gone.get(at).copied() {
+        at += 1;
+        for edge in graph.incoming(from) {
+            let cascades = edge.reference.on_delete == OnDelete::Cascade;
+            if cascades && !gone.iter().any(|known| is(known, edge.holder)) {
+                gone.push(edge.holder);
+            }
+        }
+    }
+    let empties = |edge: &&Edge| {
+        let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
+        let goes = |target: &&'static DocumentMeta| gone.iter().any(|one| is(one, target));
+        (detaches || edge.is_two_way()) && edge.targets.iter().any(|target| goes(&target))
+    };
+    graph.outgoing(meta).filter(empties).any(|edge| {
+        let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
+        reads(filter, &edge.path) || beside.any(|path| reads(filter, &path))
+    })
+}
+
 /// Whether a condition asks for this field, or may do so.
 fn reads(filter: &Document, path: &str) -> bool {
     let mut names = Vec::new();
@@ -195,7 +221,7 @@ pub(super) async fn found(
             collection: meta.collection,
             message: format!(
                 "other documents depend on these, and more than {} can't be {becomes} by a condition with `text` or `near`, or \
-                 on what is derived of the others: find them first, and name them by their ids",
+                 on what the operation changes in the others: find them first, and name them by their ids",
                 found.documents.len()
             ),
         });

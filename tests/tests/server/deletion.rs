@@ -1498,3 +1498,46 @@ fn a_document_whose_id_is_that_of_its_parent_follows_it() {
         assert!(read(&t, "details", 4).await.is_some());
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "replies")]
+pub struct Reply {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = nullify)]
+    pub answers: Option<Ref<Reply>>,
+}
+
+/// A condition on the reference that the deletion itself empties is asked once: what it means does not change on the way.
+#[test]
+fn a_condition_on_what_the_deletion_empties_holds_for_what_was_there() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Reply]).unwrap();
+        odm.sync().await.unwrap();
+        let replies = odm.collection::<Reply>();
+        // More than one batch of each; those behind answer those before.
+        const HALF: i32 = 1_100;
+        let store = async || {
+            let remark = |id: i32| doc! { "_id": id, "answers": (id >= HALF).then_some(id - HALF) };
+            let all = t.db.collection::<odm::bson::Document>("replies");
+            all.delete_many(doc! {}).await.unwrap();
+            all.insert_many((0..HALF * 2).map(remark)).await.unwrap();
+        };
+        store().await;
+        let done = replies.delete_where(|r| r.answers.eq(None)).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (HALF as u64, HALF as u64));
+        let left = replies.find(|r| r.id.gte(HALF) & r.answers.eq(None)).count();
+        assert_eq!(left.await.unwrap(), HALF as u64);
+        // Each answers the one before.
+        store().await;
+        let chain = doc! { "$set": { "answers": { "$subtract": ["$_id", 1] } } };
+        t.db.collection::<odm::bson::Document>("replies")
+            .update_many(doc! { "_id": { "$gt": 0 } }, vec![chain])
+            .await
+            .unwrap();
+        replies.delete_where(|r| r.answers.ne(None)).await.unwrap();
+        let left = replies.find_all().all().await.unwrap();
+        assert_eq!(left, [Reply { id: 0, answers: None }]);
+        assert!(odm.audit().await.unwrap().is_clean());
+    });
+}

@@ -500,8 +500,8 @@ fn the_number_of_questions_is_known() {
     });
 }
 
-/// Deletes a host, from a client of its own.
-fn delete_host(database: &str, id: i32) {
+/// Somebody else's commands, from within a callback of the driver's.
+fn run_beside(database: &str, commands: Vec<Raw>) {
     let database = database.to_owned();
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -510,28 +510,37 @@ fn delete_host(database: &str, id: i32) {
             .unwrap();
         runtime.block_on(async {
             let (client, _) = odm_tests::client().await;
-            let hosts = client.database(&database).collection::<Raw>("hosts");
-            hosts.delete_one(doc! { "_id": id }).await.unwrap();
+            for command in commands {
+                client.database(&database).run_command(command).await.unwrap();
+            }
         });
     };
     std::thread::spawn(work).join().unwrap();
 }
 
+fn deletion_of_host(id: i32) -> Raw {
+    doc! { "delete": "hosts", "deletes": [{ "q": { "_id": id }, "limit": 1 }] }
+}
+
 /// A handle whose next command of this name is preceded by the deletion of a host: after the first question, before the
 /// write.
 async fn meddled(database: &str, before: &'static str, id: i32) -> Odm {
+    meddled_by(database, before, vec![deletion_of_host(id)]).await
+}
+
+/// A handle whose next command of this name is preceded by others' commands.
+async fn meddled_by(database: &str, before: &'static str, commands: Vec<Raw>) -> Odm {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
-    use std::sync::atomic::{AtomicBool, Ordering};
     let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
         .await
         .unwrap();
-    let (name, done) = (database.to_owned(), AtomicBool::new(false));
+    let (name, commands) = (database.to_owned(), std::sync::Mutex::new(Some(commands)));
     options.command_event_handler = Some(EventHandler::callback(move |event| {
         if let CommandEvent::Started(started) = event
             && started.command_name == before
-            && !done.swap(true, Ordering::SeqCst)
+            && let Some(commands) = commands.lock().unwrap().take()
         {
-            delete_host(&name, id);
+            run_beside(&name, commands);
         }
     }));
     let client = odm::mongodb::Client::with_options(options).unwrap();
@@ -665,6 +674,37 @@ fn a_target_that_vanishes_meanwhile_takes_the_write_with_it() {
             ..message(9, 1)
         };
         own.collection::<Message>().insert(new).await.unwrap();
+    });
+}
+
+/// What a write has brought is taken back, and what others have brought to the same array meanwhile stays.
+#[test]
+fn what_others_bring_meanwhile_stays_when_a_write_is_taken_back() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let messages = odm.collection::<Message>();
+        let first = NewMessage {
+            hops: vec![route(1)],
+            ..message(1, 1)
+        };
+        messages.insert(first).await.unwrap();
+        for id in [100, 101] {
+            odm.collection::<Host>().insert(host(id)).await.unwrap();
+        }
+        let route_of = |id: i32| odm::bson::serialize_to_bson(&route(id)).unwrap();
+        let push = doc! { "q": { "_id": 1 }, "u": { "$push": { "hops": route_of(2) } } };
+        let others = vec![
+            doc! { "update": "messages", "updates": [push] },
+            deletion_of_host(100),
+        ];
+        let own = meddled_by(t.db.name(), "update", others).await;
+        // Of the two that it brings the second one is there, and goes as well.
+        let own = own.collection::<Message>();
+        let push = own.update(1).push_all(|m| m.hops, [route(100), route(101)]);
+        let (field, ..) = missing(push.await.map(drop));
+        assert_eq!(field, "hops.to");
+        let now = messages.get(1).await.unwrap().unwrap();
+        assert_eq!(now.hops, [route(1), route(2)]);
     });
 }
 
