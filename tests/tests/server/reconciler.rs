@@ -1,5 +1,6 @@
 //! Writes past the library, and the reconciler that follows them.
 
+use futures::TryStreamExt;
 use odm::bson::{Bson, DateTime, Document as Doc, doc};
 use odm::prelude::*;
 use odm_examples::one_to_squillions::{Host, LogMsg, NewHost, NewLogMsg};
@@ -34,6 +35,41 @@ async fn host(odm: &Odm, name: &str, messages: i64) -> Host {
 
 fn raw(t: &TestDb, name: &str) -> mongodb::Collection<Doc> {
     t.db.collection(name)
+}
+
+/// A product with thirty reviews.
+async fn reviewed(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Product, Review]).unwrap();
+    odm.sync().await.unwrap();
+    let product = odm_examples::subset::NewProduct {
+        id: 1,
+        name: "Super Widget".into(),
+    };
+    let product = odm.collection::<Product>().insert(product).await.unwrap();
+    let review = |n: i64| NewReview {
+        product: product.to_ref(),
+        review_author: "Kristina".into(),
+        review_text: format!("{n}"),
+        published_date: DateTime::from_millis(n),
+        stars: 5,
+    };
+    let reviews = odm.collection::<Review>();
+    reviews.insert_many((0..30).map(review)).await.unwrap();
+    odm
+}
+
+/// The places that reconcilers have stored: one for each set of models.
+async fn places(t: &TestDb) -> Vec<Doc> {
+    let filter = doc! { "token": { "$exists": true } };
+    let found = raw(t, "_odm_state").find(filter).await.unwrap();
+    found.try_collect().await.unwrap()
+}
+
+/// The only one of them.
+async fn place(t: &TestDb) -> Doc {
+    let mut places = places(t).await;
+    assert_eq!(places.len(), 1, "{places:?}");
+    places.remove(0)
 }
 
 async fn assert_clean(odm: &Odm) {
@@ -128,24 +164,8 @@ fn a_repair_raises_a_source_that_others_replaced() {
 #[test]
 fn children_that_others_insert_change_and_delete() {
     with_db(async |t| {
-        let odm = Odm::new(t.db.clone(), models![Product, Review]).unwrap();
-        odm.sync().await.unwrap();
-        let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
-        let product = products
-            .insert(odm_examples::subset::NewProduct {
-                id: 1,
-                name: "Super Widget".into(),
-            })
-            .await
-            .unwrap();
-        let review = |n: i64| NewReview {
-            product: product.to_ref(),
-            review_author: "Kristina".into(),
-            review_text: format!("{n}"),
-            published_date: DateTime::from_millis(n),
-            stars: 5,
-        };
-        reviews.insert_many((0..30).map(review)).await.unwrap();
+        let odm = reviewed(&t).await;
+        let products = odm.collection::<Product>();
         let reconciler = odm.reconciler().start().await.unwrap();
         let children = raw(&t, "reviews");
         children
@@ -172,7 +192,9 @@ fn what_a_dead_reconciler_has_not_applied_another_one_does() {
     with_db(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
-        odm.reconciler().start().await.unwrap().stop().await.unwrap();
+        let first = odm.reconciler().start().await.unwrap();
+        first.caught_up().await.unwrap();
+        first.stop().await.unwrap();
         let hosts = raw(&t, "hosts");
         for round in 0..12_u64 {
             let reconciler = odm.reconciler().start().await.unwrap();
@@ -212,16 +234,12 @@ fn where_the_place_is_lost_everything_is_compared() {
         reconciler.stop().await.unwrap();
         // As if it were of another time: the timestamp is the first that a token of the server's own form says.
         let state = raw(&t, "_odm_state");
-        let stored = state
-            .find_one(doc! { "_id": "reconciler" })
-            .await
-            .unwrap()
-            .unwrap();
+        let stored = place(&t).await;
         let token = stored.get_document("token").unwrap().get_str("_data").unwrap();
         let ancient = format!("{}{}{}", &token[..2], "0000000100000001", &token[18..]);
         let ancient = doc! { "$set": { "token": { "_data": ancient } } };
         state
-            .update_one(doc! { "_id": "reconciler" }, ancient)
+            .update_one(doc! { "_id": stored.get("_id") }, ancient)
             .await
             .unwrap();
         raw(&t, "hosts")
@@ -229,6 +247,134 @@ fn where_the_place_is_lost_everything_is_compared() {
             .await
             .unwrap();
         let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// What nobody followed from the beginning is compared once: there is no place before which it was taken up.
+#[test]
+fn the_first_reconciler_compares_everything() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.4.4.4" } })
+            .await
+            .unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// As long as the comparison fails, there is no place from which anybody could go on without it.
+#[test]
+fn a_comparison_that_fails_is_made_again() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        let others = doc! { "$set": { "ipaddr": "10.3.3.3", "logmsgs": [] } };
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": a.id }, others)
+            .await
+            .unwrap();
+        // It notes there how far it has come.
+        let validated = async |validator: Doc| {
+            let command = doc! { "collMod": "_odm_edges", "validator": validator };
+            t.db.run_command(command).await.unwrap();
+        };
+        validated(doc! { "nobody": { "$exists": true } }).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let waited = tokio::time::timeout(Duration::from_millis(500), reconciler.caught_up()).await;
+        assert!(waited.is_err(), "it can't have compared everything");
+        assert!(places(&t).await.is_empty());
+        validated(doc! {}).await;
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        place(&t).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// A program that was down would not see what happened in between, if it went on where another one is.
+#[test]
+fn programs_with_other_models_have_places_of_their_own() {
+    with_db(async |t| {
+        let (lines, products) = (logs(&t).await, reviewed(&t).await);
+        let a = host(&lines, "1", 3).await;
+        let of_products = products.reconciler().start().await.unwrap();
+        of_products.caught_up().await.unwrap();
+        of_products.stop().await.unwrap();
+        raw(&t, "reviews")
+            .update_one(doc! { "review_text": "29" }, doc! { "$set": { "stars": 1 } })
+            .await
+            .unwrap();
+        // The other one goes past that.
+        let of_lines = lines.reconciler().start().await.unwrap();
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.2.2.2" } })
+            .await
+            .unwrap();
+        of_lines.caught_up().await.unwrap();
+        assert_clean(&lines).await;
+        assert!(!products.audit().await.unwrap().is_clean());
+        let of_products = products.reconciler().start().await.unwrap();
+        of_products.caught_up().await.unwrap();
+        assert_clean(&products).await;
+        assert_eq!(places(&t).await.len(), 2);
+        // The order of the models is none of it.
+        let again = Odm::new(t.db.clone(), models![Review, Product]).unwrap();
+        let again = again.reconciler().start().await.unwrap();
+        again.caught_up().await.unwrap();
+        assert_eq!(places(&t).await.len(), 2);
+        for reconciler in [of_lines, of_products, again] {
+            reconciler.stop().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let days_ago = |days: i64| {
+            DateTime::from_millis(DateTime::now().timestamp_millis() - days * 24 * 60 * 60 * 1_000)
+        };
+        let left = [("long ago", 40), ("lately", 20)]
+            .map(|(id, days)| doc! { "_id": id, "token": { "_data": "82" }, "at": days_ago(days) });
+        raw(&t, "_odm_state").insert_many(left).await.unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        reconciler.stop().await.unwrap();
+        let places = places(&t).await;
+        assert_eq!(places.len(), 2, "{places:?}");
+        assert!(
+            places
+                .iter()
+                .all(|place| place.get_str("_id").unwrap() != "long ago")
+        );
+    });
+}
+
+/// The stream ends with the database. It is opened again behind that, and who waits is not forgotten.
+#[test]
+fn a_database_that_others_drop() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        host(&odm, "1", 3).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        t.db.drop().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        odm.sync().await.unwrap();
+        let b = host(&odm, "2", 3).await;
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": b.id }, doc! { "$set": { "ipaddr": "10.8.3.3" } })
+            .await
+            .unwrap();
         reconciler.caught_up().await.unwrap();
         assert_clean(&odm).await;
         reconciler.stop().await.unwrap();
@@ -340,15 +486,7 @@ fn a_heartbeat_moves_the_place_where_nobody_writes() {
         let a = host(&odm, "1", 3).await;
         let reconciler = odm.reconciler().start().await.unwrap();
         reconciler.caught_up().await.unwrap();
-        let place = async || {
-            let state = raw(&t, "_odm_state");
-            let place = state
-                .find_one(doc! { "_id": "reconciler" })
-                .await
-                .unwrap()
-                .unwrap();
-            place.get_document("token").unwrap().clone()
-        };
+        let place = async || place(&t).await.get_document("token").unwrap().clone();
         let before = place().await;
         let started = std::time::Instant::now();
         // Once a minute.

@@ -27,6 +27,7 @@ mod inspect;
 mod newest;
 mod orphans;
 mod pay;
+mod place;
 pub(crate) mod reconcile;
 pub(crate) mod recover;
 pub(crate) mod stored;

@@ -8,6 +8,7 @@ use super::deliver::raise;
 use super::fill::{first_version, needed};
 use super::inspect::Kept;
 use super::pay::settle;
+use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::{COPIED, OWN, Token, meet, plain_name};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
@@ -15,20 +16,15 @@ use crate::key::Key;
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::change_stream::event::{ChangeStreamEvent, OperationType, ResumeToken};
-use mongodb::options::{
-    ChangeStreamOptions, CollectionOptions, FullDocumentBeforeChangeType, ReadConcern, WriteConcern,
-};
+use mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-
-/// The collection in which the reconciler keeps its place, and by which it knows that it has caught up.
-const STATE: &str = "_odm_state";
 
 /// At most so many changes are taken up together.
 const TOGETHER: usize = 500;
@@ -43,9 +39,10 @@ impl Odm {
     /// Follows the change stream of the database, and mends copies after writes that came from elsewhere: from programs in
     /// other languages, from the shell, from the driver's own collection.
     ///
-    /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends; another
-    /// one goes on there. Where the server has lost the place, everything is compared instead. Several reconcilers do no
-    /// harm, and what the library writes itself is right already.
+    /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
+    /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
+    /// everything is compared instead, as by [`backfill().all()`](crate::Backfilling::all). Several reconcilers do no harm, and what the library writes
+    /// itself is right already.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -70,7 +67,9 @@ pub struct Reconciling {
 
 impl Reconciling {
     /// Opens the change stream and follows it in the background, in the tokio runtime that this is called in. What is
-    /// written from now on is seen, and what was written since a former reconciler stored its place.
+    /// written from now on is seen, and what was written since a former reconciler with the same models stored its
+    /// place. The first one with these models compares everything before it follows, which
+    /// [`caught_up`](Reconciler::caught_up) waits for.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server, which has no change streams.
@@ -91,7 +90,10 @@ impl Reconciling {
                 is: server.to_string(),
             });
         }
+        place::tidy(&odm).await?;
         let name = Token::new();
+        let place = Place::of(&odm);
+        let token = place.stored(&odm).await?;
         let (seen, seen_by) = watch::channel(0_i64);
         let stop = Arc::new(Notify::new());
         let mut follower = Follower {
@@ -99,12 +101,11 @@ impl Reconciling {
             name,
             beat: Arc::new(AtomicI64::new(0)),
             seen,
-            token: None,
+            place,
+            token,
         };
-        follower.token = follower.stored_place().await?;
         // The first stream is opened here, so that what is written after this returns is in it.
         let stream = follower.open().await?;
-        let has_place = follower.token.is_some();
         let (beat, stopped) = (follower.beat.clone(), stop.clone());
         let task = tokio::spawn(async move {
             tokio::select! {
@@ -112,19 +113,14 @@ impl Reconciling {
                 () = follower.run(stream) => {}
             }
         });
-        let reconciler = Reconciler {
+        Ok(Reconciler {
             odm,
             name,
             beat,
             seen: seen_by,
             stop,
             task: Some(task),
-        };
-        if !has_place {
-            // From here on there is a place to go on from, also if this process ends before anything is written.
-            reconciler.caught_up().await?;
-        }
-        Ok(reconciler)
+        })
     }
 }
 
@@ -193,32 +189,16 @@ impl Drop for Reconciler {
     }
 }
 
-fn state(odm: &Odm) -> mongodb::Collection<Document> {
-    let options = CollectionOptions::builder()
-        .read_concern(ReadConcern::majority())
-        .write_concern(WriteConcern::majority())
-        .build();
-    odm.database().collection_with_options(STATE, options)
-}
-
-/// Writes a heartbeat, which comes back through the stream behind everything before it.
-async fn beat(odm: &Odm, name: Token, count: &AtomicI64) -> Result<i64> {
-    let beat = count.fetch_add(1, Ordering::Relaxed) + 1;
-    let update = doc! { "$max": { "beat": beat }, "$set": { "at": DateTime::now() } };
-    state(odm)
-        .update_one(doc! { "_id": name }, update)
-        .upsert(true)
-        .await?;
-    Ok(beat)
-}
-
-type Stream = mongodb::change_stream::ChangeStream<ChangeStreamEvent<RawDocumentBuf>>;
+type Event = ChangeStreamEvent<RawDocumentBuf>;
+type Stream = mongodb::change_stream::ChangeStream<Event>;
 
 struct Follower {
     odm: Odm,
     name: Token,
     beat: Arc<AtomicI64>,
     seen: watch::Sender<i64>,
+    place: Place,
+    /// Everything before it was taken up. As long as there is none, everything is still to be compared.
     token: Option<ResumeToken>,
 }
 
@@ -235,49 +215,29 @@ struct Written {
 }
 
 impl Follower {
-    async fn stored_place(&self) -> Result<Option<ResumeToken>> {
-        let stored = state(&self.odm).find_one(doc! { "_id": "reconciler" }).await?;
-        let token = stored.and_then(|stored| stored.get("token").cloned());
-        Ok(token.and_then(|token| mongodb::bson::deserialize_from_bson(token).ok()))
-    }
-
-    async fn store_place(&self) -> Result<()> {
-        let Some(token) = self
-            .token
-            .as_ref()
-            .and_then(|token| mongodb::bson::serialize_to_bson(token).ok())
-        else {
-            return Ok(());
-        };
-        let update = doc! { "$set": { "token": token, "at": DateTime::now() } };
-        state(&self.odm)
-            .update_one(doc! { "_id": "reconciler" }, update)
-            .upsert(true)
-            .await?;
-        Ok(())
-    }
-
-    /// Opens the stream where it was left. Where the server has no more what came since, or knows no such place, everything
-    /// is compared behind a new one.
+    /// Opens the stream where it was left. Where the server has no more what came since, or knows no such place, it
+    /// begins now, and everything is to be compared behind it.
     async fn open(&mut self) -> Result<Stream> {
-        match self.watch().await {
-            Err(error) if self.token.is_some() && is_refused(&error) => {
-                tracing::warn!(target: "odm", %error, "the place in the change stream is lost: everything is compared");
-                self.token = None;
-                let stream = self.watch().await?;
-                self.odm.backfill().all().await?;
-                Ok(stream)
+        let stream = match self.watch().await {
+            Err(error) if self.token.is_some() && is_unknown(&error) => {
+                self.lose(&error);
+                self.watch().await?
             }
-            stream => stream,
+            stream => stream?,
+        };
+        if self.token.is_none() {
+            // The heartbeat that somebody waits for may have come before this stream: a later one comes within it.
+            beat(&self.odm, self.name, &self.beat).await?;
         }
+        Ok(stream)
+    }
+
+    fn lose(&mut self, why: &dyn std::fmt::Display) {
+        tracing::warn!(target: "odm", %why, "the place in the change stream is lost: everything is compared");
+        self.token = None;
     }
 
     async fn watch(&self) -> Result<Stream> {
-        let names: Vec<&str> = self.odm.graph().debtors().map(|meta| meta.collection).collect();
-        let concerned = doc! { "$or": [
-            { "ns.coll": { "$in": names } },
-            { "ns.coll": STATE, "documentKey._id": self.name },
-        ] };
         let mut options = ChangeStreamOptions::default();
         options.resume_after = self.token.clone();
         // MongoDB 6.0: wire version 17.
@@ -288,10 +248,10 @@ impl Follower {
             .odm
             .database()
             .watch()
-            .pipeline([doc! { "$match": concerned }])
+            .pipeline([doc! { "$match": place::filter(&self.odm) }])
             .with_options(options)
             .await?;
-        Ok(stream.with_type::<ChangeStreamEvent<RawDocumentBuf>>())
+        Ok(stream.with_type::<Event>())
     }
 
     async fn run(mut self, stream: Stream) {
@@ -305,17 +265,44 @@ impl Follower {
                     Err(error) => Err(error),
                 },
             };
-            let Err(error) = followed else { continue };
-            tracing::warn!(target: "odm", %error, "the change stream broke off, and is opened again");
+            match followed {
+                // The database was dropped. Behind that there is no going on at a place before it.
+                Ok(()) => self.lose(&"the change stream has come to its end"),
+                Err(error) => {
+                    tracing::warn!(target: "odm", %error, "the change stream broke off, and is opened again");
+                }
+            }
             tokio::time::sleep(pause).await;
             pause = PAUSE.1.min(pause * 2);
         }
     }
 
+    /// Compares everything, unless there is a place before which everything was taken up already.
+    async fn begin(&mut self, beginning: Option<ResumeToken>) -> Result<()> {
+        if self.token.is_some() {
+            return Ok(());
+        }
+        self.odm.backfill().all().await?;
+        // A server before MongoDB 4.0.7 does not say where a stream begins: then the first change is the first place.
+        self.token = beginning;
+        self.place.store(&self.odm, self.token.as_ref()).await
+    }
+
+    /// What came through the stream. The server may find only now that it has lost the place.
+    fn received(&mut self, event: mongodb::error::Result<Event>) -> Result<Event> {
+        if let Err(error) = &event
+            && is_lost(error)
+        {
+            self.lose(error);
+        }
+        Ok(event?)
+    }
+
     async fn follow(&mut self, mut stream: Stream, pause: &mut Duration) -> Result<()> {
+        self.begin(stream.resume_token()).await?;
         loop {
             let first = match tokio::time::timeout(HEARTBEAT, stream.next()).await {
-                Ok(Some(event)) => event?,
+                Ok(Some(event)) => self.received(event)?,
                 Ok(None) => return Ok(()),
                 Err(_) => {
                     beat(&self.odm, self.name, &self.beat).await?;
@@ -326,12 +313,12 @@ impl Follower {
             while events.len() < TOGETHER
                 && let Ok(Some(event)) = tokio::time::timeout(Duration::from_millis(2), stream.next()).await
             {
-                events.push(event?);
+                events.push(self.received(event)?);
             }
             let seen = self.take_up(&events).await?;
             // Only what has been applied is passed.
             self.token = events.last().map(|event| event.id.clone());
-            self.store_place().await?;
+            self.place.store(&self.odm, self.token.as_ref()).await?;
             if let Some(seen) = seen {
                 self.seen.send_replace(seen);
             }
@@ -340,7 +327,7 @@ impl Follower {
     }
 
     /// Takes up some changes. Gives the last heartbeat of this reconciler's own among them.
-    async fn take_up(&self, events: &[ChangeStreamEvent<RawDocumentBuf>]) -> Result<Option<i64>> {
+    async fn take_up(&self, events: &[Event]) -> Result<Option<i64>> {
         let graph = self.odm.graph();
         let mut seen = None;
         let mut collections: HashMap<&'static str, (&'static DocumentMeta, Written)> = HashMap::new();
@@ -375,8 +362,8 @@ impl Follower {
         Ok(seen)
     }
 
-    /// The heartbeat in a change, or the last that was sent where it does not say.
-    fn beat_of(&self, event: &ChangeStreamEvent<RawDocumentBuf>) -> i64 {
+    /// The heartbeat in a change, if it says one.
+    fn beat_of(&self, event: &Event) -> i64 {
         let updated = event
             .update_description
             .as_ref()
@@ -390,21 +377,8 @@ impl Follower {
     }
 }
 
-/// Whether the server answered that it won't: a place that it has lost has several codes, by version and kind of server.
-fn is_refused(error: &Error) -> bool {
-    error
-        .driver_error()
-        .is_some_and(|error| matches!(&*error.kind, mongodb::error::ErrorKind::Command(_)))
-}
-
 impl Written {
-    fn note(
-        &mut self,
-        graph: &Graph,
-        meta: &'static DocumentMeta,
-        event: &ChangeStreamEvent<RawDocumentBuf>,
-        id: &Bson,
-    ) {
+    fn note(&mut self, graph: &Graph, meta: &'static DocumentMeta, event: &Event, id: &Bson) {
         let key = Key::of_bson(id);
         let children = graph.derived_from(meta).next().is_some();
         match &event.operation_type {
@@ -460,7 +434,7 @@ impl Written {
     }
 
     /// The document as it was says who its parent was.
-    fn former(&mut self, event: &ChangeStreamEvent<RawDocumentBuf>) {
+    fn former(&mut self, event: &Event) {
         match &event.full_document_before_change {
             Some(before) => self.before.push(before.clone()),
             None => self.lost = true,
