@@ -359,6 +359,31 @@ fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
     });
 }
 
+#[test]
+fn a_source_that_others_delete_and_insert_again() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 5).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let hosts = raw(&t, "hosts");
+        hosts.delete_one(doc! { "_id": a.id }).await.unwrap();
+        hosts
+            .insert_one(doc! { "_id": a.id, "name": "a", "ipaddr": "10.8.1.1", "logmsgs": [] })
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        assert_clean(&odm).await;
+        let messages = odm.collection::<LogMsg>();
+        let fresh = messages.find(|m| m.ipaddr.eq("10.8.1.1"));
+        assert_eq!(fresh.count().await.unwrap(), 5);
+        // What the library writes of it later is newer.
+        let hosts = odm.collection::<Host>();
+        hosts.update(a.id).set(|h| h.ipaddr, "10.8.1.2").await.unwrap();
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
 /// The stream ends with the database. It is opened again behind that, and who waits is not forgotten.
 #[test]
 fn a_database_that_others_drop() {

@@ -9,7 +9,7 @@ use super::fill::{first_version, needed};
 use super::inspect::Kept;
 use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
-use super::{COPIED, OWN, Token, meet, plain_name};
+use super::{COPIED, OWN, Token, VERSION, at, meet, plain_name};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -417,6 +417,15 @@ impl Written {
                 self.ids.insert(key);
             }
             OperationType::Insert => {
+                // The library inserts a source with its version. One that was deleted and inserted again may have
+                // holders.
+                let has_version = event
+                    .full_document
+                    .as_ref()
+                    .is_some_and(|document| at(document, VERSION).is_some());
+                if graph.copied(meta).next().is_some() && !has_version {
+                    self.sources.insert(key.clone());
+                }
                 self.ids.insert(key);
             }
             OperationType::Replace => {
