@@ -384,6 +384,48 @@ fn a_source_that_others_delete_and_insert_again() {
     });
 }
 
+/// A collection that is dropped, or gets the name of another one, has no change for each of its documents.
+#[test]
+fn collections_that_others_drop_and_rename() {
+    with_db(async |t| {
+        let odm = reviewed(&t).await;
+        let products = odm.collection::<Product>();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let counted = async |expected: i64| {
+            reconciler.caught_up().await.unwrap();
+            assert_clean(&odm).await;
+            let product = products.get(1).await.unwrap().unwrap();
+            assert_eq!(product.review_count, expected);
+            assert_eq!(product.reviews.len() as i64, expected.min(10));
+        };
+        counted(30).await;
+        let renamed = async |from: &str, to: &str| {
+            let name = |collection: &str| format!("{}.{collection}", t.db.name());
+            let command = doc! { "renameCollection": name(from), "to": name(to), "dropTarget": true };
+            let admin = t.db.client().database("admin");
+            admin.run_command(command).await.unwrap();
+        };
+        // Away, and back again.
+        renamed("reviews", "put_aside").await;
+        counted(0).await;
+        renamed("put_aside", "reviews").await;
+        counted(30).await;
+        // Another one in its place.
+        let others = (0..3).map(|n| {
+            doc! {
+                "_id": ObjectId::new(), "product_id": 1, "review_author": "Anna", "review_text": "new",
+                "published_date": DateTime::from_millis(n), "stars": 4,
+            }
+        });
+        raw(&t, "others").insert_many(others).await.unwrap();
+        renamed("others", "reviews").await;
+        counted(3).await;
+        raw(&t, "reviews").drop().await.unwrap();
+        counted(0).await;
+        reconciler.stop().await.unwrap();
+    });
+}
+
 /// The stream ends with the database. It is opened again behind that, and who waits is not forgotten.
 #[test]
 fn a_database_that_others_drop() {

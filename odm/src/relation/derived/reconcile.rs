@@ -41,7 +41,8 @@ impl Odm {
     ///
     /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
     /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
-    /// everything is compared instead, as by [`backfill().all()`](crate::Backfilling::all). Several reconcilers do no harm, and what the library writes
+    /// and where a collection is dropped or renamed, everything is compared instead, as by
+    /// [`backfill().all()`](crate::Backfilling::all). Several reconcilers do no harm, and what the library writes
     /// itself is right already.
     ///
     /// ```no_run
@@ -330,8 +331,10 @@ impl Follower {
     async fn take_up(&self, events: &[Event]) -> Result<Option<i64>> {
         let graph = self.odm.graph();
         let mut seen = None;
+        let mut is_moved = false;
         let mut collections: HashMap<&'static str, (&'static DocumentMeta, Written)> = HashMap::new();
         for event in events {
+            is_moved |= is_of_a_collection(event);
             let name = event
                 .ns
                 .as_ref()
@@ -359,6 +362,9 @@ impl Follower {
         for (meta, written) in collections.into_values() {
             mend(&scope, meta, written).await?;
         }
+        if is_moved {
+            self.odm.backfill().all().await?;
+        }
         Ok(seen)
     }
 
@@ -375,6 +381,12 @@ impl Follower {
             .and_then(|document| document.get_i64("beat").ok());
         of_update.or(whole).unwrap_or_default()
     }
+}
+
+/// Whether a whole collection is another one now: it was dropped, or renamed, or another one got its name, as by
+/// `$out`. None of its documents has a change of its own, so everything is compared.
+fn is_of_a_collection(event: &Event) -> bool {
+    matches!(event.operation_type, OperationType::Drop | OperationType::Rename)
 }
 
 impl Written {
