@@ -377,13 +377,14 @@ fn part_of(chunk: &[Bson]) -> Option<RangeInclusive<Key>> {
 }
 
 impl<C: Document + Clone> Wanted<C> {
-    fn want(&mut self, key: Key) -> u32 {
+    /// The group of this parent, and whether it is wanted for the first time.
+    fn want(&mut self, key: Key) -> (u32, bool) {
         let next = self.groups.len() as u32;
         let at = *self.places.entry(key).or_insert(next);
         if at == next {
             self.groups.push(Vec::new());
         }
-        at
+        (at, at == next)
     }
 
     fn filter(&self, keys: Vec<Bson>) -> Result<bson::Document> {
@@ -794,12 +795,13 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         };
         let key = raw.get(self.what.via.by).ok().flatten().map(Key::of);
         let group = key.map(|key| wanted.want(key));
-        if lookup && let Some(group) = group {
+        // A parent that is joined to several documents stands in each of them, with its children.
+        if lookup && let Some((group, true)) = group {
             for child in embedded(raw, &super::lookup::name(state.number)) {
                 wanted.put(Some(group), child)?;
             }
         }
-        state.groups.push(group);
+        state.groups.push(group.map(|(group, _)| group));
         Ok(())
     }
 

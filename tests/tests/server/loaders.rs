@@ -1307,6 +1307,28 @@ async fn children_by_any_field(odm: &Odm, data: &Data, in_items: bool) {
         },
     )
     .await;
+    // A child of several parents is joined several times, what is behind it each time once.
+    let remarks = |product: &Product| {
+        let on = |remark: &&Remark| remark.on == product.to_ref().into();
+        let mut remarks: Vec<Remark> = data.remarks.iter().filter(on).cloned().collect();
+        remarks.sort_by_key(|remark| -remark.at);
+        remarks
+    };
+    let nested = direct.iter().map(|products| {
+        let with_remarks = products.iter().map(|product| {
+            let all = remarks(product);
+            let first = all.iter().take(1).cloned().collect();
+            (product.clone(), (all, first))
+        });
+        Ok(with_remarks.collect::<Vec<(Product, (Vec<Remark>, Vec<Remark>))>>())
+    });
+    let (what, expected) = ("children of children with several parents", nested.collect());
+    every_way(odm, what, parts, expected, Lookup::Same, |p: PartFields| {
+        p.children_by(|r: PathsOf<Product>| r.parts)
+            .sort(|r| r.id.asc())
+            .include(|r| (r.children::<Remark>(), r.children::<Remark>().limit(1)))
+    })
+    .await;
 }
 
 /// `x.field.load(…)`, of which the error names no field of a document.
