@@ -378,7 +378,12 @@ impl<T: Document> Collection<T> {
                     source: Box::new(source),
                 }),
         };
-        let mut find = Find::new(self, Filter::of(key.map(|key| via.filter(vec![key]))));
+        let filter = key.map(|key| match key {
+            // Nobody refers to a parent without a key: the server would give all that refer to nothing.
+            Bson::Null => doc! { "_id": { "$in": [] } },
+            key => via.filter(vec![key]),
+        });
+        let mut find = Find::new(self, Filter::of(filter));
         let order = via.order.into_iter();
         let order = order.map(|(name, direction)| Order::new(name, direction < 0));
         find.sort = order.collect();

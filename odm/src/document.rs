@@ -1,6 +1,7 @@
 //! What the derives say about a type: its collection, id, fields, indexes and options.
 
-use crate::{bucket::BucketMeta, path::Fielded, shape::Shape, value::IdValue};
+use crate::shape::{FieldMeta, Shape};
+use crate::{bucket::BucketMeta, path::Fielded, value::IdValue};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -218,6 +219,16 @@ pub struct DocumentMeta {
     pub append_only: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
     pub bucket: Option<&'static BucketMeta>,
+}
+
+impl DocumentMeta {
+    /// Its own field with this stored name.
+    pub(crate) fn field(&self, name: &str) -> Option<&'static FieldMeta> {
+        match (self.shape)() {
+            Shape::Struct(shape) => shape.fields.iter().find(|field| field.name == name),
+            _ => None,
+        }
+    }
 }
 
 /// `#[document(validation(level = …, action = …))]`.

@@ -12,7 +12,7 @@ use crate::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, 
 use crate::{Collection, Document, Error, Filter, Find, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
-use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use std::any::Any;
 use std::borrow::Cow;
@@ -352,10 +352,18 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 struct Wanted<C> {
     what: Arc<What>,
     places: Places,
-    /// The numbers of each parent's children.
-    groups: Vec<Vec<u32>>,
+    groups: Vec<Group>,
     found: Vec<Found<C>>,
     with_raw: bool,
+}
+
+/// One parent's children.
+#[derive(Default)]
+struct Group {
+    /// Their numbers.
+    children: Vec<u32>,
+    /// How many documents they are joined to: a query may give their parent several times, or several with one key.
+    rows: u32,
 }
 
 struct Found<C> {
@@ -382,7 +390,16 @@ impl<C: Document + Clone> Wanted<C> {
         let next = self.groups.len() as u32;
         let at = *self.places.entry(key).or_insert(next);
         if at == next {
-            self.groups.push(Vec::new());
+            self.groups.push(Group::default());
+        }
+        if let Some(group) = self.groups.get_mut(at as usize) {
+            group.rows = group.rows.saturating_add(1);
+            // Those that stood in the parent when it came first.
+            for child in &group.children {
+                if let Some(found) = self.found.get_mut(*child as usize) {
+                    found.wanted = found.wanted.saturating_add(1);
+                }
+            }
         }
         (at, at == next)
     }
@@ -440,15 +457,17 @@ impl<C: Document + Clone> Wanted<C> {
 
     fn add(&mut self, child: Child<C>) {
         let number = self.found.len() as u32;
+        let mut wanted: u32 = 0;
         for parent in &child.parents {
             if let Some(group) = self.groups.get_mut(*parent as usize) {
-                group.push(number);
+                group.children.push(number);
+                wanted = wanted.saturating_add(group.rows);
             }
         }
         self.found.push(Found {
             document: child.document,
             raw: child.raw,
-            wanted: child.parents.len() as u32,
+            wanted,
         });
     }
 
@@ -759,7 +778,10 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         queries.push(Asked {
             of: C::META,
             field: self.what.via.key_path(),
-            filter: self.what.via.filter(vec![Asked::nobody()]),
+            filter: self
+                .what
+                .via
+                .filter(vec![Asked::nobody()]),
             sort,
         });
         self.join.queries(queries);
@@ -793,8 +815,10 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let Some(wanted) = wanted::<C>(hop, list) else {
             return Ok(());
         };
-        let key = raw.get(self.what.via.by).ok().flatten().map(Key::of);
-        let group = key.map(|key| wanted.want(key));
+        // Nobody refers to a parent without a key: the server would give it all that refer to nothing.
+        let key = raw.get(self.what.via.by).ok().flatten();
+        let key = key.filter(|key| !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined));
+        let group = key.map(|key| wanted.want(Key::of(key)));
         // A parent that is joined to several documents stands in each of them, with its children.
         if lookup && let Some((group, true)) = group {
             for child in embedded(raw, &super::lookup::name(state.number)) {
@@ -832,7 +856,8 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         if let Some(hop) = hops.get_mut(state.level) {
             let repeated = hop.repeated;
             if let Some(wanted) = wanted::<C>(hop, list) {
-                let numbers = wanted.groups.get(group as usize).cloned().unwrap_or_default();
+                let group = wanted.groups.get(group as usize);
+                let numbers = group.map(|group| group.children.clone()).unwrap_or_default();
                 for number in numbers {
                     children.extend(wanted.get(number, repeated).map(|child| (number, child)));
                 }
@@ -860,7 +885,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
                 ),
             });
         }
-        stages.children(what.via.by, |local, name, inner| {
+        stages.children(R::META, what.via.by, |local, name, inner| {
             let mut stage = lookup::<C>(what, local, name)?;
             join.stages(inner)?;
             inner.append_to(&mut stage);

@@ -2,8 +2,10 @@
 
 use super::children::{each_of, warn_of_scan};
 use super::{Join, ReadFrom as _, Work};
+use crate::document::DocumentMeta;
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
+use crate::shape::Shape;
 use crate::{Document, Error, Find, Result, decode};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
@@ -153,6 +155,28 @@ pub(super) fn name(number: u32) -> String {
     format!("__odm_join_{number}")
 }
 
+/// Whether documents may lack this field. To `$lookup`, whatever lacks it is equal to whatever has no reference.
+fn may_lack(meta: &DocumentMeta, field: &str) -> bool {
+    field != "_id"
+        && meta
+            .field(field)
+            .is_none_or(|field| !field.required || matches!((field.shape)(), Shape::Optional(_)))
+}
+
+/// The reference, or where there is none a value that no field has.
+fn given(reference: impl Into<Bson>) -> bson::Document {
+    doc! { "$ifNull": [reference, Bson::MinKey] }
+}
+
+/// The references of an array that are there, and a value that no field has: an empty array is no reference, too.
+fn all_given(references: impl Into<Bson>) -> bson::Document {
+    let given = doc! { "$filter": {
+        "input": { "$ifNull": [references, []] },
+        "cond": { "$ne": ["$$this", null] },
+    } };
+    doc! { "$concatArrays": [given, [Bson::MinKey]] }
+}
+
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
 pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -> Result<Out> {
     decode::decode(collection, raw).or_else(|error| {
@@ -198,14 +222,25 @@ impl Stages {
             None => name.to_owned(),
         };
         let as_array = P::MULTI || V::MANY && V::Pointer::WITHIN.is_some();
+        let target = (target.document)();
+        let guarded = may_lack(target, by);
         let mut stage = doc! { "$lookup": {
-            "from": (target.document)().collection,
-            "localField": if as_array { local.clone() } else { below(path) },
+            "from": target.collection,
+            "localField": if as_array || guarded { local.clone() } else { below(path) },
             "foreignField": by,
             "as": name,
         } };
         let mut inner = self.inner();
         beyond(&mut inner)?;
+        if guarded && !as_array {
+            let references = format!("${}", below(path));
+            let references = if V::MANY {
+                all_given(references)
+            } else {
+                given(references)
+            };
+            self.list.push(doc! { "$set": { &local: references } });
+        }
         if as_array {
             // The references of all items as one array.
             let mut references = P::expression("$", &mut |at| match V::Pointer::WITHIN {
@@ -223,6 +258,9 @@ impl Stages {
                 } }
                 .into();
             }
+            if guarded {
+                references = all_given(references).into();
+            }
             self.list.push(doc! { "$set": { local: references } });
         }
         self.has_pipelines |= !inner.list.is_empty();
@@ -235,12 +273,19 @@ impl Stages {
     /// What refers to the documents by its own reference.
     pub(super) fn children(
         &mut self,
+        parent: &DocumentMeta,
         by: &str,
         stage: impl FnOnce(&str, &str, &mut Stages) -> Result<bson::Document>,
     ) -> Result<()> {
+        let local = format!("__odm_local_{}", self.number);
+        let guarded = may_lack(parent, by);
+        if guarded {
+            self.list
+                .push(doc! { "$set": { &local: given(format!("${by}")) } });
+        }
         let name = self.next();
         let mut inner = self.inner();
-        let stage = stage(by, &name, &mut inner)?;
+        let stage = stage(if guarded { &local } else { by }, &name, &mut inner)?;
         self.has_pipelines = true;
         self.number = inner.number;
         self.list.push(stage);

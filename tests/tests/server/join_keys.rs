@@ -1,0 +1,203 @@
+//! Joins by the value of a field: one that a document may lack, one that several documents have, and ids of other types.
+
+use odm::PathsOf;
+use odm::bson::{Document as Raw, doc};
+use odm::mongodb::Database;
+use odm::prelude::*;
+use odm_tests::with_db;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "users")]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(unique, sparse)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "cards")]
+struct Card {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(by = code, order(-at), check = false)]
+    holder: Option<Ref<User, String>>,
+    at: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "loans")]
+struct Loan {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(by = code, check = false)]
+    to: Option<Ref<User, String>>,
+    #[reference(many, max = 5, by = code, check = false)]
+    also: Vec<Ref<User, String>>,
+    #[embed(max = 5)]
+    lines: Vec<Line>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Line {
+    #[reference(by = code, check = false)]
+    by: Option<Ref<User, String>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "profiles")]
+struct Profile {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(one, check = false)]
+    user: Option<Ref<User>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "avatars")]
+struct Avatar {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(one, by = code, check = false)]
+    of: Option<Ref<User, String>>,
+}
+
+fn odm(db: &Database) -> Odm {
+    Odm::new(db.clone(), models![User, Card, Loan, Profile, Avatar]).unwrap()
+}
+
+async fn insert(db: &Database, collection: &str, documents: impl IntoIterator<Item = Raw>) {
+    db.collection::<Raw>(collection)
+        .insert_many(documents)
+        .await
+        .unwrap();
+}
+
+fn ids(cards: &[Card]) -> Vec<i32> {
+    cards.iter().map(|card| card.id).collect()
+}
+
+#[test]
+fn what_has_no_key_is_nobodys_parent() {
+    with_db(async |t| {
+        let odm = odm(&t.db);
+        let lookup = odm.server().await.unwrap().has_lookup_with_pipeline();
+        let two_ways = [doc! { "_id": 1 }, doc! { "_id": 2, "code": null }];
+        insert(&t.db, "users", two_ways).await;
+        insert(&t.db, "users", [doc! { "_id": 3, "code": "c" }]).await;
+        let cards = [
+            doc! { "_id": 1, "at": 1 },
+            doc! { "_id": 2, "holder": null, "at": 2 },
+            doc! { "_id": 3, "holder": "c", "at": 3 },
+            doc! { "_id": 4, "holder": "c", "at": 4 },
+        ];
+        insert(&t.db, "cards", cards).await;
+        let (users, cards) = (odm.collection::<User>(), odm.collection::<Card>());
+        let query = || users.find_all().sort(|u| u.id.asc());
+        let of = |rows: Vec<(User, Vec<Card>)>| rows.iter().map(|(_, c)| ids(c)).collect::<Vec<_>>();
+
+        let all = query().include(|u| u.children::<Card>()).all().await.unwrap();
+        assert_eq!(of(all), [vec![], vec![], vec![4, 3]]);
+        let first = || query().include(|u| u.children::<Card>().limit(1));
+        assert_eq!(of(first().all().await.unwrap()), [vec![], vec![], vec![4]]);
+        let by_queries = query().include(|u| u.children::<Card>().limit(1).by_queries());
+        assert_eq!(of(by_queries.all().await.unwrap()), [vec![], vec![], vec![4]]);
+        let by_field = query().include(|u| u.children_by(|c: PathsOf<Card>| c.holder).sort(|c| c.id.asc()));
+        assert_eq!(of(by_field.all().await.unwrap()), [vec![], vec![], vec![3, 4]]);
+        if lookup {
+            assert_eq!(
+                of(first().lookup().all().await.unwrap()),
+                [vec![], vec![], vec![4]]
+            );
+            let all = query().include(|u| u.children::<Card>()).lookup();
+            assert_eq!(of(all.all().await.unwrap()), [vec![], vec![], vec![4, 3]]);
+        }
+        for user in query().all().await.unwrap() {
+            let expected = if user.id == 3 { vec![4, 3] } else { vec![] };
+            assert_eq!(ids(&cards.of(&user).all().await.unwrap()), expected);
+            let loaded = users.load(&user, |u| u.children::<Card>()).await.unwrap();
+            assert_eq!(ids(&loaded), expected);
+        }
+    });
+}
+
+#[test]
+fn a_lookup_brings_nothing_where_there_is_no_reference() {
+    with_db(async |t| {
+        let odm = odm(&t.db);
+        // Whatever has no code: together they are more than a document may be.
+        let fill = "x".repeat(3 << 20);
+        for id in 10..17 {
+            insert(&t.db, "users", [doc! { "_id": id, "fill": &fill }]).await;
+        }
+        insert(&t.db, "users", [doc! { "_id": 1, "code": "a" }]).await;
+        let loans = [
+            doc! { "_id": 1, "to": "a", "also": ["a"], "lines": [{ "by": "a" }, {}, { "by": null }] },
+            doc! { "_id": 2, "to": null, "also": [], "lines": [] },
+            doc! { "_id": 3, "also": [], "lines": [{}] },
+        ];
+        insert(&t.db, "loans", loans).await;
+        let loans = odm.collection::<Loan>();
+        let query = || loans.find_all().sort(|l| l.id.asc());
+        let join = |l: PathsOf<Loan>| (l.to, l.also, l.lines.by);
+        let all = query().include(join).all().await.unwrap();
+        let a = || User {
+            id: 1,
+            code: Some("a".to_owned()),
+        };
+        let joined: Vec<_> = all.iter().map(|(_, joined)| joined.clone()).collect();
+        assert_eq!(
+            joined,
+            [
+                (Some(a()), vec![a()], vec![Some(a()), None, None]),
+                (None, vec![], vec![]),
+                (None, vec![], vec![None]),
+            ]
+        );
+        assert_eq!(query().include(join).lookup().all().await.unwrap(), all);
+
+        // The same from the other side.
+        for id in 10..17 {
+            insert(&t.db, "cards", [doc! { "_id": id, "at": 1, "fill": &fill }]).await;
+        }
+        insert(&t.db, "cards", [doc! { "_id": 1, "holder": "a", "at": 1 }]).await;
+        if odm.server().await.unwrap().has_lookup_with_pipeline() {
+            let users = odm.collection::<User>();
+            let of = users.find_all().sort(|u| u.id.asc()).limit(2);
+            let of = of.include(|u| u.children::<Card>()).lookup().all().await.unwrap();
+            assert_eq!(
+                of.iter().map(|(_, c)| ids(c)).collect::<Vec<_>>(),
+                [vec![1], vec![]]
+            );
+        }
+    });
+}
+
+#[test]
+fn parents_with_one_key_all_get_its_children() {
+    with_db(async |t| {
+        // Without the index, which would refuse the second of them.
+        let odm = odm(&t.db);
+        let users =
+            [(1, "a"), (2, "b"), (3, "a"), (4, "a")].map(|(id, code)| doc! { "_id": id, "code": code });
+        insert(&t.db, "users", users).await;
+        let cards = [(1, "a"), (2, "b"), (3, "a")];
+        let cards = cards.map(|(id, holder)| doc! { "_id": id, "holder": holder, "at": id });
+        insert(&t.db, "cards", cards).await;
+        let users = odm.collection::<User>();
+        let query = || users.find_all().sort(|u| u.id.asc());
+        let of = |rows: Vec<(User, Vec<Card>)>| rows.iter().map(|(_, c)| ids(c)).collect::<Vec<_>>();
+        let all = || query().include(|u| u.children::<Card>());
+        let first = || query().include(|u| u.children::<Card>().limit(1));
+        let expected = [vec![3, 1], vec![2], vec![3, 1], vec![3, 1]];
+        let expected_first = [[3], [2], [3], [3]];
+        assert_eq!(of(all().all().await.unwrap()), expected);
+        assert_eq!(of(first().all().await.unwrap()), expected_first);
+        if odm.server().await.unwrap().has_lookup_with_pipeline() {
+            assert_eq!(of(all().lookup().all().await.unwrap()), expected);
+            assert_eq!(of(first().lookup().all().await.unwrap()), expected_first);
+        }
+    });
+}
