@@ -781,7 +781,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
             filter: self
                 .what
                 .via
-                .filter(vec![Asked::nobody()]),
+                .filter(vec![Asked::nobody(R::META, self.what.via.by)]),
             sort,
         });
         self.join.queries(queries);

@@ -418,10 +418,11 @@ fn by<P: Step>() -> &'static str {
 
 fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
     for target in V::Pointer::TARGETS {
+        let of = (target.document)();
         queries.push(Asked {
-            of: (target.document)(),
+            of,
             field: by.to_owned(),
-            filter: doc! { by: { "$in": [Asked::nobody()] } },
+            filter: doc! { by: { "$in": [Asked::nobody(of, by)] } },
             sort: doc! {},
         });
     }

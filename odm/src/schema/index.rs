@@ -373,7 +373,7 @@ impl Index {
 }
 
 /// The least value of a type, below which nothing is that a reference could hold.
-fn least(mut shape: Shape) -> Option<Bson> {
+pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
     for _ in 0..32 {
         return Some(match shape {
             Shape::Optional(inner) => {

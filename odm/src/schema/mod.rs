@@ -22,6 +22,7 @@ mod words;
 pub use apply::Applied;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
+pub(crate) use index::least;
 pub use plan::{Change, Plan};
 
 use crate::document::DocumentMeta;

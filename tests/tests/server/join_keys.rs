@@ -201,3 +201,23 @@ fn parents_with_one_key_all_get_its_children() {
         }
     });
 }
+
+#[test]
+fn the_only_child_is_found_by_its_index_whatever_the_type_of_the_ids() {
+    with_db(async |t| {
+        let odm = odm(&t.db);
+        odm.sync().await.unwrap();
+        let explain = odm
+            .collection::<User>()
+            .find_all()
+            .include(|u| (u.child::<Profile>(), u.child::<Avatar>()))
+            .explain()
+            .await
+            .unwrap();
+        for join in &explain.joins {
+            assert!(!join.is_collection_scan(), "{join:?}");
+        }
+        let indexes: Vec<_> = explain.joins.iter().flat_map(|join| &join.indexes).collect();
+        assert_eq!(indexes, ["user_1", "of_1"]);
+    });
+}
