@@ -310,7 +310,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                     projection.insert(name, 1);
                 }
             }
-            if !projection.contains_key("_id") {
+            // Nor does it take a part of the id without the id.
+            if !projection.keys().any(|name| name == "_id" || name.starts_with("_id.")) {
                 projection.insert("_id", 0);
             }
             self.options.projection = Some(projection);

@@ -62,14 +62,20 @@ pub(super) struct Inspected<'g> {
 }
 
 /// What has to be read of documents to inspect these references.
-pub(super) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
+pub(super) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> Document {
+    let mut fields = fields_of(edges.clone());
+    if edges.into_iter().any(Edge::is_two_way) {
+        fields.insert(GONE, 1);
+    }
+    fields
+}
+
+/// The ids of documents and these references: a server takes no `_id` together with a part of it.
+pub(super) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
     let mut fields = doc! { "_id": 1 };
     for edge in edges {
         if edge.root() != "_id" {
             fields.insert(edge.path.as_str(), 1);
-        }
-        if edge.is_two_way() {
-            fields.insert(GONE, 1);
         }
     }
     fields

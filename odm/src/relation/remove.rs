@@ -975,7 +975,7 @@ fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
 
 /// What has to be read of a holder, to know what it refers to.
 fn fields_of(rule: Rule<'_>) -> Document {
-    doc! { "_id": 1, rule.edge.path.as_str(): 1 }
+    super::inspect::fields_of([rule.edge])
 }
 
 /// Splits a batch so that no part has more links than one transaction should change.

@@ -748,7 +748,7 @@ async fn read<'i>(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let fields: Fields = doc! { "_id": 1, edge.path.as_str(): 1 };
+    let fields = super::inspect::fields_of([edge]);
     scope
         .every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
         .await

@@ -1,9 +1,10 @@
-//! Joins by the value of a field: one that a document may lack, one that several documents have, and ids of other types.
+//! References by values of every kind: of a field that a document may lack, of one that several documents have, of ids that
+//! are no ObjectId, and as a part of an id.
 
-use odm::PathsOf;
 use odm::bson::{Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
+use odm::{Error, PathsOf};
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +65,31 @@ struct Avatar {
     of: Option<Ref<User, String>>,
 }
 
+/// A document for each day of a user's.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "days")]
+struct Day {
+    #[serde(rename = "_id")]
+    id: DayId,
+    note: String,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+struct DayId {
+    #[reference]
+    user: Ref<User>,
+    day: i32,
+}
+
+#[derive(Projection, Deserialize, Debug, PartialEq)]
+#[projection(of = Day)]
+struct DayNote {
+    note: String,
+}
+
 fn odm(db: &Database) -> Odm {
-    Odm::new(db.clone(), models![User, Card, Loan, Profile, Avatar]).unwrap()
+    Odm::new(db.clone(), models![User, Card, Loan, Profile, Avatar, Day]).unwrap()
 }
 
 async fn insert(db: &Database, collection: &str, documents: impl IntoIterator<Item = Raw>) {
@@ -219,5 +243,46 @@ fn the_only_child_is_found_by_its_index_whatever_the_type_of_the_ids() {
         }
         let indexes: Vec<_> = explain.joins.iter().flat_map(|join| &join.indexes).collect();
         assert_eq!(indexes, ["user_1", "of_1"]);
+    });
+}
+
+#[test]
+fn a_reference_may_be_a_part_of_an_id() {
+    with_db(async |t| {
+        let odm = odm(&t.db);
+        odm.sync().await.unwrap();
+        let (users, days) = (odm.collection::<User>(), odm.collection::<Day>());
+        users
+            .insert_many([1, 2].map(|id| User { id, code: None }))
+            .await
+            .unwrap();
+        let day = |user: i32, day| Day {
+            id: DayId {
+                user: Ref::new(user),
+                day,
+            },
+            note: format!("{user} on {day}"),
+        };
+        days.insert_many([day(1, 1), day(1, 2)]).await.unwrap();
+        let narrow: Vec<(DayNote, User)> = days
+            .find_all()
+            .sort(|d| d.id.day.asc())
+            .select::<DayNote>()
+            .include(|d| d.id.user)
+            .all()
+            .await
+            .unwrap();
+        let read: Vec<_> = narrow
+            .iter()
+            .map(|(day, user)| (day.note.as_str(), user.id))
+            .collect();
+        assert_eq!(read, [("1 on 1", 1), ("1 on 2", 1)]);
+        assert!(odm.audit().await.unwrap().is_clean());
+        let refused = users.delete(1).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::StillReferenced { by: "days", field, count: 2, .. } if field == "_id.user"),
+            "{refused}"
+        );
+        assert_eq!(users.delete(2).await.unwrap().deleted, 1);
     });
 }
