@@ -587,7 +587,7 @@ impl AuditedReference {
             collection: edge.holder.collection,
             field: edge.path.clone(),
             targets: edge.targets.iter().map(|target| target.collection).collect(),
-            max: edge.max,
+            max: edge.bound(),
             ..AuditedReference::default()
         }
     }

@@ -257,7 +257,7 @@ fn one<'g>(
             fault(Kind::OneSided { other: stored });
         }
     }
-    if let (true, Some(max)) = (edge.list, edge.max) {
+    if let Some(max) = edge.bound() {
         let items = longest(edge, document);
         if items > max {
             fault(Kind::OverBound { items });
@@ -267,15 +267,15 @@ fn one<'g>(
     *inspected.kept.entry(edge.at).or_default() += kept;
 }
 
-/// How many items the longest of the arrays holds that a path leads to.
+/// How many items the longest of the arrays holds that a path leads to: of references, or of what they stand in.
 fn longest(edge: &Edge, document: &RawDocumentBuf) -> u64 {
     fn below(value: RawBsonRef<'_>, array: bool, rest: &[Segment]) -> u64 {
         if array {
             let RawBsonRef::Array(items) = value else { return 0 };
             let items = items.into_iter().map_while(|item| item.ok());
-            return match rest.is_empty() {
-                true => items.count() as u64,
-                false => items.map(|item| below(item, false, rest)).max().unwrap_or(0),
+            return match rest.iter().any(|segment| segment.array) {
+                false => items.count() as u64,
+                true => items.map(|item| below(item, false, rest)).max().unwrap_or(0),
             };
         }
         let Some((next, rest)) = rest.split_first() else {

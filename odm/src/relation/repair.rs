@@ -402,7 +402,7 @@ impl Repaired {
         };
         write.note(graph, edge, gone, [&mut change.update]);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
-        let what = match edge.list {
+        let what = match edge.pulls() {
             true => Mend::Pulled,
             false => Mend::Nullified,
         };

@@ -48,8 +48,7 @@ impl<'g> Rule<'g> {
     }
 
     pub(super) fn counts_as(&self) -> Detached {
-        // An item with a reference in it is pulled as a whole.
-        match self.edge.list || self.on_delete() == OnDelete::Pull {
+        match self.edge.pulls() {
             true => Detached::Pulled,
             false => Detached::Nullified,
         }
@@ -125,6 +124,11 @@ impl<'g> Rule<'g> {
 }
 
 impl Edge {
+    /// Whether a detachment takes items out of an array: an item with a reference in it is pulled as a whole.
+    pub(super) fn pulls(&self) -> bool {
+        self.list || self.reference.on_delete == OnDelete::Pull
+    }
+
     /// The update that takes references with these keys out of a document. Of an array the items are pulled, a single
     /// reference is made empty; inside arrays only in the items that hold one.
     pub(super) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {

@@ -797,3 +797,54 @@ fn both_sides_agree_after_links_and_deletions_that_raced() {
         assert!(sums.0 > 0, "something happened: {sums:?}");
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "gears")]
+struct Gear {
+    #[serde(rename = "_id")]
+    id: i32,
+    number: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "boxes")]
+struct GearBox {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(many, max = 2, on_delete = pull)]
+    #[denormalize(from = Gear, fields(number: String))]
+    gears: Vec<BoxedGear>,
+}
+
+#[test]
+fn items_with_copies_are_counted_and_pulled_as_references_are() {
+    with_db(async |t| {
+        // Without the validator, which knows the bound, too.
+        let odm = Odm::new(t.db.clone(), models![Gear, GearBox]).unwrap();
+        let gears = [1, 2, 3].map(|id| doc! { "_id": id, "number": format!("g{id}") });
+        insert(&t, "gears", gears).await;
+        let boxed = |id: i32| doc! { "id": id, "number": format!("g{id}") };
+        let boxes = [
+            doc! { "_id": 1, "gears": [boxed(1), boxed(2), boxed(3)] },
+            doc! { "_id": 2, "gears": [boxed(1), boxed(9)] },
+            doc! { "_id": 3, "gears": [] },
+        ];
+        insert(&t, "boxes", boxes).await;
+        let audit = odm.audit().await.unwrap();
+        let gears = of(&audit, "boxes", "gears.id");
+        assert!(audit.to_string().contains("more than 2"), "{audit}");
+        assert_eq!(found(&gears.over_bound), (1, vec![(1.into(), 3_i64.into())]));
+        assert_eq!(found(&gears.dangling), (1, vec![(2.into(), 9_i64.into())]));
+
+        let repaired = odm.repair_all().await.unwrap();
+        let mended: Vec<_> = repaired
+            .mended
+            .iter()
+            .filter(|mended| mended.field == "gears.id")
+            .map(|mended| (mended.what, mended.count))
+            .collect();
+        assert_eq!(mended, [(Mend::Pulled, 1)]);
+        let left = of(&repaired.left, "boxes", "gears.id");
+        assert_eq!((left.over_bound.count, left.dangling.count), (1, 0));
+    });
+}

@@ -34,6 +34,8 @@ pub(crate) struct Edge {
     pub(crate) list: bool,
     /// How many there may be in the array.
     pub(crate) max: Option<u64>,
+    /// The same of the array whose items it stands in.
+    pub(crate) max_items: Option<u64>,
     /// What is declared about it.
     pub(crate) reference: &'static ReferenceMeta,
     /// The documents that it may refer to, in the order of the declaration.
@@ -151,6 +153,14 @@ impl Edge {
     /// Whether it stands in an item of an array with copies of its target: an extended reference.
     pub(crate) fn is_entry(&self) -> bool {
         !self.copies.is_empty() && !self.list && self.array() == Some(self.segments.len().saturating_sub(1))
+    }
+
+    /// The bound of the array that it is in, or that of the items in which it stands with copies.
+    pub(crate) fn bound(&self) -> Option<u64> {
+        match self.list {
+            true => self.max,
+            false => self.max_items.filter(|_| self.is_entry()),
+        }
     }
 
     /// The copies that may be found where the reference is empty, and are nothing then: where it may be empty at all.

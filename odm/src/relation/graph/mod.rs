@@ -96,6 +96,7 @@ impl Graph {
             segments: found.segments,
             field: found.field,
             max: found.max,
+            max_items: found.max_items,
             reference,
             targets,
             inverse: None,

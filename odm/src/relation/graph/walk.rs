@@ -18,6 +18,7 @@ pub(super) struct Found {
     pub(super) field: &'static FieldMeta,
     pub(super) reference: &'static ReferenceMeta,
     pub(super) max: Option<u64>,
+    pub(super) max_items: Option<u64>,
     /// The types that it stands in.
     pub(super) within: Vec<Type>,
     pub(super) copies: Vec<CopyField>,
@@ -47,6 +48,8 @@ pub(super) struct Walk {
 #[derive(Clone, Default)]
 struct Place {
     segments: Vec<Segment>,
+    /// How many items the array may have that it is, or that it is an item of.
+    max_items: Option<u64>,
     /// The map that it stands in.
     map: Option<String>,
     /// The array whose items are arrays themselves.
@@ -62,6 +65,8 @@ impl Place {
 
     fn below(&self, name: &str) -> Place {
         let mut below = self.clone();
+        let is_item = self.segments.last().is_some_and(|last| last.array);
+        below.max_items = self.max_items.filter(|_| is_item);
         below.segments.push(Segment {
             name: name.to_owned(),
             array: false,
@@ -298,7 +303,11 @@ impl Walk {
                 self.shape((field.shape)(), place);
                 self.plain = plain;
             }
-            (None, _) => self.shape((field.shape)(), place),
+            (None, _) => {
+                let mut place = place.clone();
+                place.max_items = field.bounds.max_items.or(place.max_items);
+                self.shape((field.shape)(), &place);
+            }
         }
     }
 
@@ -324,6 +333,7 @@ impl Walk {
             field,
             reference,
             max: field.bounds.max_items,
+            max_items: place.max_items,
             within: self.types.clone(),
             copies: Vec::new(),
         };
@@ -353,7 +363,7 @@ fn same(a: &Found, b: &Found) -> bool {
             .collect()
     };
     a.segments == b.segments
-        && a.max == b.max
+        && (a.max, a.max_items) == (b.max, b.max_items)
         && tags(x) == tags(y)
         && (x.by)() == (y.by)()
         && (
