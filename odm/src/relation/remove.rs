@@ -35,6 +35,9 @@ const WHOLE_BATCH: usize = 200;
 /// One transaction changes so many documents at most: it has to end within the server's minute.
 const LINKS: usize = 5_000;
 
+/// One condition compares with so many bytes of documents at most, or with one document: it has to fit a message of 16 MiB.
+const BYTES: usize = 8 << 20;
+
 /// How many ids of holders an error names.
 const SAMPLE: usize = 5;
 
@@ -473,8 +476,13 @@ impl<'a, 'd> Removal<'a, 'd> {
         let token = derived::Token::new();
         level.going = Some(token);
         self.announced.insert(level.meta.collection, level.meta);
-        let as_read = as_read(level.meta, &level.batch, None)?;
-        let announced = pairs::announce(&self.scope, level.meta, as_read, token).await?;
+        let parts = parts(std::mem::take(&mut level.batch), &[]);
+        let mut announced = 0;
+        for part in &parts {
+            let as_read = as_read(level.meta, part, None)?;
+            announced += pairs::announce(&self.scope, level.meta, as_read, token).await?;
+        }
+        level.batch = parts.into_iter().flatten().collect();
         if announced < level.batch.len() as u64 {
             let going = all([among(&level.batch), pairs::are_going(token)]);
             let going = self.scope.every(level.meta, going, doc! { "_id": 1 }).await?;
@@ -978,20 +986,20 @@ fn fields_of(rule: Rule<'_>) -> Document {
     super::inspect::fields_of([rule.edge])
 }
 
-/// Splits a batch so that no part has more links than one transaction should change.
+/// Splits a batch so that no part has more links than one transaction should change, nor more bytes than one condition should
+/// compare with.
 fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
-    if unlinks.is_empty() {
-        return vec![batch];
-    }
     let mut parts: Vec<Vec<RawDocumentBuf>> = Vec::new();
-    let mut links = 0;
+    let (mut links, mut bytes) = (0, 0);
     for document in batch {
         let more: usize = unlinks.iter().map(|rule| rule.named([&document]).len()).sum();
+        let size = document.as_bytes().len();
         links += more;
+        bytes += size;
         match parts.last_mut() {
-            Some(part) if links <= LINKS => part.push(document),
+            Some(part) if links <= LINKS && bytes <= BYTES => part.push(document),
             _ => {
-                links = more;
+                (links, bytes) = (more, size);
                 parts.push(vec![document]);
             }
         }

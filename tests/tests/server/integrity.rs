@@ -955,3 +955,46 @@ fn writers_and_deleters_that_look_twice_leave_nothing_dangling() {
         assert_eq!(dangling, 0);
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "films")]
+pub struct Film {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub data: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "shows")]
+pub struct Show {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference]
+    pub film: Ref<Film>,
+}
+
+#[test]
+fn documents_that_fill_more_than_one_condition_are_deleted() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Film, Show]).unwrap();
+        odm.sync().await.unwrap();
+        let films = odm.collection::<Film>();
+        let film = |id, bytes: usize| NewFilm {
+            id,
+            data: "x".repeat(bytes),
+        };
+        films.insert(film(1, 3_500_000)).await.unwrap();
+        films.insert(film(2, 13_500_000)).await.unwrap();
+        films.insert(film(3, 10)).await.unwrap();
+        odm.collection::<Show>()
+            .insert(NewShow {
+                id: 1,
+                film: Ref::new(3),
+            })
+            .await
+            .unwrap();
+        let deleted = films.delete_where(|f| f.id.lt(3)).await.unwrap();
+        assert_eq!(deleted.deleted, 2);
+        assert_eq!(films.find_all().count().await.unwrap(), 1);
+    });
+}
