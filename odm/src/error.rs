@@ -130,9 +130,10 @@ pub enum Error {
     /// deleted meanwhile; a join gives nothing, unless it says what to do with missing targets.
     #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]
     MissingReference {
-        /// The collection of the document with the reference.
+        /// The collection of the document with the reference; that of the targets where the reference alone was given, by
+        /// `field.load(…)`.
         collection: &'static str,
-        /// The stored path of the reference.
+        /// The stored path of the reference; of one that was given alone, its type.
         field: String,
         /// The collection that it refers to.
         target: &'static str,
