@@ -4,6 +4,7 @@ use odm::prelude::*;
 use odm::{Error, PathsOf};
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "suppliers")]
@@ -135,6 +136,14 @@ fn ids(parts: &[Part]) -> Vec<i32> {
     parts.iter().map(|part| part.id).collect()
 }
 
+/// A `$lookup` of children or of nested joins gives the same, but on a server that has none with a pipeline.
+async fn same_by_lookup<X: PartialEq + Debug>(odm: &Odm, by_lookup: Result<X, Error>, expected: &X) {
+    match odm.server().await.unwrap().has_lookup_with_pipeline() {
+        true => assert_eq!(&by_lookup.unwrap(), expected),
+        false => assert!(matches!(by_lookup, Err(Error::Unsupported { .. }))),
+    }
+}
+
 #[test]
 fn an_array_keeps_its_order_and_its_duplicates() {
     with_db(async |t| {
@@ -193,15 +202,14 @@ fn several_references_nest_and_share_queries() {
         assert_eq!(main.as_ref().map(|part| part.id), Some(3));
         assert_eq!(spare.as_ref().map(|part| part.id), Some(2));
         assert_eq!(all[1].1, (vec![], None, None));
-        let by_lookup: Vec<Row> = products
+        let by_lookup = products
             .find_all()
             .sort(|p| p.id.asc())
             .include(|p| (p.parts.include(|q| q.supplier), p.main, p.spare))
             .lookup()
             .all()
-            .await
-            .unwrap();
-        assert_eq!(by_lookup, all);
+            .await;
+        same_by_lookup(&odm, by_lookup, &all).await;
     });
 }
 
@@ -313,15 +321,12 @@ fn children_come_to_their_parents() {
             .await
             .unwrap();
         assert_eq!(by_queries, newest);
-        assert_eq!(
-            query()
-                .include(|p| p.children::<Stock>().limit(3))
-                .lookup()
-                .all()
-                .await
-                .unwrap(),
-            newest
-        );
+        let by_lookup = query()
+            .include(|p| p.children::<Stock>().limit(3))
+            .lookup()
+            .all()
+            .await;
+        same_by_lookup(&odm, by_lookup, &newest).await;
         let one = parts
             .find(|p| p.id.eq(1))
             .include(|p| p.children::<Stock>().limit(2))
@@ -350,15 +355,12 @@ fn children_come_to_their_parents() {
                 assert_eq!(stock.from.map(|from| *from.key()), from.as_ref().map(|s| s.id));
             }
         }
-        assert_eq!(
-            query()
-                .include(|p| p.children::<Stock>().limit(4).include(|s| s.from))
-                .lookup()
-                .all()
-                .await
-                .unwrap(),
-            nested
-        );
+        let by_lookup = query()
+            .include(|p| p.children::<Stock>().limit(4).include(|s| s.from))
+            .lookup()
+            .all()
+            .await;
+        same_by_lookup(&odm, by_lookup, &nested).await;
         let stock = odm.collection::<Stock>();
         assert_eq!(stock.of(&all[0].0).all().await.unwrap(), all[0].1);
         assert_eq!(
@@ -732,11 +734,12 @@ fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
                 .await
                 .unwrap();
             let sent: Vec<String> = sent().into_iter().filter(|name| name != "hello").collect();
-            assert_eq!(
-                sent,
-                ["find", "aggregate", "find"],
-                "the first few children, and a hop behind them"
-            );
+            // Else one query for each of the four parts.
+            let expected = match odm.server().await.unwrap().has_lookup_with_pipeline() {
+                true => vec!["find", "aggregate", "find"],
+                false => vec!["find"; 6],
+            };
+            assert_eq!(sent, expected, "the first few children, and a hop behind them");
         }
         let one = products.get(1).await.unwrap().unwrap();
         t.commands.clear();
