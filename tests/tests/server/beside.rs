@@ -1161,7 +1161,7 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
                 value: id,
             };
             readings.insert(reading(id)).await.unwrap();
-            let proxy = Arc::new(Proxy::start(&server(), usize::MAX).await);
+            let proxy = Arc::new(Proxy::start(&server().await, usize::MAX).await);
             proxy.arm();
             let process = Odm::new(through(&proxy, t.db.name()).await, models![Station, Reading]).unwrap();
             process.server().await.unwrap();

@@ -1294,7 +1294,7 @@ impl Task {
     }
 
     async fn process(&self) -> Process {
-        let proxy = Proxy::start(&server(), 0).await;
+        let proxy = Proxy::start(&server().await, 0).await;
         let db = through(&proxy, self.direct.name()).await;
         let odm = handle(db, self.alone);
         odm.server().await.unwrap();

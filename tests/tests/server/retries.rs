@@ -1,10 +1,9 @@
 //! Transactions whose commands fail for a moment, or whose answers get lost on the way: what the closure does happens once.
 
 use super::crashes::proxy::{Fate, Proxy};
-use super::crashes::server;
+use super::crashes::{options, server};
 use super::models::*;
 use odm::bson::{Document as Doc, doc};
-use odm::mongodb::options::ClientOptions;
 use odm::mongodb::{Client, Database};
 use odm::prelude::*;
 use odm::{Error, Tx};
@@ -13,13 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The test's database by way of the proxy. What fails breaks connections, and the driver asks for the server again twice a
-/// second at most; not by requests that the server holds back for seconds, whose answers the proxy would wait for at the end.
+/// second at most.
 async fn through(proxy: &Proxy, t: &TestDb) -> Odm {
-    let uri = format!(
-        "mongodb://{}/?directConnection=true&serverMonitoringMode=poll",
-        proxy.address
-    );
-    let mut options = ClientOptions::parse(uri).await.unwrap();
+    let mut options = options(proxy).await;
     options.server_selection_timeout = Some(std::time::Duration::from_secs(20));
     let db: Database = Client::with_options(options).unwrap().database(t.db.name());
     let odm = Odm::new(db, models![Shop, Note]).unwrap();
@@ -78,7 +73,7 @@ async fn start(t: &TestDb) -> Option<(Proxy, Odm)> {
         return None;
     }
     direct.collection::<Shop>().insert(shop("Ada", 1)).await.unwrap();
-    let proxy = Proxy::start(&server(), 0).await;
+    let proxy = Proxy::start(&server().await, 0).await;
     let odm = through(&proxy, t).await;
     proxy.arm();
     Some((proxy, odm))

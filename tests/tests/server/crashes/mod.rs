@@ -20,7 +20,7 @@ pub mod proxy;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::options::ClientOptions;
+use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
 use mongodb::{Client, Database};
 use odm::bson::{Bson, Document, doc};
 use odm::{Model, Odm};
@@ -29,6 +29,7 @@ use proxy::Proxy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
 
 /// A kind of edge, with the writes that can touch it.
 pub struct Edge {
@@ -295,8 +296,7 @@ impl Place {
         after: &State,
         cuts: &mut Cuts,
     ) -> Result<bool, String> {
-        let server = server();
-        let proxy = Proxy::start(&server, at).await;
+        let proxy = Proxy::start(&server().await, at).await;
         let odm = self.mode.odm(through(&proxy, self.db.name()).await, &self.edge);
         odm.server().await.map_err(|error| error.to_string())?;
         proxy.arm();
@@ -383,12 +383,22 @@ impl Place {
 
 /// A database as a process reaches it.
 pub async fn through(proxy: &Proxy, database: &str) -> Database {
-    let uri = format!(
-        "mongodb://{}/?directConnection=true&serverMonitoringMode=poll&maxPoolSize=8&serverSelectionTimeoutMS=5000",
-        proxy.address
-    );
-    let options = ClientOptions::parse(uri).await.unwrap();
+    let mut options = options(proxy).await;
+    options.max_pool_size = Some(8);
+    options.server_selection_timeout = Some(Duration::from_secs(5));
     Client::with_options(options).unwrap().database(database)
+}
+
+/// The options that are given for all tests, with the credentials in them, but by way of the proxy alone.
+pub async fn options(proxy: &Proxy) -> ClientOptions {
+    let mut options = ClientOptions::parse(uri()).await.unwrap();
+    options.hosts = vec![ServerAddress::parse(proxy.address.to_string()).unwrap()];
+    options.direct_connection = Some(true);
+    options.repl_set_name = None;
+    options.load_balanced = None;
+    // Not by requests that the server holds back for seconds, whose answers the proxy would wait for at the end.
+    options.server_monitoring_mode = Some(ServerMonitoringMode::Poll);
+    options
 }
 
 /// A bucket's own id is another one each time: it is known by its parent, its beginning and its page.
@@ -429,13 +439,22 @@ fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Docu
     })
 }
 
-/// The address of the server.
-pub fn server() -> String {
-    let uri = uri();
-    let rest = uri.trim_start_matches("mongodb://");
-    let hosts = rest.split(['/', '?']).next().unwrap_or_default();
-    let hosts = hosts.rsplit('@').next().unwrap_or_default();
-    hosts.split(',').next().unwrap_or_default().to_owned()
+/// The address of the server that takes writes: of a replica set the primary, whichever is named first.
+pub async fn server() -> String {
+    static ADDRESS: OnceCell<String> = OnceCell::const_new();
+    let find = async || {
+        let options = ClientOptions::parse(uri()).await.unwrap();
+        let first = options.hosts[0].to_string();
+        if options.direct_connection == Some(true) {
+            return first;
+        }
+        // Every version knows it by this name.
+        let hello = doc! { "isMaster": 1 };
+        let admin = Client::with_options(options).unwrap().database("admin");
+        let hello = admin.run_command(hello).await.unwrap();
+        hello.get_str("primary").map_or(first, str::to_owned)
+    };
+    ADDRESS.get_or_init(find).await.clone()
 }
 
 /// Takes out what the library knows of a document.
