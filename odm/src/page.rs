@@ -1,10 +1,14 @@
 //! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
 
+mod behind;
+
 use crate::join::{Join, ReadFrom as _, Work};
 use crate::{Document, Error, Filter, Find, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mongodb::bson::{self, Bson, RawDocument, doc};
+use behind::{Key, behind, holds_text};
+use mongodb::bson::{self, Bson, RawDocument};
+use mongodb::options::{Collation, CollationAlternate, CollationStrength};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +86,9 @@ struct Position {
 /// A query for one page. Carried out by `.await`.
 ///
 /// # Errors
-/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, or
-/// one that is sorted by a path through an array; [`Error::Decode`] for the first document that does not fit.
+/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one that
+/// is sorted by a path through an array, or one with a collation by which two ids may be equal (strings, where upper and lower
+/// case are); [`Error::Decode`] for the first document that does not fit.
 ///
 /// # Cost
 /// One round trip for every 16 MB of documents. An index that has the sort order, with `_id` at its end, finds the
@@ -183,14 +188,28 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     "a page has its size instead of `limit`, and its token instead of `skip`",
                 ));
             }
-            let mut keys: Vec<(&'static str, bool)> =
-                find.sort.iter().map(|o| (o.name, o.descending)).collect();
-            if !keys.iter().any(|(name, _)| *name == "_id") {
-                keys.push(("_id", keys.last().is_some_and(|(_, descending)| *descending)));
+            let shape = (T::META.shape)();
+            let mut keys: Vec<Key> = find
+                .sort
+                .iter()
+                .map(|o| Key::of(shape, o.name, o.descending))
+                .collect();
+            if !keys.iter().any(|key| key.name == "_id") {
+                keys.push(Key::of(
+                    shape,
+                    "_id",
+                    keys.last().is_some_and(|key| key.descending),
+                ));
+            }
+            if find.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
+                return Err(refuse(
+                    "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
+                     collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none",
+                ));
             }
             let order: Vec<String> = keys
                 .iter()
-                .map(|(name, descending)| format!("{name}:{}", if *descending { -1 } else { 1 }))
+                .map(|key| format!("{}:{}", key.name, key.direction()))
                 .collect();
             let order = order.join(",");
             if let Some(token) = after {
@@ -207,13 +226,13 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             find.options.limit = Some(i64::from(size) + 1);
             let sort = keys
                 .iter()
-                .map(|(name, d)| ((*name).to_owned(), Bson::Int32(if *d { -1 } else { 1 })))
+                .map(|key| (key.name.to_owned(), Bson::Int32(key.direction())))
                 .collect();
             find.sort.clear();
             find.options.sort = Some(sort);
             if let Some(fields) = &mut find.fields {
                 // The token needs them, whether the projection has them or not. A field within a selected one is there.
-                for (name, _) in &keys {
+                for Key { name, .. } in &keys {
                     let there = fields
                         .iter()
                         .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
@@ -223,6 +242,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     }
                 }
             }
+            // One of several values stands for an array, another one in each direction: such a document would come twice.
+            let may_hold_arrays = keys.iter().any(Key::may_be_array);
             let (find, join) = find.without_join();
             let from = find.collection.source();
             let mut work = Work::new(&join);
@@ -236,15 +257,16 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 }
                 items.push(decode::decode(collection, document)?);
                 work.parent(document)?;
-                if items.len() == size as usize {
+                let is_last = items.len() == size as usize;
+                if is_last || may_hold_arrays {
                     let values: Option<Vec<Bson>> =
-                        keys.iter().map(|(name, _)| value_at(document, name)).collect();
-                    last = values;
-                    if last.is_none() {
+                        keys.iter().map(|key| value_at(document, key.name)).collect();
+                    if values.is_none() {
                         return Err(refuse(
                             "a document of the page holds an array where a single value is sorted by",
                         ));
                     }
+                    last = values.filter(|_| is_last);
                 }
                 Ok(())
             })
@@ -263,6 +285,16 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             })
         })
     }
+}
+
+/// Whether strings that differ may be equal by a collation, as `a` and `A` are where case does not count.
+fn takes_ids_for_equal(collation: &Collation) -> bool {
+    let weak = matches!(
+        collation.strength,
+        Some(CollationStrength::Primary | CollationStrength::Secondary)
+    );
+    let shifted = matches!(collation.alternate, Some(CollationAlternate::Shifted));
+    collation.locale != "simple" && (weak || shifted || collation.numeric_ordering == Some(true))
 }
 
 fn write(position: Position) -> Result<PageToken, bson::error::Error> {
@@ -336,48 +368,30 @@ fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
     None
 }
 
-/// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.
-fn behind(keys: &[(&'static str, bool)], values: &[Bson]) -> bson::Document {
-    let mut alternatives = Vec::new();
-    for (at, ((name, descending), value)) in keys.iter().zip(values).enumerate() {
-        let equal = keys
-            .iter()
-            .zip(values)
-            .take(at)
-            .map(|((name, _), value)| doc! { *name: { "$eq": value } });
-        for further in further(name, *descending, value) {
-            let mut conditions: Vec<Bson> = equal.clone().map(Bson::Document).collect();
-            conditions.push(further.into());
-            alternatives.push(Bson::Document(doc! { "$and": conditions }));
-        }
-    }
-    doc! { "$or": alternatives }
-}
-
-/// What sorts behind one value. `$gt` and `$lt` compare values of one type only, while a field that may be missing holds
-/// two: missing and `null` sort before everything else, and among numbers NaN before all others.
-fn further(name: &str, descending: bool, value: &Bson) -> Vec<bson::Document> {
-    let null = || doc! { name: { "$eq": null } };
-    let nan = || doc! { name: { "$eq": f64::NAN } };
-    let is_nan = matches!(value, Bson::Double(n) if n.is_nan());
-    let number = matches!(
-        value,
-        Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_)
-    );
-    match (value, descending) {
-        (Bson::Null, false) => vec![doc! { name: { "$ne": null } }],
-        (Bson::Null, true) => vec![],
-        (_, false) if is_nan => vec![doc! { name: { "$gte": f64::NEG_INFINITY } }],
-        (_, false) => vec![doc! { name: { "$gt": value } }],
-        (_, true) if is_nan => vec![null()],
-        (_, true) if number => vec![doc! { name: { "$lt": value } }, nan(), null()],
-        (_, true) => vec![doc! { name: { "$lt": value } }, null()],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::Shape;
+    use mongodb::bson::doc;
+
+    fn id() -> Key {
+        let mut id = Key::of(Shape::ObjectId, "", false);
+        id.name = "_id";
+        id
+    }
+
+    #[test]
+    fn a_collation_by_which_ids_may_be_equal() {
+        let en = |strength| Collation::builder().locale("en").strength(strength).build();
+        assert!(takes_ids_for_equal(&en(CollationStrength::Primary)));
+        assert!(takes_ids_for_equal(&en(CollationStrength::Secondary)));
+        assert!(!takes_ids_for_equal(&en(CollationStrength::Tertiary)));
+        let numeric = Collation::builder().locale("en").numeric_ordering(true).build();
+        assert!(takes_ids_for_equal(&numeric));
+        assert!(!takes_ids_for_equal(
+            &Collation::builder().locale("simple").build()
+        ));
+    }
 
     #[test]
     fn tokens_are_read_back_and_nothing_else_is() {
@@ -432,7 +446,7 @@ mod tests {
             PageToken(URL_SAFE_NO_PAD.encode(token))
         };
         let values = read(&nested(99), "_id:1").unwrap();
-        let filter = behind(&[("_id", false)], &values);
+        let filter = behind(&[id()], &values);
         assert!(bson::RawDocumentBuf::try_from(&filter).is_ok());
         assert!(read(&nested(20_000), "_id:1").is_err());
     }
@@ -446,7 +460,7 @@ mod tests {
         .unwrap();
         let values = read(&forged, "_id:1").unwrap();
         assert_eq!(
-            behind(&[("_id", false)], &values),
+            behind(&[id()], &values),
             doc! { "$or": [{ "$and": [{ "_id": { "$gt": { "$ne": 1 } } }] }] }
         );
     }
@@ -458,6 +472,5 @@ mod tests {
         assert_eq!(value_at(&raw, "a.x"), Some(Bson::Null));
         assert_eq!(value_at(&raw, "a.b.c"), Some(Bson::Null));
         assert_eq!(value_at(&raw, "c"), None);
-        assert!(further("a", true, &Bson::Null).is_empty());
     }
 }

@@ -1,6 +1,8 @@
 //! Keyset pages: complete and without repetition, whatever is inserted and deleted between them.
 
 use super::models::*;
+use odm::bson::{Bson, doc};
+use odm::mongodb::options::{Collation, CollationStrength};
 use odm::prelude::*;
 use odm::{Error, bson};
 use odm_tests::with_db;
@@ -263,5 +265,122 @@ fn pages_are_refused_where_they_can_not_be() {
             .await
             .unwrap();
         assert!(page.items.is_empty());
+    });
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub enum Status {
+    Draft,
+    Withdrawn,
+    Published { year: i32 },
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "articles")]
+pub struct Article {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[embed]
+    pub status: Status,
+    #[field(opaque)]
+    pub extra: Bson,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "words")]
+pub struct Word {
+    #[serde(rename = "_id")]
+    pub id: String,
+    pub length: i32,
+}
+
+/// A sort puts one type behind the other, while `$gt` and `$lt` compare values of one type.
+#[test]
+fn pages_go_on_behind_the_last_value_of_a_type() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Article]).unwrap();
+        odm.sync().await.unwrap();
+        let articles = odm.collection::<Article>();
+        let extra: [Bson; 8] = [
+            Bson::Null,
+            f64::NAN.into(),
+            3.into(),
+            "text".into(),
+            doc! { "a": 1 }.into(),
+            odm::bson::oid::ObjectId::from_bytes([7; 12]).into(),
+            true.into(),
+            odm::bson::DateTime::from_millis(1).into(),
+        ];
+        let many = (0..40).map(|n| NewArticle {
+            id: n,
+            status: match n % 5 {
+                0 | 1 => Status::Draft,
+                2 => Status::Withdrawn,
+                _ => Status::Published { year: 2000 + n % 3 },
+            },
+            extra: extra[n as usize % extra.len()].clone(),
+        });
+        articles.insert_many(many).await.unwrap();
+        type Sort = fn(ArticleFields) -> Vec<odm::Order<Article>>;
+        // Each order, and the same with the id that breaks its ties.
+        let orders: [(Sort, Sort); 5] = [
+            (|a| vec![a.status.asc()], |a| vec![a.status.asc(), a.id.asc()]),
+            (|a| vec![a.status.desc()], |a| vec![a.status.desc(), a.id.desc()]),
+            (|a| vec![a.extra.asc()], |a| vec![a.extra.asc(), a.id.asc()]),
+            (|a| vec![a.extra.desc()], |a| vec![a.extra.desc(), a.id.desc()]),
+            (
+                |a| vec![a.status.desc(), a.extra.asc()],
+                |a| vec![a.status.desc(), a.extra.asc(), a.id.asc()],
+            ),
+        ];
+        for (at, (order, whole)) in orders.into_iter().enumerate() {
+            let sorted = articles.find_all().sort(whole).all().await.unwrap();
+            let sorted: Vec<i32> = sorted.iter().map(|article| article.id).collect();
+            for size in [1, 7, 39] {
+                let (mut ids, mut token) = (Vec::new(), None);
+                loop {
+                    let mut page = articles.find_all().sort(order).page(size);
+                    if let Some(token) = token {
+                        page = page.after(token);
+                    }
+                    let page = page.await.unwrap();
+                    ids.extend(page.items.iter().map(|article| article.id));
+                    assert!(ids.len() <= 40, "order {at}, pages of {size}: some come twice");
+                    match page.next {
+                        Some(next) => token = Some(next),
+                        None => break,
+                    }
+                }
+                assert_eq!(ids, sorted, "order {at}, pages of {size}");
+            }
+        }
+    });
+}
+
+#[test]
+fn pages_are_refused_where_two_ids_may_be_equal() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Word, Row]).unwrap();
+        odm.sync().await.unwrap();
+        let (words, rows) = (odm.collection::<Word>(), odm.collection::<Row>());
+        let new = ["a", "A", "b"].map(|id| NewWord {
+            id: id.to_owned(),
+            length: 1,
+        });
+        words.insert_many(new).await.unwrap();
+        let of = |strength| Collation::builder().locale("en").strength(strength).build();
+        let weak = || of(CollationStrength::Secondary);
+        let page = words
+            .find_all()
+            .sort(|w| w.length.asc())
+            .collation(weak())
+            .page(1);
+        let error = page.await.unwrap_err();
+        assert!(matches!(error, Error::Query { .. }), "{error}");
+        // Where case counts they differ; and numbers are no strings.
+        let strong = of(CollationStrength::Tertiary);
+        let page = words.find_all().collation(strong).page(3).await.unwrap();
+        assert_eq!(page.items.len(), 3);
+        assert!(rows.find_all().collation(weak()).page(1).await.is_ok());
     });
 }
