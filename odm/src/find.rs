@@ -49,6 +49,9 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
     }
 }
 
+/// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the limit.
+const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
+
 /// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number
 /// of batches and that of documents.
 macro_rules! hand_out {
@@ -580,7 +583,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             .options
             .limit
             .and_then(|n| u32::try_from(n).ok())
-            .unwrap_or(i32::MAX as u32);
+            .unwrap_or(MOST_AT_ONCE)
+            .min(MOST_AT_ONCE);
         self.options.batch_size.get_or_insert(wanted);
         let filter = self.prepare()?;
         let trace = self.collection.trace(operation);

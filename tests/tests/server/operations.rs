@@ -769,3 +769,27 @@ fn ids_are_of_any_type_that_mongodb_takes() {
         assert_eq!(legacy.delete(&new).await.unwrap().deleted, 1);
     });
 }
+
+/// The driver takes a batch of `i32::MAX` documents at most.
+#[test]
+fn a_limit_may_be_larger_than_a_batch() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        notes.insert(note(1)).await.unwrap();
+        let limits = [
+            i32::MAX as u64 - 1,
+            i32::MAX as u64,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ];
+        for limit in limits {
+            assert_eq!(
+                notes.find_all().limit(limit).all().await.unwrap().len(),
+                1,
+                "{limit}"
+            );
+        }
+        assert_eq!(notes.find_all().page(u32::MAX).await.unwrap().items.len(), 1);
+    });
+}
