@@ -435,6 +435,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 options.projection = self.options.projection;
                 options.collation = self.options.collation;
                 options.hint = self.options.hint;
+                options.selection_criteria = self.options.selection_criteria;
                 let action = self.collection.raw().find_one(filter).with_options(options);
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());

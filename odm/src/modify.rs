@@ -5,11 +5,11 @@ use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, growth};
-use crate::write::{missed, peek, target_filter, version_field};
+use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
-use mongodb::options::{ReadPreference, ReturnDocument, SelectionCriteria, UpdateModifications};
+use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -221,7 +221,10 @@ impl<T: Document> Prepared<'_, T> {
                 continue;
             };
             let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };
-            let action = collection.raw().find_one(filter).projection(doc! { "_id": 1 });
+            let mut action = collection.raw().find_one(filter).projection(doc! { "_id": 1 });
+            if collection.session().is_none() {
+                action = action.selection_criteria(PRIMARY);
+            }
             if act!(collection.session(), action)
                 .map_err(Collection::<T>::error)?
                 .is_some()
@@ -278,7 +281,7 @@ impl<T: Document> Prepared<'_, T> {
             .collection
             .raw()
             .find_one(doc! { "_id": { "$eq": &self.id } })
-            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary));
+            .selection_criteria(PRIMARY);
         // Where it can't be read, or has been deleted meanwhile, the refusal is what is to be told.
         if let Ok(Some(stored)) = stored.await {
             let all = growth::grown(&stored, &self.built.update);
@@ -468,7 +471,13 @@ impl<T: Document> Prepared<'_, T> {
             };
             match verdict {
                 Verdict::Refused(error) => return Err(self.explained(error, trace).await),
-                Verdict::Nothing => return Find::by_id(collection, &self.id).one().await.map(Found),
+                Verdict::Nothing => {
+                    let mut find = Find::by_id(collection, &self.id);
+                    if collection.session().is_none() {
+                        find.options.selection_criteria = Some(PRIMARY);
+                    }
+                    return find.one().await.map(Found);
+                }
                 Verdict::Again => {}
             }
         }

@@ -505,7 +505,10 @@ pub(crate) fn missed<T: Document>(
     })
 }
 
-/// Reads some fields of one document.
+/// What a write has missed is read from where it was looked for: a secondary may not know of it yet.
+pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+
+/// Reads some fields of one document, to say why a write of it changed nothing.
 pub(crate) async fn peek<T: Document>(
     collection: &Collection<T>,
     id: &Bson,
@@ -516,7 +519,10 @@ pub(crate) async fn peek<T: Document>(
         projection.insert(name, 1);
     }
     let action = collection.driver::<bson::Document>();
-    let action = action.find_one(doc! { "_id": id }).projection(projection);
+    let mut action = action.find_one(doc! { "_id": id }).projection(projection);
+    if collection.session().is_none() {
+        action = action.selection_criteria(PRIMARY);
+    }
     act!(collection.session(), action).map_err(Collection::<T>::error)
 }
 
@@ -582,9 +588,7 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                             false => {
                                 let mut action = collection.raw().find_one(doc! { "_id": id });
                                 if collection.session().is_none() {
-                                    action = action.selection_criteria(SelectionCriteria::ReadPreference(
-                                        ReadPreference::Primary,
-                                    ));
+                                    action = action.selection_criteria(PRIMARY);
                                 }
                                 act!(collection.session(), action).map_err(Collection::<T>::error)?
                             }
