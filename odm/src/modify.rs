@@ -751,6 +751,10 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         let updated = in_parts(collection, &trace, &filter, &built).await?;
                         // They may have gone before the first part, and then there is something to insert.
                         if !self.upsert || updated.matched + updated.refused > 0 {
+            if built.update.is_empty() {
+                // An upsert without a change; the server takes no empty update, and no document has this.
+                built.update = doc! { "$unset": { "_odm.none": "" } };
+            }
                             return Ok(updated);
                         }
                     }

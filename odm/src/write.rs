@@ -497,7 +497,8 @@ pub(crate) fn missed<T: Document>(
         Some(Bson::Int32(n)) => Some(i64::from(*n)),
         _ => None,
     };
-    (found != Some(seen)).then(|| Error::Conflict {
+    // As the filter has it, none is 0.
+    (found.unwrap_or(0) != seen).then(|| Error::Conflict {
         collection,
         id: Box::new(id.clone()),
         seen,

@@ -512,6 +512,24 @@ pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> 
     Err(Error::Query {
         collection: meta.collection,
         message: format!(
+        if !upsert && self.only_takes() {
+            for guard in &mut self.guards {
+                if let Guard::Value { takes, .. } = guard {
+                    *takes = true;
+                }
+            }
+        }
+        if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
+            return Err(Error::Query {
+                collection,
+                message: format!(
+                    "an upsert sets at most {} entries of `{name}` with its bound kept: set the whole of it",
+                    guard::MOST_ALTERNATIVES
+                ),
+            });
+        }
+        // What changes nothing leaves the version and the time stamps of a document that is there.
+        let changes = !self.is_empty();
             "a `{}` is inserted and deleted, and never changed: `#[document(append_only)]`",
             meta.name
         ),

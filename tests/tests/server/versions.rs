@@ -3,6 +3,7 @@
 use super::models::*;
 use futures::future::join_all;
 use odm::Error;
+use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::with_db;
 
@@ -132,5 +133,98 @@ fn of_concurrent_changes_none_is_lost() {
         }
         let note = notes.get(1).await.unwrap().unwrap();
         assert_eq!((note.text.as_str(), note.version), ("8", 9));
+    });
+}
+
+/// What changes nothing leaves the version and the time stamps as they are.
+#[test]
+fn an_update_without_a_change_changes_no_version() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (notes, shops) = (odm.collection::<Note>(), odm.collection::<Shop>());
+        let first = notes.insert(note(1)).await.unwrap();
+        t.commands.clear();
+        let done = odm
+            .bulk()
+            .update(&first, |n| n)
+            .update_where::<Note>(|n| n.id.gte(0), |n| n)
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.modified), (0, 0));
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+        let done = notes.update(1).upsert().await.unwrap();
+        assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
+        let done = notes.update_where(|n| n.id.eq(1)).upsert().await.unwrap();
+        assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
+        assert_eq!(notes.get(1).await.unwrap(), Some(first));
+        // Neither has a time stamp, or a version, and there is nothing to set.
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        let done = shops.update_where(|s| s.name.eq("Ada")).upsert().await.unwrap();
+        assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
+        assert_eq!(shops.get(ada.id).await.unwrap(), Some(ada));
+    });
+}
+
+/// An upsert begins at version 1 with both times, also without a change.
+#[test]
+fn an_upsert_without_a_change_inserts_a_whole_document() {
+    with_db(async |t| {
+        // Without its validator, which wants what such a document lacks.
+        let odm = Odm::new(t.db.clone(), models![Note, Shop]).unwrap();
+        let (notes, shops) = (odm.collection::<Note>(), odm.collection::<Shop>());
+        notes.update(2).upsert().await.unwrap();
+        notes.update_where(|n| n.id.eq(3)).upsert().await.unwrap();
+        for id in [2_i64, 3] {
+            let made = notes
+                .driver::<Doc>()
+                .find_one(doc! { "_id": id })
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(made.get_i64("version").unwrap(), 1);
+            assert!(made.get_datetime("created_at").is_ok());
+            assert_eq!(made.get("created_at"), made.get("updated_at"));
+        }
+        let done = shops.update_where(|s| s.name.eq("Bob")).upsert().await.unwrap();
+        assert!(done.upserted.is_some());
+        let made = shops.driver::<Doc>().find_one(doc! {}).await.unwrap().unwrap();
+        assert_eq!(made.keys().collect::<Vec<_>>(), ["_id", "name"]);
+    });
+}
+
+/// A document from before its type had versions is read as version 0, and a full array of it is full.
+#[test]
+fn a_document_without_a_version_is_at_zero() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Note]).unwrap();
+        let notes = odm.collection::<Note>();
+        let mut read = notes
+            .insert(NewNote {
+                lines: vec!["a".into(), "b".into()],
+                ..note(1)
+            })
+            .await
+            .unwrap();
+        notes
+            .driver::<Doc>()
+            .update_one(doc! {}, doc! { "$unset": { "version": "" } })
+            .await
+            .unwrap();
+        read.version = 0;
+        let error = notes.update(&read).push(|n| n.lines, "c").await.unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 2, .. }), "{error}");
+        read.version = 3;
+        let error = notes.update(&read).set(|n| n.text, "c").await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::Conflict {
+                    seen: 3,
+                    found: None,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     });
 }
