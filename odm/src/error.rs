@@ -126,6 +126,21 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
+    /// A change of what is in an array, or of a number, where the field is stored as `null` (serde stores `None` so). Nothing
+    /// was written. An update of many documents leaves such a document as it is, and counts it in
+    /// [`Updated::refused`](crate::Updated::refused).
+    #[error(
+        "{collection}: `{field}` of the document with _id {id} is stored as `null`, to which nothing can be added: `set` it"
+    )]
+    IsNull {
+        /// The collection.
+        collection: &'static str,
+        /// The document's id.
+        id: Box<Bson>,
+        /// The field's stored name.
+        field: String,
+    },
+
     /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was
     /// deleted meanwhile; a join gives nothing, unless it says what to do with missing targets.
     #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]

@@ -33,7 +33,7 @@ pub struct Updated {
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array): counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
+    /// array), or since a field is `null` to which something was to be added: counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
     /// which MongoDB does not count.
     pub refused: u64,
     /// In how many other documents copies were written, and fields that are derived from these documents.
@@ -49,8 +49,8 @@ pub struct Updated {
 /// that had it before. An array of them is a set, so that what is pushed twice is there once.
 ///
 /// # Errors
-/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::Invalid`], [`Error::DuplicateKey`],
-/// [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`]
+/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::Invalid`],
+/// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`]
 /// where a document that it comes to refer to does not exist; from the other side of a two-way reference
 /// [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to. [`Error::Unsupported`] for
 /// an operator of MongoDB's own on a two-way reference where the deployment has no transactions and its outcome can't be
@@ -189,7 +189,7 @@ struct Prepared<'c, T> {
 enum Verdict {
     /// The change can't be made.
     Refused(Error),
-    /// There is nothing to change: the array whose items were to change is missing.
+    /// There is nothing to change: the array whose items were to change, or to go, is missing.
     Nothing,
     /// Nothing holds it back any more.
     Again,
@@ -204,6 +204,11 @@ impl<T: Document> Prepared<'_, T> {
             .map(Guard::name)
             .chain(version_field::<T>());
         let stored = peek(collection, &self.id, names).await?;
+        if stored.is_none()
+            && let Some(error) = self.refused_insert()
+        {
+            return Ok(Verdict::Refused(error));
+        }
         if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
         }
@@ -212,7 +217,7 @@ impl<T: Document> Prepared<'_, T> {
             if let Some(error) = guard.refusal(T::META.collection, &self.id, value) {
                 return Ok(Verdict::Refused(error));
             }
-            if matches!(guard, Guard::There { .. }) && !matches!(value, Some(Bson::Array(_))) {
+            if guard.has_nothing_to_do(value) {
                 return Ok(Verdict::Nothing);
             }
         }
@@ -233,6 +238,11 @@ impl<T: Document> Prepared<'_, T> {
             }
         }
         Ok(Verdict::Again)
+    }
+
+    /// Why an upsert inserts nothing where there is no document, if it does not.
+    fn refused_insert(&self) -> Option<Error> {
+        refused_insert::<T>(&self.built, self.upsert, &self.id)
     }
 
     /// After the last attempt: what held it back came and went all the time.
@@ -305,6 +315,13 @@ impl<T: Document> Prepared<'_, T> {
 /// Whether a document with this id is there already.
 fn is_twin(error: &Error) -> bool {
     matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
+}
+
+/// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes the
+/// number's bound.
+fn refused_insert<T: Document>(built: &Built, upsert: bool, id: &Bson) -> Option<Error> {
+    let mut guards = built.guards.iter().filter(|_| upsert);
+    guards.find_map(|guard| guard.refused_insert(T::META.collection, id))
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
@@ -392,7 +409,7 @@ impl<T: Document> Prepared<'_, T> {
             let update = UpdateModifications::Document(self.built.update.clone());
             let mut action = collection.raw().update_one(self.filter.clone(), update);
             if self.upsert {
-                action = action.upsert(true);
+                action = action.upsert(self.refused_insert().is_none());
             }
             if !self.built.array_filters.is_empty() {
                 action = action.array_filters(self.built.array_filters.clone());
@@ -441,7 +458,8 @@ impl<T: Document> Prepared<'_, T> {
                 .raw()
                 .find_one_and_update(self.filter.clone(), update)
                 .return_document(which.clone());
-            if self.upsert {
+            let inserts = self.upsert && self.refused_insert().is_none();
+            if inserts {
                 action = action.upsert(true);
             }
             if !self.built.array_filters.is_empty() {
@@ -454,7 +472,7 @@ impl<T: Document> Prepared<'_, T> {
                     return decode::decode(T::META.collection, document).map(|found| Found(Some(found)));
                 }
                 // Nothing was there before, and now it is.
-                Ok(None) if self.upsert => {
+                Ok(None) if inserts => {
                     trace.done(attempt * 2 + 1, 1);
                     return Ok(Found(None));
                 }
@@ -733,6 +751,10 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             }
             let collection = self.collection;
             let mut built = self.changes.build(self.upsert, crate::now())?;
+            if built.update.is_empty() {
+                // An upsert without a change; the server takes no empty update, and no document has this.
+                built.update = doc! { "$unset": { "_odm.none": "" } };
+            }
             relation::prepare(collection.odm(), T::META, &mut built);
             let filter = self.filter.into_document()?;
             if self.upsert {
@@ -751,10 +773,6 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                         let updated = in_parts(collection, &trace, &filter, &built).await?;
                         // They may have gone before the first part, and then there is something to insert.
                         if !self.upsert || updated.matched + updated.refused > 0 {
-            if built.update.is_empty() {
-                // An upsert without a change; the server takes no empty update, and no document has this.
-                built.update = doc! { "$unset": { "_odm.none": "" } };
-            }
                             return Ok(updated);
                         }
                     }
@@ -819,11 +837,11 @@ impl Many {
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             guarded = doc! { "$and": conditions };
         }
-        // Where nothing but a missing array can hold the change back, there is nothing to count.
+        // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
         let bounds: Vec<Bson> = built
             .guards
             .iter()
-            .filter(|guard| !matches!(guard, Guard::There { .. }))
+            .filter(|guard| !guard.lets_be())
             .map(|guard| Bson::Document(guard.condition()))
             .collect();
         // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
@@ -908,7 +926,8 @@ impl Many {
         }
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection.raw().update_many(self.guarded.clone(), update);
-        if self.upsert && refused == 0 {
+        let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null);
+        if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);
         }
         if !self.built.array_filters.is_empty() {
@@ -918,6 +937,11 @@ impl Many {
         let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
         let result = act!(collection.session(), action).map_err(too_large)?;
         trace.done(self.round_trips(), result.modified_count);
+        if let Some(error) = refused_insert
+            && result.matched_count + refused == 0
+        {
+            return Err(error);
+        }
         Ok(Updated {
             matched: result.matched_count,
             modified: result.modified_count,

@@ -198,6 +198,7 @@ fn kind(error: &Error) -> Cow<'static, str> {
         Error::ArrayFull { .. } => "ArrayFull",
         Error::TooLarge { .. } => "TooLarge",
         Error::NotADocument { .. } => "NotADocument",
+        Error::IsNull { .. } => "IsNull",
         Error::MissingReference { .. } => "MissingReference",
         Error::StillReferenced { .. } => "StillReferenced",
         Error::Conflict { .. } => "Conflict",

@@ -19,6 +19,10 @@ use mongodb::bson::{Bson, Document, doc};
 /// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
 /// the update has the cost.
 ///
+/// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). One that is missing
+/// counts as an empty array, or as 0. An update that does nothing but take items out of one array leaves a document as it is
+/// that has `null` there.
+///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
@@ -131,6 +135,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
             changes.add(P::PATH, P::FIELD, &by);
+            changes.needs_value(P::PATH, P::FIELD);
             changes.put("$inc", P::PATH, by, never);
         }
         self
@@ -152,6 +157,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
+            changes.needs_value(P::PATH, P::FIELD);
             changes.put("$mul", P::PATH, by, never);
         }
         self
@@ -233,6 +239,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
         changes.room(P::PATH, P::FIELD, &values, false);
+        changes.needs_value(P::PATH, P::FIELD);
         changes.each("$push", P::PATH, values);
         self
     }
@@ -254,6 +261,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
         changes.room(P::PATH, P::FIELD, &values, true);
+        changes.needs_value(P::PATH, P::FIELD);
         changes.each("$addToSet", P::PATH, values);
         self
     }
@@ -295,6 +303,7 @@ pub trait Change<R: Rooted>: Sized {
                 values.push(value);
             }
         }
+        changes.needs_value(P::PATH, P::FIELD);
         if let Some(id) = P::FIELD.and_then(crate::copy::entry) {
             // By the reference alone: the copies beside it follow the document.
             let ids: Vec<Bson> = values
@@ -335,6 +344,7 @@ pub trait Change<R: Rooted>: Sized {
             .into_document()
             .map(Bson::Document);
         if let Some(condition) = changes.value(condition) {
+            changes.needs_value(P::PATH, P::FIELD);
             changes.put("$pull", P::PATH, condition, either);
         }
         self
@@ -353,7 +363,9 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().put("$pop", P::PATH, Bson::Int32(-1), never);
+        let changes = self.changes();
+        changes.needs_value(P::PATH, P::FIELD);
+        changes.put("$pop", P::PATH, Bson::Int32(-1), never);
         self
     }
 
@@ -370,7 +382,9 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
-        self.changes().put("$pop", P::PATH, Bson::Int32(1), never);
+        let changes = self.changes();
+        changes.needs_value(P::PATH, P::FIELD);
+        changes.put("$pop", P::PATH, Bson::Int32(1), never);
         self
     }
 
@@ -510,11 +524,7 @@ pub trait Change<R: Rooted>: Sized {
         if let Some(value) = changes.value(encode::<A::Item, Plain>(P::PATH, value)) {
             changes.check(P::PATH, P::FIELD, &value, Part::Item);
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
-                changes.guards.push(Guard::Entry {
-                    name: P::PATH.to_owned(),
-                    key: key.to_owned(),
-                    max,
-                });
+                changes.entry(P::PATH, key, max);
             }
             changes.put("$set", &format!("{}.{key}", P::PATH), value, replace);
         }

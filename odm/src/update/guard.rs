@@ -20,8 +20,12 @@ pub(crate) enum Guard {
         /// Whether an item may have a number as the name of a field, which MongoDB's `name.4` means too.
         numbered: bool,
     },
-    /// The map has room for the entry, or has it already.
-    Entry { name: String, key: String, max: u64 },
+    /// The map has room for those of the entries that it does not have already.
+    Entries {
+        name: String,
+        keys: Vec<String>,
+        max: u64,
+    },
     /// The number stays within its bounds when `by` is added.
     Sum { name: String, by: Number, bound: Number },
     /// None of the items that are changed passes a bound of its field when `by` is added to it.
@@ -37,6 +41,12 @@ pub(crate) enum Guard {
     },
     /// The array is there: an update of its items is an error on a document that lacks it.
     There { name: String },
+    /// The field is not stored as `null`, of which the operators of arrays and of numbers are an error.
+    Value {
+        name: String,
+        /// Whether the update only takes something out of it, so that on `null` there is nothing to do.
+        takes: bool,
+    },
 }
 
 impl Guard {
@@ -68,13 +78,10 @@ impl Guard {
                     (None, _) => room,
                 }
             }
-            // Not by `$expr`: the server refuses it in the filter of an upsert.
-            Guard::Entry { name, key, max } => {
-                let there = doc! { format!("{name}.{key}"): { "$exists": true } };
-                match max.checked_sub(1) {
-                    Some(most) => doc! { "$or": [there, at_most(name, "maxProperties", most)] },
-                    None => there,
-                }
+            Guard::Entries { name, keys, max } => entries(name, keys, *max),
+            // A sum of a missing field is what is added.
+            Guard::Sum { name, by, bound } if passes_alone(*by, *bound) => {
+                doc! { name: { "$exists": true, "$not": beyond(*by, *bound) } }
             }
             Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
             Guard::Items { name, .. } => match self.offenders() {
@@ -82,6 +89,7 @@ impl Guard {
                 None => Document::new(),
             },
             Guard::There { name } => doc! { name: { "$type": "array" } },
+            Guard::Value { name, .. } => doc! { name: { "$not": { "$type": "null" } } },
         }
     }
 
@@ -89,10 +97,41 @@ impl Guard {
     pub(crate) fn name(&self) -> &str {
         match self {
             Guard::Room { name, .. }
-            | Guard::Entry { name, .. }
+            | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
             | Guard::Items { name, .. }
-            | Guard::There { name } => name,
+            | Guard::There { name }
+            | Guard::Value { name, .. } => name,
+        }
+    }
+
+    /// Whether it holds back only what has nothing to do: such a document is as it was to be.
+    pub(crate) fn lets_be(&self) -> bool {
+        matches!(self, Guard::There { .. } | Guard::Value { takes: true, .. })
+    }
+
+    /// Whether that is so of a document with this value.
+    pub(crate) fn has_nothing_to_do(&self, stored: Option<&Bson>) -> bool {
+        match self {
+            Guard::There { .. } => !matches!(stored, Some(Bson::Array(_))),
+            Guard::Value { takes, .. } => *takes && matches!(stored, Some(Bson::Null)),
+            _ => false,
+        }
+    }
+
+    /// The map of which so many entries are set that an upsert can't have the condition.
+    pub(super) fn too_many_entries(&self) -> Option<&str> {
+        match self {
+            Guard::Entries { name, keys, .. } if keys.len() > MOST_ALTERNATIVES => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What the document would be refused with that an upsert inserts.
+    pub(crate) fn refused_insert(&self, collection: &'static str, id: &Bson) -> Option<Error> {
+        match self {
+            Guard::Sum { .. } => self.refusal(collection, id, None),
+            _ => None,
         }
     }
 
@@ -108,7 +147,16 @@ impl Guard {
         else {
             return None;
         };
+        let alone = passes_alone(*by, *bound);
         let beyond = beyond(*by, *bound);
+        if alone {
+            let missing = doc! { field: { "$exists": false } };
+            let either = doc! { "$or": [{ field: beyond }, missing] };
+            return Some(match within.is_empty() {
+                true => either,
+                false => doc! { "$and": [within.clone(), either] },
+            });
+        }
         let mut both = within.clone();
         // Side by side where that is possible; `$and` says the same.
         let side_by_side = !within.keys().any(|key| key.starts_with('$'))
@@ -189,29 +237,34 @@ impl Guard {
                     max: *max,
                 })
             }
-            (Guard::Entry { name, key, max }, Some(Bson::Document(entries))) => {
-                (entries.len() as u64 >= *max && !entries.contains_key(key)).then(|| Error::ArrayFull {
+            (Guard::Entries { name, keys, max }, Some(Bson::Document(entries))) => {
+                let new = keys.iter().filter(|key| !entries.contains_key(key)).count();
+                (new > 0 && (entries.len() + new) as u64 > *max).then(|| Error::ArrayFull {
                     collection,
                     id: Box::new(id.clone()),
                     field: name.clone(),
                     max: *max,
                 })
             }
-            (Guard::Sum { name, by, bound }, Some(value)) => {
-                let stored = match value {
-                    Bson::Int32(n) => Number::Int((*n).into()),
-                    Bson::Int64(n) => Number::Int(*n),
-                    Bson::Double(n) => Number::Float(*n),
-                    Bson::Decimal128(n) => Number::Float(n.to_string().parse().unwrap_or(f64::NAN)),
+            (Guard::Value { name, takes: false }, Some(Bson::Null)) => Some(Error::IsNull {
+                collection,
+                id: Box::new(id.clone()),
+                field: name.clone(),
+            }),
+            (Guard::Sum { name, by, bound }, stored) => {
+                let stored = match stored {
+                    None => Number::Int(0),
+                    Some(Bson::Int32(n)) => Number::Int((*n).into()),
+                    Some(Bson::Int64(n)) => Number::Int(*n),
+                    Some(Bson::Double(n)) => Number::Float(*n),
+                    Some(Bson::Decimal128(n)) => Number::Float(n.to_string().parse().unwrap_or(f64::NAN)),
                     _ => return None,
                 };
-                // By the comparison that the guard makes, so that what it refuses has its reason here.
-                let last = bound.minus(*by);
-                let (broken, rule) = match by.is_positive() {
-                    true => (last.is_none_or(|last| above(stored, last)), Rule::Max(*bound)),
-                    false => (last.is_none_or(|last| above(last, stored)), Rule::Min(*bound)),
+                let rule = match by.is_positive() {
+                    true => Rule::Max(*bound),
+                    false => Rule::Min(*bound),
                 };
-                broken.then(|| Error::Invalid {
+                passes(stored, *by, *bound).then(|| Error::Invalid {
                     collection: collection.to_owned(),
                     violations: vec![Violation::new(name.clone(), rule, None)],
                     source: None,
@@ -228,6 +281,54 @@ fn identity(item: &Bson, id: Option<&str>) -> Option<Bson> {
         Some(id) => item.as_document()?.get(id).cloned(),
         None => Some(item.clone()),
     }
+}
+
+/// Of so many entries it is said by the alternatives which of them are there already; each more doubles them.
+pub(super) const MOST_ALTERNATIVES: usize = 4;
+
+/// That the map has room for those of these entries that it lacks.
+fn entries(name: &str, keys: &[String], max: u64) -> Document {
+    if keys.len() > MOST_ALTERNATIVES {
+        let is_map = doc! { "$eq": [{ "$type": format!("${name}") }, "object"] };
+        let map = doc! { "$cond": [is_map, format!("${name}"), {}] };
+        let there = doc! { "$map": { "input": { "$objectToArray": map }, "in": "$$this.k" } };
+        let after = doc! { "$size": { "$setUnion": [there, { "$literal": keys }] } };
+        return doc! { "$expr": { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] } };
+    }
+    // Not by `$expr`: the server refuses it in the filter of an upsert.
+    let mut alternatives = Vec::new();
+    for some in (0..1_usize << keys.len()).rev() {
+        let is_there = |(at, key): (usize, &String)| (some >> at & 1 == 1).then(|| format!("{name}.{key}"));
+        let mut there: Document = keys
+            .iter()
+            .enumerate()
+            .filter_map(is_there)
+            .map(|key| (key, doc! { "$exists": true }.into()))
+            .collect();
+        let new = keys.len() - there.len();
+        match max.checked_sub(new as u64) {
+            _ if new == 0 => {}
+            Some(most) => there.extend(at_most(name, "maxProperties", most)),
+            None => continue,
+        }
+        alternatives.push(there);
+    }
+    doc! { "$or": alternatives }
+}
+
+/// Whether the bound is passed where `by` is added to this number: by the comparison that the guard makes, so that what it
+/// refuses has its reason here.
+fn passes(stored: Number, by: Number, bound: Number) -> bool {
+    let last = bound.minus(by);
+    match by.is_positive() {
+        true => last.is_none_or(|last| above(stored, last)),
+        false => last.is_none_or(|last| above(last, stored)),
+    }
+}
+
+/// Whether `by` passes the bound where there is nothing to which it is added.
+fn passes_alone(by: Number, bound: Number) -> bool {
+    passes(Number::Int(0), by, bound)
 }
 
 /// The numbers to which `by` can't be added without passing the bound.
@@ -325,7 +426,8 @@ mod tests {
         assert!(!refused(&guard, most - 1));
         // No number can lose so much.
         let guard = sum(Number::Int(i64::MIN), Number::Int(0));
-        assert_eq!(guard.condition(), doc! { "n": { "$not": { "$type": "number" } } });
+        let none = doc! { "n": { "$exists": true, "$not": { "$type": "number" } } };
+        assert_eq!(guard.condition(), none);
         assert!(refused(&guard, i64::MAX));
     }
 
@@ -340,16 +442,84 @@ mod tests {
     }
 
     #[test]
-    fn what_an_upsert_refuses_is_in_no_guard() {
-        let entry = Guard::Entry {
-            name: "a.hours".to_owned(),
-            key: "mon".to_owned(),
-            max: 3,
+    fn a_sum_of_a_missing_field_is_what_is_added() {
+        let guard = sum(Number::Int(-500), Number::Int(0));
+        assert_eq!(
+            guard.condition(),
+            doc! { "n": { "$exists": true, "$not": { "$lt": 500_i64 } } }
+        );
+        assert!(guard.refusal("c", &Bson::Null, None).is_some());
+        assert!(refused(&guard, 499) && !refused(&guard, 500));
+        let guard = sum(Number::Int(5), Number::Int(5));
+        assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": 0_i64 } } });
+        assert!(guard.refusal("c", &Bson::Null, None).is_none());
+        let items = |within| Guard::Items {
+            name: "items".to_owned(),
+            within,
+            field: "n".to_owned(),
+            by: Number::Int(-1),
+            bound: Number::Int(0),
         };
+        let either = doc! { "$or": [{ "n": { "$lt": 1_i64 } }, { "n": { "$exists": false } }] };
+        assert_eq!(items(doc! {}).offenders(), Some(either.clone()));
+        assert_eq!(
+            items(doc! { "a": 1 }).offenders(),
+            Some(doc! { "$and": [{ "a": 1 }, either] })
+        );
+    }
+
+    fn hours(name: &str, keys: &[&str]) -> Guard {
+        Guard::Entries {
+            name: name.to_owned(),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            max: 3,
+        }
+    }
+
+    #[test]
+    fn what_an_upsert_refuses_is_in_no_guard() {
         let room = doc! { "properties": { "a": { "properties": { "hours": { "maxProperties": 2_i64 } } } } };
         assert_eq!(
-            entry.condition(),
+            hours("a.hours", &["mon"]).condition(),
             doc! { "$or": [{ "a.hours.mon": { "$exists": true } }, { "$jsonSchema": room }] }
         );
+    }
+
+    #[test]
+    fn several_entries_are_counted_together() {
+        let guard = hours("hours", &["mon", "tue"]);
+        let room = |most: i64| doc! { "properties": { "hours": { "maxProperties": most } } };
+        let there = || doc! { "$exists": true };
+        assert_eq!(
+            guard.condition(),
+            doc! { "$or": [
+                { "hours.mon": there(), "hours.tue": there() },
+                { "hours.tue": there(), "$jsonSchema": room(2) },
+                { "hours.mon": there(), "$jsonSchema": room(2) },
+                { "$jsonSchema": room(1) },
+            ] }
+        );
+        assert!(!refused(&guard, doc! { "wed": 1 }));
+        assert!(!refused(&guard, doc! { "wed": 1, "mon": 1 }));
+        assert!(refused(&guard, doc! { "wed": 1, "thu": 1 }));
+        assert!(refused(&guard, doc! { "wed": 1, "thu": 1, "mon": 1 }));
+        // A map that is too full already takes no more, but what it has may change.
+        assert!(!refused(&guard, doc! { "wed": 1, "thu": 1, "mon": 1, "tue": 1 }));
+    }
+
+    #[test]
+    fn null_holds_back_what_needs_a_value() {
+        let value = |takes| Guard::Value {
+            name: "n".to_owned(),
+            takes,
+        };
+        assert_eq!(
+            value(false).condition(),
+            doc! { "n": { "$not": { "$type": "null" } } }
+        );
+        assert!(refused(&value(false), Bson::Null) && !refused(&value(false), 1));
+        assert!(!refused(&value(true), Bson::Null));
+        assert!(value(true).has_nothing_to_do(Some(&Bson::Null)));
+        assert!(!value(true).has_nothing_to_do(None));
     }
 }

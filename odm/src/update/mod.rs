@@ -3,7 +3,7 @@
 use crate::filter::Element;
 use crate::operand::{Operand, encode};
 use crate::path::{Codec, Nested, Plain, Root};
-use crate::shape::{FieldMeta, Managed, Number};
+use crate::shape::{FieldMeta, Managed, Number, Shape};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
 use mongodb::bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, cstr, doc};
@@ -265,6 +265,59 @@ impl<R> Changes<R> {
         }
     }
 
+    /// Keeps the change off a document that has `null` there, as serde stores `None`.
+    fn needs_value(&mut self, name: &str, field: Option<&'static FieldMeta>) {
+        let known = |guard: &Guard| matches!(guard, Guard::Value { name: of, .. } if of == name);
+        if field.is_some_and(may_be_null) && !self.guards.iter().any(known) {
+            self.guards.push(Guard::Value {
+                name: name.to_owned(),
+                takes: false,
+            });
+        }
+    }
+
+    /// Keeps the map within its bound when this entry comes to it.
+    fn entry(&mut self, name: &str, key: &str, max: u64) {
+        let before = self.guards.iter_mut().find_map(|guard| match guard {
+            Guard::Entries { name: of, keys, .. } if of == name => Some(keys),
+            _ => None,
+        });
+        let all = match before {
+            Some(keys) => {
+                if !keys.iter().any(|before| before == key) {
+                    keys.push(key.to_owned());
+                }
+                keys.len()
+            }
+            None => {
+                self.guards.push(Guard::Entries {
+                    name: name.to_owned(),
+                    keys: vec![key.to_owned()],
+                    max,
+                });
+                1
+            }
+        };
+        if all as u64 > max {
+            self.fail(Error::Invalid {
+                collection: String::new(),
+                violations: vec![Violation::new(name, Rule::MaxItems(max), None)],
+                source: None,
+            });
+        }
+    }
+
+    /// Whether the update takes something out of one array, and does nothing else: on a document with `null` in its place
+    /// there is nothing to do then.
+    fn only_takes(&self) -> bool {
+        let mut operators = self.operators.iter();
+        matches!(
+            (operators.next(), operators.next()),
+            (Some((operator, Bson::Document(fields))), None)
+                if fields.len() == 1 && matches!(operator.as_str(), "$pull" | "$pullAll" | "$pop")
+        )
+    }
+
     fn items<I: serde::Serialize, V: Operand<I>>(
         &mut self,
         name: &str,
@@ -379,6 +432,8 @@ impl<R> Changes<R> {
                     "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
                      the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
                 )),
+                // Which of the items have `null` there, the server says.
+                Guard::Value { .. } => {}
                 _ => self.problem(
                     "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
                      put the changed one in its place by `replace_item`"
@@ -457,8 +512,33 @@ impl<T: crate::Document> Changes<T> {
                 source: None,
             });
         }
+        if !upsert && self.only_takes() {
+            for guard in &mut self.guards {
+                if let Guard::Value { takes, .. } = guard {
+                    *takes = true;
+                }
+            }
+        }
+        if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
+            return Err(Error::Query {
+                collection,
+                message: format!(
+                    "an upsert sets at most {} entries of `{name}` with its bound kept: set the whole of it",
+                    guard::MOST_ALTERNATIVES
+                ),
+            });
+        }
+        // What changes nothing leaves the version and the time stamps of a document that is there.
+        let changes = !self.is_empty();
         for field in T::FIELDS {
             match field.managed {
+                Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => {
+                    self.put("$setOnInsert", field.name, now.into(), replace);
+                }
+                Managed::Version if upsert && !changes => {
+                    self.put("$setOnInsert", field.name, Bson::Int64(1), replace);
+                }
+                _ if !changes => {}
                 Managed::UpdatedAt => self.put("$set", field.name, now.into(), replace),
                 Managed::CreatedAt if upsert => self.put("$setOnInsert", field.name, now.into(), replace),
                 Managed::Version => self.put("$inc", field.name, Bson::Int64(1), replace),
@@ -504,6 +584,21 @@ fn without_each(value: &mut Bson) {
     }
 }
 
+/// So many newtypes around a value are looked into.
+const MOST_WRAPPERS: u32 = 32;
+
+/// Whether the field's own value is an `Option`.
+fn may_be_null(field: &FieldMeta) -> bool {
+    let mut shape = (field.shape)();
+    for _ in 0..MOST_WRAPPERS {
+        match shape {
+            Shape::Bounded(inner) => shape = (inner.shape)(),
+            shape => return matches!(shape, Shape::Optional(_)),
+        }
+    }
+    false
+}
+
 /// `#[document(append_only)]`, where no path says so: a raw change, or a whole document.
 pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> {
     if !meta.append_only {
@@ -512,24 +607,6 @@ pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> 
     Err(Error::Query {
         collection: meta.collection,
         message: format!(
-        if !upsert && self.only_takes() {
-            for guard in &mut self.guards {
-                if let Guard::Value { takes, .. } = guard {
-                    *takes = true;
-                }
-            }
-        }
-        if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
-            return Err(Error::Query {
-                collection,
-                message: format!(
-                    "an upsert sets at most {} entries of `{name}` with its bound kept: set the whole of it",
-                    guard::MOST_ALTERNATIVES
-                ),
-            });
-        }
-        // What changes nothing leaves the version and the time stamps of a document that is there.
-        let changes = !self.is_empty();
             "a `{}` is inserted and deleted, and never changed: `#[document(append_only)]`",
             meta.name
         ),

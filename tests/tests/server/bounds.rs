@@ -6,6 +6,33 @@ use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Rule};
 use odm_tests::with_db;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "parcels")]
+pub struct Parcel {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[embed(max = 3)]
+    pub labels: Option<Vec<String>>,
+    pub weight: Option<i32>,
+    #[field(min = 0)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cents: Option<i64>,
+    #[embed(max = 6, key_len = 10)]
+    pub stops: BTreeMap<String, i32>,
+}
+
+fn parcel(id: i32, labels: Option<&[&str]>) -> NewParcel {
+    NewParcel {
+        id,
+        labels: labels.map(|labels| labels.iter().map(|label| (*label).to_owned()).collect()),
+        weight: None,
+        cents: None,
+        stops: BTreeMap::new(),
+    }
+}
 
 fn rules(error: Error) -> Vec<(String, Rule)> {
     match error {
@@ -513,5 +540,211 @@ fn the_server_refuses_what_reaches_it_by_another_way() {
             "{found:?}"
         );
         assert_eq!(found[1], ("stars".into(), Rule::Max(odm::Number::Int(5))));
+    });
+}
+
+/// serde stores `None` as `null`, with which MongoDB's operators of arrays and numbers can't do anything.
+#[test]
+fn nothing_is_added_to_null() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
+        odm.sync().await.unwrap();
+        let parcels = odm.collection::<Parcel>();
+        let new = [
+            parcel(1, None),
+            parcel(2, Some(&["a", "b"])),
+            parcel(3, Some(&["a"])),
+        ];
+        parcels.insert_many(new).await.unwrap();
+        let labels = async |id| parcels.get(id).await.unwrap().unwrap().labels;
+        let refused = |error: Error, name: &str| {
+            assert!(
+                matches!(&error, Error::IsNull { field, .. } if field == name),
+                "{error}"
+            );
+            assert!(error.to_string().contains("`null`"), "{error}");
+        };
+        refused(
+            parcels.update(1).push(|p| p.labels, "x").await.unwrap_err(),
+            "labels",
+        );
+        refused(
+            parcels
+                .update(1)
+                .add_to_set(|p| p.labels, "x")
+                .returning()
+                .await
+                .unwrap_err(),
+            "labels",
+        );
+        refused(
+            parcels.update(1).inc(|p| p.weight, 1).await.unwrap_err(),
+            "weight",
+        );
+        refused(
+            parcels.update(1).mul(|p| p.weight, 2).upsert().await.unwrap_err(),
+            "weight",
+        );
+        // With another change beside it, that would be lost without a word.
+        let both = parcels.update(1).pull(|p| p.labels, "x").set(|p| p.weight, 1);
+        refused(both.await.unwrap_err(), "labels");
+        // Nothing is there to be taken.
+        let done = parcels.update(1).pull(|p| p.labels, "a").await.unwrap();
+        assert_eq!((done.matched, done.modified), (1, 0));
+        let found = parcels.update(1).pop(|p| p.labels).returning().await.unwrap();
+        assert_eq!(found.unwrap().labels, None);
+        // Of many, those are left, and the others are changed.
+        let done = parcels
+            .update_where(|p| p.id.gte(1))
+            .push(|p| p.labels, "z")
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (2, 2, 1));
+        let done = parcels
+            .update_where(|p| p.id.gte(1))
+            .pull(|p| p.labels, "a")
+            .await
+            .unwrap();
+        assert_eq!((done.modified, done.refused), (2, 0));
+        let done = parcels
+            .update_where(|p| p.id.gte(1))
+            .pop_first(|p| p.labels)
+            .await
+            .unwrap();
+        assert_eq!((done.modified, done.refused), (2, 0));
+        assert_eq!(labels(1).await, None);
+        assert_eq!(labels(2).await, Some(vec!["z".to_owned()]));
+        assert_eq!(labels(3).await, Some(vec![]));
+        // What is missing counts as 0, and a value is a value.
+        parcels.update(1).set(|p| p.weight, 1).await.unwrap();
+        parcels
+            .update(1)
+            .inc(|p| p.weight, 1)
+            .inc(|p| p.cents, 7)
+            .await
+            .unwrap();
+        let stored = parcels.get(1).await.unwrap().unwrap();
+        assert_eq!((stored.weight, stored.cents), (Some(2), Some(7)));
+    });
+}
+
+#[test]
+fn a_sum_of_what_is_missing_keeps_its_bound() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
+        // Without the validator, which would find it too.
+        let parcels = odm.collection::<Parcel>();
+        parcels.insert(parcel(1, None)).await.unwrap();
+        let too_little = |error: Error| {
+            assert_eq!(
+                rules(error),
+                [("cents".to_owned(), Rule::Min(odm::Number::Int(0)))]
+            );
+        };
+        too_little(parcels.update(1).inc(|p| p.cents, -500).await.unwrap_err());
+        for id in [1, 2] {
+            too_little(
+                parcels
+                    .update(id)
+                    .inc(|p| p.cents, -500)
+                    .upsert()
+                    .await
+                    .unwrap_err(),
+            );
+        }
+        let upsert = parcels.update(2).inc(|p| p.cents, -500).upsert().returning();
+        too_little(upsert.await.unwrap_err());
+        let upsert = parcels
+            .update_where(|p| p.id.eq(2))
+            .inc(|p| p.cents, -500)
+            .upsert();
+        too_little(upsert.await.unwrap_err());
+        let done = parcels
+            .update_where(|p| p.id.eq(1))
+            .inc(|p| p.cents, -500)
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.refused), (0, 1));
+        assert_eq!(parcels.find_all().count().await.unwrap(), 1);
+        // What is there may be enough, of an upsert too.
+        parcels.update(1).inc(|p| p.cents, 700).await.unwrap();
+        let done = parcels.update(1).inc(|p| p.cents, -500).upsert().await.unwrap();
+        assert_eq!(done.modified, 1);
+        assert_eq!(parcels.get(1).await.unwrap().unwrap().cents, Some(200));
+    });
+}
+
+#[test]
+fn several_new_entries_of_a_map_are_counted_together() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let ada = shops.insert(shop("Ada", 1)).await.unwrap();
+        shops.update(&ada).set_key(|s| s.hours, "tue", 1).await.unwrap();
+        // Two are there, of three.
+        let full = |error: Error| {
+            assert!(
+                matches!(&error, Error::ArrayFull { field, max: 3, .. } if field == "hours"),
+                "{error}"
+            );
+        };
+        let two = shops
+            .update(&ada)
+            .set_key(|s| s.hours, "wed", 1)
+            .set_key(|s| s.hours, "thu", 2);
+        full(two.await.unwrap_err());
+        let known = shops
+            .update(&ada)
+            .set_key(|s| s.hours, "mon", 1)
+            .set_key(|s| s.hours, "wed", 2)
+            .set_key(|s| s.hours, "wed", 3);
+        known.await.unwrap();
+        let stored = shops.get(ada.id).await.unwrap().unwrap().hours;
+        assert_eq!(
+            stored,
+            BTreeMap::from([("mon", 1), ("tue", 1), ("wed", 3)].map(|(k, v)| (k.to_owned(), v)))
+        );
+        full(
+            shops
+                .update(&ada)
+                .set_key(|s| s.hours, "mon", 1)
+                .set_key(|s| s.hours, "fri", 2)
+                .await
+                .unwrap_err(),
+        );
+        let four = ["a", "b", "c", "d"];
+        let many = four.iter().fold(shops.update(&ada), |update, key| {
+            update.set_key(|s| s.hours, key, 1)
+        });
+        assert_eq!(
+            rules(many.await.unwrap_err()),
+            [("hours".to_owned(), Rule::MaxItems(3))]
+        );
+    });
+}
+
+#[test]
+fn many_new_entries_of_a_map_are_counted_by_the_server() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
+        odm.sync().await.unwrap();
+        let parcels = odm.collection::<Parcel>();
+        parcels.insert(parcel(1, None)).await.unwrap();
+        let keys = ["a", "b", "c", "d", "e"];
+        let set = |keys: &[&'static str]| {
+            let keys = keys.to_vec();
+            let start = parcels.update(1);
+            keys.into_iter()
+                .fold(start, |update, key| update.set_key(|p| p.stops, key, 1))
+        };
+        set(&keys).await.unwrap();
+        set(&keys).await.unwrap();
+        let error = set(&["b", "c", "d", "x", "y"]).await.unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 6, .. }), "{error}");
+        set(&["a", "b", "c", "d", "x"]).await.unwrap();
+        assert_eq!(parcels.get(1).await.unwrap().unwrap().stops.len(), 6);
+        let error = set(&keys).upsert().await.unwrap_err();
+        assert!(matches!(error, Error::Query { .. }), "{error}");
+        set(&["a", "b", "c", "d"]).upsert().await.unwrap();
     });
 }
