@@ -250,6 +250,9 @@ impl Index {
         }
         if let Some(collation) = &self.collation {
             spec.insert("collation", collation.clone());
+        } else if self.is_text() {
+            // It takes no other, also not from its collection.
+            spec.insert("collation", doc! { "locale": "simple" });
         }
         if self.weights.values().any(|weight| integer(weight) != Some(1)) {
             spec.insert("weights", self.weights.clone());
@@ -321,6 +324,7 @@ impl Index {
         let there = existing.get_document("collation").ok();
         // An index on no strings has none either way; the server keeps `simple` by leaving it out.
         let simple = |c: &&Document| c.get_str("locale").is_ok_and(|locale| locale == "simple");
+        let inherited = inherited.filter(|_| !self.is_text());
         let declared = self.collation.as_ref().or(inherited).filter(|c| !simple(c));
         if !of_id && !both(there.filter(|c| !simple(c)), declared, collates_like) {
             differs("its collation is", shown(there), shown(declared));

@@ -103,7 +103,8 @@ fn a_specification_has_what_is_declared() {
     assert_eq!(
         declared(on!("a": Ascending, "t": Text { weight: 1 }, "u": Text { weight: 5 })).spec(),
         doc! {
-            "key": { "a": 1, "t": "text", "u": "text" }, "name": "a_1_t_text_u_text", "weights": { "t": 1, "u": 5 },
+            "key": { "a": 1, "t": "text", "u": "text" }, "name": "a_1_t_text_u_text", "collation": { "locale": "simple" },
+            "weights": { "t": 1, "u": 5 },
         }
     );
 }
@@ -236,6 +237,9 @@ fn an_index_inherits_its_collections_collation() {
     let c = declared(on!("c": Ascending));
     assert_eq!(c.compare(&listed("c_ci"), Some(&inherited)), Fit::Same);
     assert!(matches!(c.compare(&listed("c_ci"), None), Fit::Differs(_)));
+    // But a text index, which takes none.
+    let t = declared(on!("t": Text { weight: 1 }));
+    assert_eq!(t.compare(&listed("t_text"), Some(&inherited)), Fit::Same);
     let simple = CollationMeta {
         locale: "simple",
         strength: 3,
