@@ -150,7 +150,19 @@ impl Context {
                 violations: self.violations(refusal),
                 source: None,
             }),
-            10334 | 17419 => Some(self.too_large(message::size(refusal.message))),
+            // The last two name the limit alone.
+            10334 | 17419 | 17420 => Some(self.too_large(message::size(refusal.message))),
+            61 => Some(Error::Unsupported {
+                operation: "this write of a sharded collection",
+                needs: "MongoDB 7.1, or the shard key in its condition",
+                is: format!("an earlier one: {}", refusal.message),
+            }),
+            // By a router, and by a shard.
+            28769 | 51069 if refusal.message.contains("sharded") => Some(Error::Unsupported {
+                operation: "a `$lookup` of a sharded collection",
+                needs: "MongoDB 5.1",
+                is: format!("an earlier one: {}", refusal.message),
+            }),
             28 => Some(Error::NotADocument {
                 collection: self.collection,
                 field: message::element(refusal.message)?,

@@ -536,6 +536,7 @@ fn too_large_documents() {
             "Plan executor error during update :: caused by :: Resulting document after update is larger than 16777216",
             None,
         ),
+        (17420, "Document to upsert is larger than 16777216", None),
         (
             10334,
             "BSONObj size: 16777300 (0x1000054) is invalid. Size must be between 0 and 16793600(16MB) First element: _id: 1",
@@ -547,6 +548,33 @@ fn too_large_documents() {
             other => panic!("{message}: {other:?}"),
         }
     }
+}
+
+/// The messages are those of the server's sources: a sharded cluster of such an age was not at hand.
+#[test]
+fn what_older_sharded_clusters_lack() {
+    for (code, message, needed) in [
+        (
+            61,
+            "Query for sharded findAndModify must contain the shard key",
+            "MongoDB 7.1",
+        ),
+        (28769, "shop.people cannot be sharded", "MongoDB 5.1"),
+        (
+            51069,
+            "Cannot run $lookup with sharded foreign collection",
+            "MongoDB 5.1",
+        ),
+    ] {
+        match map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message }) {
+            Some(error @ Error::Unsupported { .. }) => {
+                let text = error.to_string();
+                assert!(text.contains(needed) && text.contains(message), "{text}");
+            }
+            other => panic!("{message}: {other:?}"),
+        }
+    }
+    assert!(map(NO_META, &doc! { "index": 0, "code": 28769, "errmsg": "else" }).is_none());
 }
 
 #[test]
