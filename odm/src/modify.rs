@@ -222,7 +222,8 @@ impl<T: Document> Prepared<'_, T> {
             }
         }
         for guard in &self.built.guards {
-            let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection)) else {
+            let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection, &self.id))
+            else {
                 continue;
             };
             let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };

@@ -39,6 +39,15 @@ pub(crate) enum Guard {
         by: Number,
         bound: Number,
     },
+    /// In none of the items that are changed the field is stored as `null`.
+    ItemValues {
+        /// The array.
+        name: String,
+        /// Which items are changed; empty for all.
+        within: Document,
+        /// The field of an item.
+        field: String,
+    },
     /// The array is there: an update of its items is an error on a document that lacks it.
     There { name: String },
     /// The field is not stored as `null`, of which the operators of arrays and of numbers are an error.
@@ -84,7 +93,7 @@ impl Guard {
                 doc! { name: { "$exists": true, "$not": beyond(*by, *bound) } }
             }
             Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
-            Guard::Items { name, .. } => match self.offenders() {
+            Guard::Items { name, .. } | Guard::ItemValues { name, .. } => match self.offenders() {
                 Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
                 None => Document::new(),
             },
@@ -100,6 +109,7 @@ impl Guard {
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
             | Guard::Items { name, .. }
+            | Guard::ItemValues { name, .. }
             | Guard::There { name }
             | Guard::Value { name, .. } => name,
         }
@@ -137,38 +147,40 @@ impl Guard {
 
     /// The items that hold the change back, as a condition on them: whether there are any only the server can say.
     pub(crate) fn offenders(&self) -> Option<Document> {
-        let Guard::Items {
-            within,
-            field,
-            by,
-            bound,
-            ..
-        } = self
-        else {
-            return None;
+        let (within, field, offence) = match self {
+            Guard::Items {
+                within,
+                field,
+                by,
+                bound,
+                ..
+            } => {
+                let beyond = beyond(*by, *bound);
+                if passes_alone(*by, *bound) {
+                    let missing = doc! { field: { "$exists": false } };
+                    let either = doc! { "$or": [{ field: beyond }, missing] };
+                    return Some(match within.is_empty() {
+                        true => either,
+                        false => doc! { "$and": [within.clone(), either] },
+                    });
+                }
+                (within, field, beyond)
+            }
+            Guard::ItemValues { within, field, .. } => (within, field, doc! { "$type": "null" }),
+            _ => return None,
         };
-        let alone = passes_alone(*by, *bound);
-        let beyond = beyond(*by, *bound);
-        if alone {
-            let missing = doc! { field: { "$exists": false } };
-            let either = doc! { "$or": [{ field: beyond }, missing] };
-            return Some(match within.is_empty() {
-                true => either,
-                false => doc! { "$and": [within.clone(), either] },
-            });
-        }
         let mut both = within.clone();
         // Side by side where that is possible; `$and` says the same.
         let side_by_side = !within.keys().any(|key| key.starts_with('$'))
             && match both.get_mut(field) {
                 None => {
-                    both.insert(field, beyond.clone());
+                    both.insert(field, offence.clone());
                     true
                 }
                 Some(Bson::Document(there))
-                    if !beyond.keys().any(|operator| there.contains_key(operator)) =>
+                    if !offence.keys().any(|operator| there.contains_key(operator)) =>
                 {
-                    there.extend(beyond.clone());
+                    there.extend(offence.clone());
                     true
                 }
                 Some(_) => false,
@@ -176,32 +188,38 @@ impl Guard {
         Some(if side_by_side {
             both
         } else {
-            doc! { "$and": [within.clone(), { field: beyond }] }
+            doc! { "$and": [within.clone(), { field: offence }] }
         })
     }
 
     /// What such items are refused with.
-    pub(crate) fn offence(&self, collection: &'static str) -> Option<Error> {
-        let Guard::Items {
-            name,
-            field,
-            by,
-            bound,
-            ..
-        } = self
-        else {
-            return None;
-        };
-        let rule = if by.is_positive() {
-            Rule::Max(*bound)
-        } else {
-            Rule::Min(*bound)
-        };
-        Some(Error::Invalid {
-            collection: collection.to_owned(),
-            violations: vec![Violation::new(format!("{name}.{field}"), rule, None)],
-            source: None,
-        })
+    pub(crate) fn offence(&self, collection: &'static str, id: &Bson) -> Option<Error> {
+        match self {
+            Guard::Items {
+                name,
+                field,
+                by,
+                bound,
+                ..
+            } => {
+                let rule = if by.is_positive() {
+                    Rule::Max(*bound)
+                } else {
+                    Rule::Min(*bound)
+                };
+                Some(Error::Invalid {
+                    collection: collection.to_owned(),
+                    violations: vec![Violation::new(format!("{name}.{field}"), rule, None)],
+                    source: None,
+                })
+            }
+            Guard::ItemValues { name, field, .. } => Some(Error::IsNull {
+                collection,
+                id: Box::new(id.clone()),
+                field: format!("{name}.{field}"),
+            }),
+            _ => None,
+        }
     }
 
     /// Whether the field's stored value holds the change back, and with which error.

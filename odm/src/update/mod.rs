@@ -432,8 +432,11 @@ impl<R> Changes<R> {
                     "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
                      the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
                 )),
-                // Which of the items have `null` there, the server says.
-                Guard::Value { .. } => {}
+                Guard::Value { name: field, .. } => self.guards.push(Guard::ItemValues {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field,
+                }),
                 _ => self.problem(
                     "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
                      put the changed one in its place by `replace_item`"

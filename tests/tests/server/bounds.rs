@@ -629,6 +629,44 @@ fn nothing_is_added_to_null() {
 }
 
 #[test]
+fn nothing_is_added_to_null_in_an_item() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        let mut items = vec![item("a", 1), item("b", 2)];
+        items[0].price = Some(1.5);
+        let ada = shops
+            .insert(NewShop {
+                items,
+                ..shop("Ada", 1)
+            })
+            .await
+            .unwrap();
+        let dearer =
+            shops
+                .update(&ada)
+                .elem(|s| s.items, |i| i.sku_code.eq("a"), |i| i.inc(|i| i.price, 1.0));
+        assert_eq!(dearer.await.unwrap().modified, 1);
+        let all = shops.update(&ada).each(|s| s.items, |i| i.inc(|i| i.price, 1.0));
+        let error = all.await.unwrap_err();
+        assert!(
+            matches!(&error, Error::IsNull { field, .. } if field == "items.price"),
+            "{error}"
+        );
+        let many = shops
+            .update_where(|s| s.stars.eq(1))
+            .each(|s| s.items, |i| i.mul(|i| i.price, 2.0));
+        let done = many.await.unwrap();
+        assert_eq!((done.modified, done.refused), (0, 1));
+        let prices = shops.get(ada.id).await.unwrap().unwrap().items;
+        assert_eq!(
+            prices.iter().map(|item| item.price).collect::<Vec<_>>(),
+            [Some(2.5), None]
+        );
+    });
+}
+
+#[test]
 fn a_sum_of_what_is_missing_keeps_its_bound() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
