@@ -126,8 +126,8 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A change of what is in an array, or of a number, where the field is stored as `null` (serde stores `None` so). Nothing
-    /// was written. An update of many documents leaves such a document as it is, and counts it in
+    /// A change of what is in an array, or of a number, where the field is stored as `null` (serde stores `None` so).
+    /// Nothing was written. An update of many documents leaves such a document as it is, and counts it in
     /// [`Updated::refused`](crate::Updated::refused).
     #[error(
         "{collection}: `{field}` of the document with _id {id} is stored as `null`, to which nothing can be added: `set` it"

@@ -49,7 +49,8 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
     }
 }
 
-/// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the limit.
+/// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
+/// limit.
 const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 
 /// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number

@@ -33,8 +33,8 @@ pub struct Updated {
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array), or since a field is `null` to which something was to be added: counted just before the update, of which only the bound itself is atomic. 0 where the condition has `near`,
-    /// which MongoDB does not count.
+    /// array), or since a field is `null` to which something was to be added: counted just before the update, of which
+    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count.
     pub refused: u64,
     /// In how many other documents copies were written, and fields that are derived from these documents.
     pub copies_updated: u64,
@@ -50,11 +50,11 @@ pub struct Updated {
 ///
 /// # Errors
 /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::Invalid`],
-/// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update. [`Error::MissingReference`]
-/// where a document that it comes to refer to does not exist; from the other side of a two-way reference
-/// [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to. [`Error::Unsupported`] for
-/// an operator of MongoDB's own on a two-way reference where the deployment has no transactions and its outcome can't be
-/// told before.
+/// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update.
+/// [`Error::MissingReference`] where a document that it comes to refer to does not exist; from the other side of a
+/// two-way reference [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to.
+/// [`Error::Unsupported`] for an operator of MongoDB's own on a two-way reference where the deployment has no
+/// transactions and its outcome can't be told before.
 ///
 /// # Cost
 /// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
@@ -318,8 +318,8 @@ fn is_twin(error: &Error) -> bool {
     matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
-/// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes the
-/// number's bound.
+/// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes
+/// the number's bound.
 fn refused_insert<T: Document>(built: &Built, upsert: bool, id: &Bson) -> Option<Error> {
     let mut guards = built.guards.iter().filter(|_| upsert);
     guards.find_map(|guard| guard.refused_insert(T::META.collection, id))

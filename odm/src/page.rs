@@ -86,9 +86,9 @@ struct Position {
 /// A query for one page. Carried out by `.await`.
 ///
 /// # Errors
-/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one that
-/// is sorted by a path through an array, or one with a collation by which two ids may be equal (strings, where upper and lower
-/// case are); [`Error::Decode`] for the first document that does not fit.
+/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one
+/// that is sorted by a path through an array, or one with a collation by which two ids may be equal (strings, where
+/// upper and lower case are); [`Error::Decode`] for the first document that does not fit.
 ///
 /// # Cost
 /// One round trip for every 16 MB of documents. An index that has the sort order, with `_id` at its end, finds the
@@ -242,7 +242,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     }
                 }
             }
-            // One of several values stands for an array, another one in each direction: such a document would come twice.
+            // One of several values stands for an array, another one in each direction: such a document would come
+            // twice.
             let may_hold_arrays = keys.iter().any(Key::may_be_array);
             let (find, join) = find.without_join();
             let from = find.collection.source();

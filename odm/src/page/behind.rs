@@ -1,4 +1,5 @@
-//! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the other.
+//! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
+//! other.
 
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, Tagging};
 use mongodb::bson::{Bson, doc};
@@ -39,8 +40,8 @@ pub(super) fn holds_text(shape: Shape, name: &str) -> bool {
     at(shape, name).is_none_or(|field| has_text(field, 0))
 }
 
-/// MongoDB's [order of types](https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/): those in one place
-/// are compared by their values.
+/// MongoDB's [order of types](https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/): those in one
+/// place are compared by their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Type {
     MinKey,
@@ -282,8 +283,8 @@ pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
     }
 }
 
-/// What sorts behind one value: more of its own type, and the types that sort behind that. Missing and `null` sort before
-/// everything else but MinKey, and among numbers NaN before all others.
+/// What sorts behind one value: more of its own type, and the types that sort behind that. Missing and `null` sort
+/// before everything else but MinKey, and among numbers NaN before all others.
 fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
     let name = key.name;
     let own = Type::of(value);

@@ -334,8 +334,8 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
     doc! { "$or": alternatives }
 }
 
-/// Whether the bound is passed where `by` is added to this number: by the comparison that the guard makes, so that what it
-/// refuses has its reason here.
+/// Whether the bound is passed where `by` is added to this number: by the comparison that the guard makes, so that what
+/// it refuses has its reason here.
 fn passes(stored: Number, by: Number, bound: Number) -> bool {
     let last = bound.minus(by);
     match by.is_positive() {
