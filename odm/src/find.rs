@@ -315,7 +315,10 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 }
             }
             // Nor does it take a part of the id without the id.
-            if !projection.keys().any(|name| name == "_id" || name.starts_with("_id.")) {
+            if !projection
+                .keys()
+                .any(|name| name == "_id" || name.starts_with("_id."))
+            {
                 projection.insert("_id", 0);
             }
             self.options.projection = Some(projection);
