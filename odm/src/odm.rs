@@ -4,6 +4,7 @@ use crate::relation::{Graph, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::OnceCell;
 
 /// A database and the documents that are stored in it. Cheap to clone.
@@ -39,6 +40,8 @@ struct Inner {
     bulk_write: std::sync::OnceLock<bool>,
     /// What the database knows and the models lack.
     unknown: std::sync::RwLock<Unknown>,
+    /// Whether the server has said that this user has to write within the validators.
+    validated: AtomicBool,
 }
 
 /// A document type, as `models![]` hands it to [`Odm::new`].
@@ -134,6 +137,7 @@ impl Odm {
                 server: OnceCell::new(),
                 bulk_write: std::sync::OnceLock::new(),
                 unknown: std::sync::RwLock::default(),
+                validated: AtomicBool::new(false),
             }),
             alone: false,
             by_queries: false,
@@ -157,6 +161,16 @@ impl Odm {
     /// ```
     pub fn database(&self) -> &Database {
         &self.inner.db
+    }
+
+    /// Whether writes past the validators are worth asking for.
+    pub(crate) fn may_pass_validators(&self) -> bool {
+        !self.inner.validated.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the user lacks the privilege for it.
+    pub(crate) fn may_not_pass_validators(&self) {
+        self.inner.validated.store(true, Ordering::Relaxed);
     }
 
     /// The registered documents.

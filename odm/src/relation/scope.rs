@@ -16,7 +16,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) session: Option<&'a Shared>,
     /// How many commands were sent.
     pub(crate) trips: &'a AtomicU64,
-    /// The validator is left out: what is written mends one field of documents that may lack others too.
+    /// What the library derives or notes is written: also in documents that the validator refuses. They may be older than a
+    /// rule of it, and nobody could mend one field of them, or change what they copy.
     pub(crate) unvalidated: bool,
 }
 
@@ -27,6 +28,9 @@ pub(super) struct Statement {
     pub(super) update: Document,
     pub(super) array_filters: Vec<Document>,
 }
+
+/// The server's answer where a document breaks the rules of its validator.
+const INVALID: u64 = 121;
 
 /// The greatest size of one command's statements: a command is a document too.
 const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
@@ -68,7 +72,11 @@ impl Scope<'_> {
         }
     }
 
-    /// The same past the validator.
+    /// The same past the validator, as far as the user may.
+    ///
+    /// That takes a privilege which not everybody has who may write (`bypassDocumentValidation`), so it is only asked for
+    /// where the validator has refused something. In a transaction that would be too late, since a refusal ends it: there it
+    /// is asked for from the start, until the server says that this user may not.
     pub(super) fn unvalidated(&self) -> Self {
         Scope {
             unvalidated: true,
@@ -143,6 +151,10 @@ impl Scope<'_> {
         };
         let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
         let mut matched = 0;
+        let in_transaction = self.session.is_some();
+        let mut past = self.unvalidated && in_transaction && self.odm.may_pass_validators();
+        // What the validator said of the rest.
+        let mut refusal: Option<Error> = None;
         while !rest.is_empty() {
             let mut bytes = 0;
             let fit = rest
@@ -155,10 +167,9 @@ impl Scope<'_> {
                 .count()
                 .max(1);
             let behind = rest.split_off(fit.min(rest.len()));
+            let part = std::mem::replace(&mut rest, behind);
             let mut list = bson::RawArrayBuf::new();
-            for statement in std::mem::replace(&mut rest, behind) {
-                list.push(statement);
-            }
+            part.iter().for_each(|statement| list.push(statement.clone()));
             let mut command = RawDocumentBuf::new();
             command.append(cstr!("update"), meta.collection);
             command.append(cstr!("updates"), list);
@@ -170,13 +181,20 @@ impl Scope<'_> {
                 self.trip();
                 crate::collection::act!(self.session, action)
             };
-            let reply = match self.unvalidated {
+            let reply = match past {
                 true => {
                     let mut unvalidated = command.clone();
                     unvalidated.append(cstr!("bypassDocumentValidation"), true);
                     match send(unvalidated).await {
                         // This user has to write within the validator.
-                        Err(error) if is_unauthorized(&error) => send(command).await,
+                        Err(error) if is_unauthorized(&error) => {
+                            self.odm.may_not_pass_validators();
+                            past = false;
+                            match refusal.take() {
+                                Some(refusal) => return Err(refusal),
+                                None => send(command).await,
+                            }
+                        }
                         reply => reply,
                     }
                 }
@@ -184,13 +202,23 @@ impl Scope<'_> {
             };
             let reply = reply.map_err(|error| Context::of(meta).driver(error))?;
             matched += number(reply.get("n"));
+            refusal = None;
             if let Some(failure) = reply
                 .get_array("writeErrors")
                 .ok()
                 .and_then(|failures| failures.first())
                 .and_then(Bson::as_document)
             {
-                return Err(refused(failure, meta));
+                let error = refused(failure, meta);
+                let by_validator = number(failure.get("code")) == INVALID;
+                if !(self.unvalidated && by_validator && !past && !in_transaction) {
+                    return Err(error);
+                }
+                // Of many documents of a statement some may have been written. All that is written in this way can be written
+                // twice, so the statement is sent again, with those behind it.
+                let done = usize::try_from(number(failure.get("index"))).unwrap_or(0);
+                rest = part.into_iter().skip(done).chain(rest).collect();
+                (past, refusal) = (true, Some(error));
             }
         }
         Ok(matched)

@@ -142,7 +142,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let (_, stale) = kept.compare(scope, &documents).await?;
             if !stale.is_empty() {
-                filled.documents += kept.mend(&scope.unvalidated(), &stale).await?;
+                filled.documents += kept.mend(scope, &stale).await?;
             }
             if let Some(last) = documents.last().map(document_id) {
                 scope.trip();

@@ -77,7 +77,8 @@ pub(in super::super) async fn mark_former_of(
         .collect();
     let mut set = owing_all(token);
     set.insert(FORMER, among(marks.into()));
-    scope.compute(meta, filter, vec![doc! { "$set": set }]).await?;
+    let pipeline = vec![doc! { "$set": set }];
+    scope.unvalidated().compute(meta, filter, pipeline).await?;
     Ok(())
 }
 

@@ -80,6 +80,7 @@ pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<(
 /// Derives in these parents what is derived by this reference, where they are there. Gives how many documents were changed.
 pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<u64> {
     let graph = scope.odm.graph();
+    let scope = &scope.unvalidated();
     let mut copies = 0;
     for meta in &edge.targets {
         let list: Vec<&Derived> = graph
@@ -99,14 +100,15 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
     Ok(copies)
 }
 
-/// Pays what dead processes have noted. Gives how many documents were changed.
+/// Pays what dead processes have noted, and counts the documents that are changed.
 ///
 /// # Errors
-/// [`Error::UnknownCopies`](crate::Error::UnknownCopies): some is left to a program with more models.
-pub(super) async fn recover(scope: &Scope<'_>, known: &Known) -> Result<u64> {
+/// The first, when the others are paid; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed and some
+/// is left to a program with more models.
+pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
     let graph = scope.odm.graph();
-    let mut copies = 0;
     let mut unknown = Ok(());
+    let mut failed = Ok(());
     for derived in graph.derived() {
         let (mut keys, mut notes) = (HashSet::new(), Vec::new());
         for note in known.notes(&derived.name()) {
@@ -127,8 +129,13 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known) -> Result<u64> {
             unknown = unknown.and(may);
             continue;
         }
-        copies += derive_anew(scope, edge, &keys).await?;
-        strike_out(scope, notes).await?;
+        match derive_anew(scope, edge, &keys).await {
+            Ok(derived) => {
+                *copies += derived;
+                strike_out(scope, notes).await?;
+            }
+            Err(error) => failed = failed.and(Err(error)),
+        }
     }
-    unknown.map(|()| copies)
+    failed.and(unknown)
 }

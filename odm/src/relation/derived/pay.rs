@@ -62,6 +62,7 @@ impl Left {
     /// Pays it, after the commit. Gives how many documents were changed.
     pub(in super::super) async fn pay(self, scope: &Scope<'_>) -> Result<u64> {
         let graph = scope.odm.graph();
+        let scope = &scope.unvalidated();
         let mut copies = 0;
         for (meta, token) in self.debts {
             copies += settle(*scope, meta, token).await?;
@@ -311,6 +312,8 @@ impl Within {
         images: &[Image],
     ) -> Result<()> {
         let graph = scope.odm.graph();
+        // The writes themselves have been validated.
+        let scope = &scope.unvalidated();
         for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
             if hold(scope, edge, images, self.debt()).await? {
                 let written = images.iter().filter_map(|image| image.after.as_ref());
@@ -406,6 +409,7 @@ impl Within {
     /// Pays what was passed on, and what that passes on. Gives how many documents were changed, and what is to be paid after
     /// the commit.
     pub(in super::super) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
+        let scope = &scope.unvalidated();
         // The nearest first: what comes by two ways is read when both have come.
         while let Some((nearest, _)) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop) {
             let next = self.passed_on.swap_remove(nearest);
@@ -597,6 +601,7 @@ pub(crate) fn pay<'s>(
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let graph = scope.odm.graph();
+        let scope = &scope.unvalidated();
         let token = Token::new();
         let mut copies = 0;
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
@@ -723,7 +728,10 @@ pub(in super::super) async fn mark_gone(
         update,
         array_filters: Vec::new(),
     };
-    scope.update(meta, std::slice::from_ref(&mark)).await
+    scope
+        .unvalidated()
+        .update(meta, std::slice::from_ref(&mark))
+        .await
 }
 
 /// The condition of the documents that owe something.

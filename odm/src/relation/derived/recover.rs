@@ -13,6 +13,7 @@ use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -40,7 +41,9 @@ impl Odm {
     /// all: every step can be done twice and in any order.
     ///
     /// # Errors
-    /// What the server says; then the rest is still owed. [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
+    /// The first of what the server says, and of what is derived but does not fit its field. A document that can't be paid for
+    /// does not hold up the others: all that can be paid is paid before, and the rest is still owed. `tracing` names each.
+    /// [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
     /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
     /// models, after everything else has been paid. From then on this program may not write what is copied there, as after
     /// [`sync`](Odm::sync).
@@ -143,6 +146,7 @@ impl IntoFuture for Recovering {
                 let scope = Scope::new(&odm, None, &trips);
                 let mut recovered = Recovered::default();
                 let mut unknown = Ok(());
+                let mut failed = Ok(());
                 scope.trip();
                 let known = odm.learn().await?;
                 for meta in odm.graph().debtors() {
@@ -164,17 +168,17 @@ impl IntoFuture for Recovering {
                         last = batch.documents.last().map(batch::document_id);
                         recovered.found(&batch.documents);
                         if !batch.documents.is_empty() {
-                            recovered.copies += pay(&scope, meta, batch.documents).await?;
+                            let paid = pay_each(&scope, meta, batch.documents, &mut recovered.copies).await;
+                            failed = failed.and(but_for_the_deployment(paid)?);
                         }
                         if !batch.more {
                             break;
                         }
                     }
                 }
-                match orphans::recover(&scope, &known).await {
-                    Ok(copies) => recovered.copies += copies,
+                match orphans::recover(&scope, &known, &mut recovered.copies).await {
                     Err(error @ Error::UnknownCopies { .. }) => unknown = unknown.and(Err(error)),
-                    Err(error) => return Err(error),
+                    paid => failed = failed.and(but_for_the_deployment(paid)?),
                 }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
                     if let Err(error) = odm.may_write(meta) {
@@ -185,7 +189,9 @@ impl IntoFuture for Recovering {
                         }
                         continue;
                     }
-                    recovered.documents += pairs::recover(&scope, meta).await?;
+                    let linked = pairs::recover(&scope, meta).await;
+                    let linked = linked.map(|documents| recovered.documents += documents);
+                    failed = failed.and(but_for_the_deployment(linked)?);
                 }
                 if let Some(oldest) = recovered.oldest {
                     tracing::debug!(
@@ -196,11 +202,72 @@ impl IntoFuture for Recovering {
                     );
                 }
                 trace.done(trips.into_inner(), recovered.copies);
-                unknown.map(|()| recovered)
+                failed.and(unknown).map(|()| recovered)
             });
             recovered.await
         }
         .boxed()
+    }
+}
+
+/// Pays what these documents owe: together, and one by one where that fails. Counts the documents that are changed, and gives
+/// the first error.
+async fn pay_each(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: Vec<RawDocumentBuf>,
+    copies: &mut u64,
+) -> Result<()> {
+    match but_for_the_deployment(pay(scope, meta, documents.clone()).await)? {
+        Ok(paid) => {
+            *copies += paid;
+            return Ok(());
+        }
+        Err(error) if documents.len() == 1 => {
+            tell(meta, &documents, &error);
+            return Err(error);
+        }
+        Err(_) => {}
+    }
+    let mut failed = Ok(());
+    for document in documents {
+        // Some may be paid for by now, which is found out at once.
+        let one = vec![document];
+        match but_for_the_deployment(pay(scope, meta, one.clone()).await)? {
+            Ok(paid) => *copies += paid,
+            Err(error) => {
+                tell(meta, &one, &error);
+                failed = failed.and(Err(error));
+            }
+        }
+    }
+    failed
+}
+
+fn tell(meta: &DocumentMeta, documents: &[RawDocumentBuf], error: &Error) {
+    for id in documents.iter().map(batch::document_id) {
+        tracing::warn!(
+            target: "odm",
+            collection = meta.collection,
+            %id,
+            %error,
+            "what this document owes could not be paid, and is still owed"
+        );
+    }
+}
+
+/// What failed for these documents, so that it is worth going on with others; as the outer error what would fail with all.
+fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
+    let of_all = |error: &mongodb::error::Error| {
+        let refused = matches!(
+            *error.kind,
+            ErrorKind::Command(_) | ErrorKind::Write(_) | ErrorKind::BulkWrite(_)
+        );
+        !refused || error.contains_label(RETRYABLE_WRITE_ERROR)
+    };
+    match result {
+        Err(error) if error.driver_error().is_some_and(of_all) => Err(error),
+        other => Ok(other),
     }
 }
 
