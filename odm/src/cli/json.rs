@@ -90,6 +90,7 @@ fn copies(copies: &AuditedCopies) -> Value {
         "fields": copies.fields,
         "source": copies.source,
         "checked": copies.checked,
+        "wrong": copies.wrong,
         "share": copies.share(),
         "stale": {
             "count": copies.stale.count,

@@ -187,10 +187,12 @@ impl IntoFuture for Auditing {
                     let mut found = AuditedCopies::of(&kept);
                     let mut source = Source::with(&scope, kept.holder(), kept.projection(), sample).await?;
                     while let Some(documents) = source.next(&scope).await? {
-                        let (checked, stale) = kept.compare(&scope, &documents).await?;
+                        let compared = kept.measure(&scope, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-                        found.checked += checked;
-                        stale.into_iter().for_each(|id| found.stale.add(id, Bson::Null));
+                        found.checked += compared.copies;
+                        found.wrong += compared.wrong;
+                        let stale = compared.stale.into_iter();
+                        stale.for_each(|id| found.stale.add(id, Bson::Null));
                     }
                     audit.copies.push(found);
                 }
@@ -461,8 +463,11 @@ pub struct AuditedCopies {
     pub fields: Vec<String>,
     /// What they are taken from, in words.
     pub source: String,
-    /// How many were compared with their sources.
+    /// How many were compared with their sources. A document has as many of them as references beside which they stand: an
+    /// array of fifty entries has fifty.
     pub checked: u64,
+    /// How many of those are not what they should be.
+    pub wrong: u64,
     /// Documents in which they are not what they should be: their ids.
     pub stale: Findings,
 }
@@ -487,7 +492,7 @@ impl AuditedCopies {
     pub fn share(&self) -> f64 {
         match self.checked {
             0 => 1.0,
-            all => 1.0 - (self.stale.count.min(all) as f64 / all as f64),
+            all => 1.0 - (self.wrong.min(all) as f64 / all as f64),
         }
     }
 
@@ -502,13 +507,18 @@ impl AuditedCopies {
             .map(|(id, _)| format!("_id {id}"))
             .collect();
         Some(format!(
-            "`{}`.`{}`: {} of {} {} not what the source ({}) says{}{}",
+            "`{}`.`{}`: {} of {} {} not what the source ({}) says{}{}{}",
             self.collection,
             self.fields.join("`, `"),
-            self.stale.count,
+            self.wrong,
             self.checked,
-            if self.stale.count == 1 { "is" } else { "are" },
+            if self.wrong == 1 { "is" } else { "are" },
             self.source,
+            if self.wrong == self.stale.count {
+                String::new()
+            } else {
+                format!(", in {}", plural(self.stale.count, "document"))
+            },
             if self.stale.count > self.stale.sample.len() as u64 {
                 ", among them "
             } else {
@@ -734,7 +744,8 @@ impl Audit {
         self.references.iter().map(AuditedReference::right).sum()
     }
 
-    /// How many findings there are, of references and of copies. A reference may be among several.
+    /// How many findings there are, of references and of copies. A reference may be among several, and a document in which
+    /// several copies beside one reference are stale is one.
     ///
     /// ```
     /// assert_eq!(odm::Audit::default().wrong(), 0);

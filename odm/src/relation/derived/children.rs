@@ -26,6 +26,9 @@ use std::time::Duration;
 /// How often fields are derived anew that somebody else keeps writing. Each time somebody has come through.
 const ATTEMPTS: u32 = 200;
 
+/// Whole numbers below this are exact as doubles.
+const EXACT: f64 = 9.0e15;
+
 /// What changes in one parent.
 #[derive(Debug, Default)]
 struct Change {
@@ -163,38 +166,38 @@ fn one(
                 value(&image.before).filter(|_| before.is_some()),
                 value(&image.after).filter(|_| after.is_some()),
             );
-            let odd = |n: &Option<Number>| matches!(n, Some(Number::Odd));
+            let odd = |n: &Option<Number>| n.is_some_and(|n| !n.is_like(operation, derived));
             match operation {
                 Operation::Count => {
-                    if let Some(key) = before.clone().filter(|_| before != after) {
-                        add(
-                            &mut change(parents, edge, derived, key).update,
-                            name,
-                            whole(derived, -1),
-                        );
-                    }
-                    if let Some(key) = after.clone().filter(|_| before != after) {
-                        add(
-                            &mut change(parents, edge, derived, key).update,
-                            name,
-                            whole(derived, 1),
-                        );
+                    let moved = before != after;
+                    for (key, by) in [(&before, -1), (&after, 1)] {
+                        if let Some(key) = key.clone().filter(|_| moved) {
+                            let parent = change(parents, edge, derived, key);
+                            if !add(&mut parent.update, name, whole(derived, by)) {
+                                parent.anew.insert(derived.at);
+                            }
+                        }
                     }
                 }
-                Operation::Sum | Operation::Avg if !odd(&old) && !odd(&new) => {
+                // Who takes a fraction away takes it from what was rounded, and may leave something of it or take of others.
+                Operation::Sum | Operation::Avg
+                    if !odd(&new) && old.is_none_or(|old| old.is_exact(operation, derived)) =>
+                {
                     let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
                         let (Some(key), Some(n)) = (key, n) else { return };
-                        let update = &mut change(parents, edge, derived, key).update;
-                        match operation {
-                            Operation::Sum => add(update, name, n.times(sign, derived)),
+                        let parent = change(parents, edge, derived, key);
+                        let fits = match operation {
+                            Operation::Sum => n
+                                .times(sign, derived)
+                                .is_some_and(|by| add(&mut parent.update, name, by)),
                             _ => {
-                                add(
-                                    update,
-                                    &format!("{name}.sum"),
-                                    Bson::Double(n.value() * sign as f64),
-                                );
-                                add(update, &format!("{name}.count"), Bson::Int64(sign));
+                                let by = Bson::Double(n.value() * sign as f64);
+                                add(&mut parent.update, &format!("{name}.sum"), by)
+                                    && add(&mut parent.update, &format!("{name}.count"), Bson::Int64(sign))
                             }
+                        };
+                        if !fits {
+                            parent.anew.insert(derived.at);
                         }
                     };
                     put(before, old, -1);
@@ -256,30 +259,61 @@ impl Number {
         }
     }
 
-    fn times(self, sign: i64, derived: &Derived) -> Bson {
+    /// Whether it can be added to what is stored.
+    fn is_like(self, operation: Operation, derived: &Derived) -> bool {
         match self {
-            Number::Whole(n) => whole(derived, n.saturating_mul(sign)),
-            other => Bson::Double(other.value() * sign as f64),
+            Number::Whole(_) => true,
+            // In a sum of whole numbers it stands past the library.
+            Number::Float(_) => operation != Operation::Sum || !is_whole(derived),
+            Number::Odd => false,
+        }
+    }
+
+    /// Whether taking it away leaves exactly what was there before it. The sum of an average is stored as a fraction, in which
+    /// whole numbers of this size are exact as long as there are not millions of them.
+    fn is_exact(self, operation: Operation, derived: &Derived) -> bool {
+        match (self, operation) {
+            (Number::Whole(n), Operation::Avg) => i32::try_from(n).is_ok(),
+            (Number::Whole(_), _) => is_whole(derived),
+            (Number::Float(_) | Number::Odd, _) => false,
+        }
+    }
+
+    /// `None` where that is no number that can be stored.
+    fn times(self, sign: i64, derived: &Derived) -> Option<Bson> {
+        match self {
+            Number::Whole(n) => Some(whole(derived, n.checked_mul(sign)?)),
+            other => Some(Bson::Double(other.value() * sign as f64)),
         }
     }
 }
 
-/// Adds to what an update adds to a number already.
-fn add(update: &mut Document, name: &str, by: Bson) {
+/// Whether the field holds whole numbers alone.
+pub(super) fn is_whole(derived: &Derived) -> bool {
+    matches!((derived.field.shape)(), Shape::Int { .. } | Shape::Long { .. })
+}
+
+/// Adds to what an update adds to a number already; says whether that fits.
+#[must_use]
+fn add(update: &mut Document, name: &str, by: Bson) -> bool {
     let before = update
         .get_document("$inc")
         .ok()
         .and_then(|fields| fields.get(name))
         .cloned();
     let sum = match (before, by) {
-        (Some(Bson::Int32(a)), Bson::Int32(b)) => Bson::Int32(a.saturating_add(b)),
-        (Some(Bson::Int64(a)), Bson::Int64(b)) => Bson::Int64(a.saturating_add(b)),
-        (Some(Bson::Int32(a)), Bson::Int64(b)) => Bson::Int64(b.saturating_add(a.into())),
-        (Some(Bson::Int64(a)), Bson::Int32(b)) => Bson::Int64(a.saturating_add(b.into())),
-        (Some(Bson::Double(a)), Bson::Double(b)) => Bson::Double(a + b),
-        (_, by) => by,
+        (Some(Bson::Double(a)), Bson::Double(b)) => Some(Bson::Double(a + b)),
+        (Some(Bson::Int32(a)), Bson::Int32(b)) => a.checked_add(b).map(Bson::Int32),
+        (Some(a @ (Bson::Int32(_) | Bson::Int64(_))), b @ (Bson::Int32(_) | Bson::Int64(_))) => {
+            integer(&a).checked_add(integer(&b)).map(Bson::Int64)
+        }
+        (_, by) => Some(by),
     };
-    put(update, "$inc", name, sum);
+    let fits = sum.is_some();
+    if let Some(sum) = sum {
+        put(update, "$inc", name, sum);
+    }
+    fits
 }
 
 /// What a subset holds of a child.
@@ -443,7 +477,8 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         loose,
     } in collections
     {
-        let matched = scope.update(meta, &statements).await?;
+        let matched = scope.update(meta, &statements).await;
+        let matched = matched.map_err(|error| beyond(graph, meta, error))?;
         written += matched;
         if matched < statements.len() as u64 {
             alone.extend(missing(scope, meta, loose).await?);
@@ -457,7 +492,8 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         parents,
     } in anew
     {
-        let values = derive(scope, edge, &list, &parents).await?;
+        let mut values = derive(scope, edge, &list, &parents).await?;
+        fitting(edge, &list, &mut values)?;
         let statements: Vec<Statement> = values
             .into_iter()
             .map(|(key, values)| Statement {
@@ -473,6 +509,23 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         passed_on,
         alone,
     })
+}
+
+/// Says of which sums the server complains that they become too great.
+fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
+    let said = error.to_string();
+    if !said.contains("Failed to apply $inc") {
+        return error;
+    }
+    let sums = graph.derived_in(meta).filter(|derived| is_whole(derived));
+    let names: Vec<String> = sums.map(|derived| format!("`{}`", derived.field.name)).collect();
+    Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "a number that is computed of children would not fit its field any more (one of {}): {said}",
+            names.join(", ")
+        ),
+    }
 }
 
 /// Fails if one of the parents that children name now is not there.
@@ -518,6 +571,49 @@ async fn missing(
 
 /// The values of derived fields, `None` where the field is to be missing.
 pub(super) type Values = Vec<(&'static str, Option<Bson>)>;
+
+/// Takes out what does not fit its field: the sum of whole numbers may be greater than any that is one.
+///
+/// # Errors
+/// [`Error::Query`] for the first of them.
+fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Result<()> {
+    let mut beyond = Ok(());
+    for (key, values) in all {
+        values.retain(|(name, value)| {
+            let (Some(value), Some(derived)) =
+                (value, list.iter().find(|derived| derived.field.name == *name))
+            else {
+                return true;
+            };
+            let is_number = !matches!(derived.what, What::Subset(_));
+            let (min, max) = match (derived.field.shape)() {
+                Shape::Int { min, max } if is_number => (min.into(), max.into()),
+                Shape::Long { min, max } if is_number => (min, max),
+                _ => return true,
+            };
+            let fits = match value {
+                Bson::Int32(n) => (min..=max).contains(&i64::from(*n)),
+                Bson::Int64(n) => (min..=max).contains(n),
+                Bson::Null => true,
+                _ => false,
+            };
+            if !fits && beyond.is_ok() {
+                beyond = Err(Error::Query {
+                    collection: derived.parent.collection,
+                    message: format!(
+                        "`{name}` of the document with {} {} can't be computed of its children in `{}`: it comes to {value}, and \
+                         the field holds whole numbers from {min} to {max}",
+                        edge.by(),
+                        key.to_bson(),
+                        derived.child.collection,
+                    ),
+                });
+            }
+            fits
+        });
+    }
+    beyond
+}
 
 fn as_update(values: Values) -> Document {
     let mut update = Document::new();
@@ -674,6 +770,12 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
         Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => whole(derived, integer(value)),
         Some(value) => match (derived.field.shape)() {
             Shape::Double => Bson::Double(float(value)),
+            // Somebody else has stored a whole number as a double.
+            Shape::Int { .. } | Shape::Long { .. }
+                if float(value).fract() == 0.0 && float(value).abs() < EXACT =>
+            {
+                whole(derived, integer(value))
+            }
             _ => value.clone(),
         },
     }
@@ -816,6 +918,9 @@ fn guarded(
 }
 
 /// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again.
+///
+/// # Errors
+/// [`Error::Query`] for a number that does not fit its field, when everything else is written.
 pub(super) async fn refresh(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -829,6 +934,7 @@ pub(super) async fn refresh(
     let graph = scope.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
     let mut written = 0;
+    let mut beyond = Ok(());
     for attempt in 0..ATTEMPTS {
         let mut stamps: HashMap<Key, i64> = HashMap::new();
         for ids in crate::key::chunks(&open) {
@@ -844,8 +950,9 @@ pub(super) async fn refresh(
         }
         open.clear();
         let keys: Vec<Key> = stamps.keys().cloned().collect();
-        let statements: Vec<(Key, Statement)> = derive(scope, edge, list, &keys)
-            .await?
+        let mut values = derive(scope, edge, list, &keys).await?;
+        beyond = beyond.and(fitting(edge, list, &mut values));
+        let statements: Vec<(Key, Statement)> = values
             .into_iter()
             .map(|(key, values)| {
                 let stamp = stamps.get(&key).copied().unwrap_or_default();
@@ -870,7 +977,7 @@ pub(super) async fn refresh(
             }
         }
         if open.is_empty() {
-            return Ok(written);
+            return beyond.map(|()| written);
         }
         tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
     }

@@ -4,14 +4,14 @@ use super::super::batch;
 use super::super::effects::id;
 use super::super::graph::{CopyField, Derived, Edge, What};
 use super::super::scope::Scope;
-use super::children::{derive, refresh};
+use super::children::{derive, is_whole, refresh};
 use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
 use super::pay::settle;
 use super::{COPIED, Due, OWN, Token, at};
-use crate::copy::SyncMode;
+use crate::Result;
+use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -20,6 +20,17 @@ use std::collections::{HashMap, HashSet};
 pub(in super::super) enum Kept<'g> {
     Beside(&'g Edge),
     Derived(&'g Derived),
+}
+
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub(in super::super) struct Compared {
+    /// How many copies were compared: those beside one reference are one, and so is one derived field.
+    pub(in super::super) copies: u64,
+    /// How many of them differ.
+    pub(in super::super) wrong: u64,
+    /// The ids of the documents in which some differ.
+    pub(in super::super) stale: Vec<Bson>,
 }
 
 impl<'g> Kept<'g> {
@@ -85,25 +96,35 @@ impl<'g> Kept<'g> {
         fields
     }
 
-    /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen
-    /// one half. Gives how many were compared, and those that differ.
+    /// Compares these holders. Gives how many copies were compared, and the holders in which one differs.
     pub(in super::super) async fn compare(
         &self,
         scope: &Scope<'_>,
         documents: &[RawDocumentBuf],
     ) -> Result<(u64, Vec<Bson>)> {
-        let (checked, stale) = self.look(scope, documents).await?;
-        if stale.is_empty() {
-            return Ok((checked, stale));
+        let compared = self.measure(scope, documents).await?;
+        Ok((compared.copies, compared.stale))
+    }
+
+    /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen
+    /// one half.
+    pub(in super::super) async fn measure(
+        &self,
+        scope: &Scope<'_>,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Compared> {
+        let first = self.look(scope, documents).await?;
+        if first.stale.is_empty() {
+            return Ok(first);
         }
-        let filter = doc! { "_id": { "$in": &stale } };
+        let filter = doc! { "_id": { "$in": &first.stale } };
         let look = async |scope: Scope<'_>| {
             let again = scope
                 .every(self.holder(), filter.clone(), self.projection())
                 .await?;
-            Ok::<_, Error>(self.look(&scope, &again).await?.1)
+            self.look(&scope, &again).await
         };
-        let stale = match scope.odm.has_transactions().await? {
+        let second = match scope.odm.has_transactions().await? {
             false => look(*scope).await?,
             true => {
                 scope.trip(); // the commit
@@ -112,10 +133,15 @@ impl<'g> Kept<'g> {
                     .await?
             }
         };
-        Ok((checked, stale))
+        Ok(Compared {
+            copies: first.copies,
+            // One may have come since.
+            wrong: second.wrong.min(first.copies),
+            stale: second.stale,
+        })
     }
 
-    async fn look(&self, scope: &Scope<'_>, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {
+    async fn look(&self, scope: &Scope<'_>, documents: &[RawDocumentBuf]) -> Result<Compared> {
         match self {
             Kept::Beside(edge) => beside(scope, edge, documents).await,
             Kept::Derived(derived) => derived_in(scope, derived, documents).await,
@@ -125,6 +151,7 @@ impl<'g> Kept<'g> {
     /// Takes the copies of these holders again. Gives in how many it changed something.
     pub(in super::super) async fn mend(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<u64> {
         let token = Token::new();
+        let scope = &scope.unvalidated();
         let graph = scope.odm.graph();
         let mended = match self {
             Kept::Beside(edge) => {
@@ -192,7 +219,7 @@ async fn raise_above(
     Ok(())
 }
 
-async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<(u64, Vec<Bson>)> {
+async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {
     let mut keys: HashSet<Key> = HashSet::new();
     let key_of = |within: &RawDocument| {
         let key = within.get(edge.name()).ok().flatten()?;
@@ -202,9 +229,9 @@ async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) ->
         keys.extend(structs(edge, document).into_iter().filter_map(key_of));
     }
     let sources = sources(scope, edge, &keys).await?;
-    let (mut checked, mut stale) = (0, Vec::new());
+    let mut compared = Compared::default();
     for document in documents {
-        let mut differs = false;
+        let wrong = compared.wrong;
         for within in structs(edge, document) {
             let Some(key) = key_of(within) else {
                 // Somebody else has emptied the reference, and left them.
@@ -213,40 +240,33 @@ async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) ->
                     there.is_some_and(|value| value != RawBsonRef::Null)
                 };
                 if edge.bare_copies().any(is_left) {
-                    checked += 1;
-                    differs = true;
+                    compared.copies += 1;
+                    compared.wrong += 1;
                 }
                 continue;
             };
             // A reference to a document that is gone is found as such; its copies stay as they were.
             let Some(source) = sources.get(&key) else { continue };
-            checked += 1;
-            for (copy, value) in edge.copies.iter().zip(&source.values) {
-                if copy.sync == SyncMode::Snapshot {
-                    continue;
-                }
-                let there = within
-                    .get(copy.name)
-                    .ok()
-                    .flatten()
-                    .and_then(|value| Bson::try_from(value).ok());
-                differs |= !is_same(there.as_ref(), value.as_ref());
-            }
+            let mut followed = edge.copies.iter().zip(&source.values);
+            let differs = followed.any(|(copy, value)| {
+                let there = within.get(copy.name).ok().flatten();
+                let there = there.and_then(|value| Bson::try_from(value).ok());
+                copy.sync != SyncMode::Snapshot && !is_same(there.as_ref(), value.as_ref(), Like::Copies)
+            });
+            compared.copies += 1;
+            compared.wrong += u64::from(differs);
         }
-        if differs {
-            stale.push(batch::document_id(document));
+        if compared.wrong > wrong {
+            compared.stale.push(batch::document_id(document));
         }
     }
-    Ok((checked, stale))
+    Ok(compared)
 }
 
-async fn derived_in(
-    scope: &Scope<'_>,
-    derived: &Derived,
-    documents: &[RawDocumentBuf],
-) -> Result<(u64, Vec<Bson>)> {
+async fn derived_in(scope: &Scope<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
+    let mut compared = Compared::default();
     let Some(edge) = scope.odm.graph().parent_edge(derived) else {
-        return Ok((0, Vec::new()));
+        return Ok(compared);
     };
     let by = edge.by();
     let mut keys: HashMap<Key, Key> = HashMap::new();
@@ -265,48 +285,69 @@ async fn derived_in(
     }
     let parents: Vec<Key> = keys.values().cloned().collect();
     let right = derive(scope, edge, &[derived], &parents).await?;
-    let (mut checked, mut stale) = (0, Vec::new());
+    let like = match derived.what {
+        What::Computed {
+            operation: Operation::Sum,
+            ..
+        } if !is_whole(derived) => Like::Sums,
+        What::Computed {
+            operation: Operation::Avg,
+            ..
+        } => Like::Sums,
+        _ => Like::Copies,
+    };
     for document in documents {
         let Some(values) = keys.get(&id(document)).and_then(|key| right.get(key)) else {
             continue;
         };
-        checked += 1;
         let there = document
             .get(derived.field.name)
             .ok()
             .flatten()
             .and_then(|value| Bson::try_from(value).ok());
         let right = values.first().and_then(|(_, value)| value.as_ref());
-        if !is_same(there.as_ref(), right) {
-            stale.push(batch::document_id(document));
+        compared.copies += 1;
+        // A least value that is stored as `null` stays so whatever comes: the server sorts it before all numbers.
+        let as_there = there.is_some() == right.is_some();
+        if !(as_there && is_same(there.as_ref(), right, like)) {
+            compared.wrong += 1;
+            compared.stale.push(batch::document_id(document));
         }
     }
-    Ok((checked, stale))
+    Ok(compared)
 }
 
-/// Whether a copy is what it should be. A missing field and `null` are one; sums of fractions depend on the order in which
-/// they are added, by a billionth.
-fn is_same(a: Option<&Bson>, b: Option<&Bson>) -> bool {
+/// How values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Like {
+    /// As values that were copied.
+    Copies,
+    /// As sums of fractions, which depend on the order in which they were added: by a billionth.
+    Sums,
+}
+
+/// Whether a copy is what it should be. A missing field and `null` are one.
+fn is_same(a: Option<&Bson>, b: Option<&Bson>, like: Like) -> bool {
     let (a, b) = (a.unwrap_or(&Bson::Null), b.unwrap_or(&Bson::Null));
     match (a, b) {
         (Bson::Array(a), Bson::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(Some(a), Some(b)))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(Some(a), Some(b), like))
         }
         (Bson::Document(a), Bson::Document(b)) => {
             let all = |a: &Document, b: &Document| {
                 let own = a.iter().filter(|(name, _)| *name != COPIED);
                 own.into_iter()
-                    .all(|(name, value)| is_same(Some(value), b.get(name)))
+                    .all(|(name, value)| is_same(Some(value), b.get(name), like))
             };
             all(a, b) && all(b, a)
         }
-        (Bson::Double(_), _) | (_, Bson::Double(_)) => match (float(a), float(b)) {
-            (Some(a), Some(b)) => {
-                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+        (a, b) if a == b || Key::of_bson(a) == Key::of_bson(b) => true,
+        (a, b) => match (float(a), float(b)) {
+            (Some(a), Some(b)) if like == Like::Sums && a.is_finite() && b.is_finite() => {
+                (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
             }
             _ => false,
         },
-        (a, b) => a == b || Key::of_bson(a) == Key::of_bson(b),
     }
 }
 
@@ -325,18 +366,44 @@ mod tests {
 
     #[test]
     fn values_are_compared_as_the_server_does() {
-        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b));
+        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b), Like::Copies);
         assert!(same(1.into(), 1_i64.into()));
         assert!(same(1.into(), 1.0.into()));
-        assert!(same((0.1 + 0.2).into(), 0.3.into()));
+        assert!(same(f64::NAN.into(), f64::NAN.into()));
+        assert!(same(0.0.into(), (-0.0).into()));
+        assert!(same(f64::INFINITY.into(), f64::INFINITY.into()));
+        assert!(!same((0.1 + 0.2).into(), 0.3.into()));
         assert!(!same(0.1.into(), 0.2.into()));
+        assert!(!same(1e15.into(), (1e15 + 1.0).into()));
         assert!(same(
             doc! { "a": 1, "b": Bson::Null }.into(),
             doc! { "a": 1 }.into()
         ));
         assert!(!same(doc! { "a": 1 }.into(), doc! { "a": 1, "b": 2 }.into()));
         assert!(!same(Bson::Array(vec![1.into()]), Bson::Array(vec![])));
-        assert!(is_same(None, Some(&Bson::Null)));
-        assert!(!is_same(None, Some(&0.into())));
+        assert!(is_same(None, Some(&Bson::Null), Like::Copies));
+        assert!(!is_same(None, Some(&0.into()), Like::Copies));
+    }
+
+    #[test]
+    fn sums_of_fractions_are_compared_by_a_billionth() {
+        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b), Like::Sums);
+        assert!(same((0.1 + 0.2).into(), 0.3.into()));
+        assert!(same(
+            doc! { "sum": 0.1 + 0.2, "count": 2 }.into(),
+            doc! { "sum": 0.3, "count": 2_i64 }.into()
+        ));
+        assert!(same(f64::NAN.into(), f64::NAN.into()));
+        assert!(same(f64::INFINITY.into(), f64::INFINITY.into()));
+        for other in [
+            Bson::Int32(5),
+            5.0.into(),
+            f64::NAN.into(),
+            f64::NEG_INFINITY.into(),
+        ] {
+            assert!(!same(f64::INFINITY.into(), other.clone()), "{other}");
+            assert!(!same(other.clone(), f64::INFINITY.into()), "{other}");
+        }
+        assert!(!same(2.8e-17.into(), 0.0.into()));
     }
 }
