@@ -16,7 +16,7 @@ async fn clean(odm: &Odm, when: &str) {
 }
 
 /// The same handle with transactions and without.
-fn both(odm: &Odm) -> [(&'static str, Odm); 2] {
+pub(super) fn both(odm: &Odm) -> [(&'static str, Odm); 2] {
     let without = odm.clone().without_transactions();
     [("with transactions", odm.clone()), ("without", without)]
 }

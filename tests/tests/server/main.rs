@@ -46,5 +46,6 @@ mod together;
 mod tracing;
 mod transactions;
 mod two_way;
+mod unpaid;
 mod upserts;
 mod versions;

@@ -1,0 +1,381 @@
+//! What stands in the way of what is derived: validators of old documents, sums that are too great, and rounding.
+
+use super::beside::both;
+use odm::bson::{Bson, Document as Doc, doc};
+use odm::prelude::*;
+use odm::{AuditedCopies, Error};
+use odm_tests::{TestDb, with_db};
+
+mod shop {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "parts")]
+    pub struct Part {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        pub price: f64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "products")]
+    pub struct Product {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(many, max = 200, on_delete = pull)]
+        #[denormalize(from = Part, fields(name: String, price: f64))]
+        pub parts: Vec<PartEntry>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "labels")]
+    pub struct Label {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(on_delete = cascade)]
+        pub part: Ref<Part>,
+        #[denormalize(from = part.name, sync = eventual)]
+        pub name: String,
+    }
+
+    pub fn part(id: i32) -> Part {
+        Part {
+            id,
+            name: format!("part {id}"),
+            price: f64::from(id),
+        }
+    }
+
+    pub async fn made(t: &odm_tests::TestDb) -> Odm {
+        let odm = Odm::new(t.db.clone(), models![Part, Product, Label]).unwrap();
+        odm.sync().await.unwrap();
+        odm
+    }
+}
+
+/// Documents of this collection have to have a field from now on which the present ones lack.
+async fn demand(t: &TestDb, collection: &str) {
+    let more = doc! { "collMod": collection, "validator": { "demanded": { "$exists": true } } };
+    t.db.run_command(more).await.unwrap();
+}
+
+fn copies_of<'a>(audit: &'a odm::Audit, collection: &str) -> &'a AuditedCopies {
+    let mut all = audit.copies.iter();
+    all.find(|copies| copies.collection == collection).unwrap()
+}
+
+#[test]
+fn copies_follow_into_documents_that_the_validator_refuses() {
+    use shop::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        let parts = [1, 2].map(part);
+        odm.collection::<Part>().insert_many(parts).await.unwrap();
+        let products = (1..=3).map(|id| NewProduct {
+            id,
+            parts: vec![Ref::new(1), Ref::new(2)],
+        });
+        odm.collection::<Product>().insert_many(products).await.unwrap();
+        let labels = (1..=3).map(|id| NewLabel {
+            id,
+            part: Ref::new(1),
+        });
+        odm.collection::<Label>().insert_many(labels).await.unwrap();
+        demand(&t, "products").await;
+        demand(&t, "labels").await;
+        for (mode, odm) in both(&odm) {
+            let updated = odm.collection::<Part>().update(1).set(|p| p.name, mode).await;
+            assert!(updated.is_ok(), "{mode}: {updated:?}");
+            let all = odm.collection::<Product>().find_all().all().await.unwrap();
+            assert!(all.iter().all(|product| product.parts[0].name == mode), "{all:?}");
+            let all = odm.collection::<Label>().find_all().all().await.unwrap();
+            assert!(all.iter().all(|label| label.name == mode), "{all:?}");
+            assert_eq!(odm.recover().await.unwrap().documents, 0, "{mode}");
+            // What the application itself writes there is validated as ever.
+            let refused = odm
+                .collection::<Product>()
+                .update(1)
+                .set(|p| p.parts, vec![Ref::new(2)])
+                .await;
+            assert!(
+                matches!(refused, Err(Error::Invalid { .. })),
+                "{mode}: {refused:?}"
+            );
+        }
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+    });
+}
+
+#[test]
+fn a_copy_of_a_fraction_is_right_if_it_is_the_same() {
+    use shop::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        odm.collection::<Part>().insert(part(1)).await.unwrap();
+        let product = NewProduct {
+            id: 1,
+            parts: vec![Ref::new(1)],
+        };
+        odm.collection::<Product>().insert(product).await.unwrap();
+        for wrong in [1.0 + 1e-12, f64::INFINITY, f64::NAN] {
+            let raw = odm.collection::<Product>();
+            let update = doc! { "$set": { "parts.0.price": wrong } };
+            raw.driver::<Doc>().update_one(doc! {}, update).await.unwrap();
+            let audit = odm.audit().await.unwrap();
+            assert_eq!(copies_of(&audit, "products").stale.count, 1, "{wrong}: {audit}");
+            odm.repair(&audit).await.unwrap();
+            let product = odm.collection::<Product>().get(1).await.unwrap().unwrap();
+            assert_eq!(product.parts[0].price, 1.0);
+        }
+    });
+}
+
+#[test]
+fn each_copy_in_an_array_counts() {
+    use shop::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        odm.collection::<Part>()
+            .insert_many((1..=100).map(part))
+            .await
+            .unwrap();
+        let product = |id: i32, parts: std::ops::RangeInclusive<i32>| NewProduct {
+            id,
+            parts: parts.map(Ref::new).collect(),
+        };
+        let products = [product(1, 1..=100), product(2, 1..=100)];
+        odm.collection::<Product>().insert_many(products).await.unwrap();
+        let raw = odm.collection::<Product>().driver::<Doc>();
+        let wrong = doc! { "$set": { "parts.$[].name": "wrong" } };
+        raw.update_one(doc! { "_id": 1 }, wrong.clone()).await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        let found = copies_of(&audit, "products");
+        assert_eq!(
+            (found.checked, found.wrong, found.stale.count),
+            (200, 100, 1),
+            "{audit}"
+        );
+        assert_eq!((found.share(), audit.wrong()), (0.5, 1));
+        assert!(
+            audit.to_string().contains("100 of 200 are not what the source"),
+            "{audit}"
+        );
+        raw.update_one(doc! { "_id": 2 }, wrong).await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(copies_of(&audit, "products").share(), 0.0, "{audit}");
+    });
+}
+
+/// Whole numbers of children, kept in a transaction and after it.
+macro_rules! numbers {
+    ($name:ident $(, $sync:ident)?) => {
+        mod $name {
+            use odm::prelude::*;
+            use serde::{Deserialize, Serialize};
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "boxes")]
+            pub struct Box {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[computed(sum = Thing.n $(, sync = $sync)?)]
+                pub n: i64,
+                #[computed(count = Thing $(, sync = $sync)?)]
+                pub things: i64,
+            }
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "things")]
+            pub struct Thing {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[parent_ref]
+                pub within: Ref<Box>,
+                pub n: i64,
+            }
+
+            pub fn thing(id: i32, within: i32, n: i64) -> Thing {
+                Thing {
+                    id,
+                    within: Ref::new(within),
+                    n,
+                }
+            }
+
+            pub async fn made(t: &odm_tests::TestDb) -> Odm {
+                let odm = Odm::new(t.db.clone(), models![Box, Thing]).unwrap();
+                odm.sync().await.unwrap();
+                let boxes = [1, 2, 3].map(|id| NewBox { id });
+                odm.collection::<Box>().insert_many(boxes).await.unwrap();
+                odm
+            }
+
+            pub async fn numbers(odm: &Odm) -> Vec<(i64, i64)> {
+                let boxes = odm.collection::<Box>().find_all().sort(|b| b.id.asc()).all().await.unwrap();
+                boxes.iter().map(|one| (one.n, one.things)).collect()
+            }
+        }
+    };
+}
+numbers!(at_once);
+numbers!(later, eventual);
+
+#[test]
+fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
+    use later::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        let things = odm.collection::<Thing>();
+        let all = [
+            thing(1, 1, i64::MAX),
+            thing(2, 1, i64::MAX),
+            thing(3, 2, 5),
+            thing(4, 3, i64::MAX),
+        ];
+        let error = things.insert_many(all).await.unwrap_err().to_string();
+        let says = |error: &str| error.contains("boxes: `n`") && error.contains("with _id 1 ");
+        assert!(says(&error), "{error}");
+        // Another number of the same document fits.
+        assert_eq!(numbers(&odm).await, [(0, 2), (5, 1), (i64::MAX, 1)]);
+        // Its children still owe it, and nobody else owes anything.
+        for _ in 0..2 {
+            let error = odm.recover().await.unwrap_err().to_string();
+            assert!(says(&error), "{error}");
+            let raw = things.driver::<Doc>();
+            let owing = raw.distinct("_id", doc! { "_odm.owed": { "$exists": true } });
+            assert_eq!(owing.await.unwrap(), [Bson::Int32(1), Bson::Int32(2)]);
+        }
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(audit.stale_copies(), 1, "{audit}");
+        things.delete(2).await.unwrap();
+        odm.recover().await.unwrap();
+        assert_eq!(numbers(&odm).await, [(i64::MAX, 1), (5, 1), (i64::MAX, 1)]);
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+    });
+}
+
+#[test]
+fn a_sum_that_is_too_great_refuses_the_child() {
+    use at_once::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        let things = odm.collection::<Thing>();
+        things.insert(thing(1, 1, i64::MAX)).await.unwrap();
+        let one = things.insert(thing(2, 1, 1)).await.unwrap_err().to_string();
+        let both = [thing(3, 2, i64::MAX), thing(4, 2, i64::MAX)];
+        let two = things.insert_many(both).await.unwrap_err().to_string();
+        for error in [one, two] {
+            assert!(error.contains("boxes: ") && error.contains("`n`"), "{error}");
+        }
+        assert_eq!(numbers(&odm).await, [(i64::MAX, 1), (0, 0), (0, 0)]);
+        // The least number has no opposite.
+        things.insert(thing(5, 3, i64::MIN)).await.unwrap();
+        things.delete(5).await.unwrap();
+        assert_eq!(numbers(&odm).await, [(i64::MAX, 1), (0, 0), (0, 0)]);
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+    });
+}
+
+mod fractions {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "jars")]
+    pub struct Jar {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(sum = Pour.litres)]
+        pub litres: f64,
+        #[computed(avg = Pour.litres)]
+        pub mean: Average,
+        #[computed(min = Pour.at)]
+        pub first: Option<i32>,
+        #[computed(max = Pour.at)]
+        pub last: Option<i32>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "pours")]
+    pub struct Pour {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub jar: Ref<Jar>,
+        pub litres: f64,
+        pub at: i32,
+    }
+
+    pub fn pour(id: i32, litres: f64) -> Pour {
+        Pour {
+            id,
+            jar: Ref::new(1),
+            litres,
+            at: id,
+        }
+    }
+
+    pub async fn made(t: &odm_tests::TestDb) -> Odm {
+        let odm = Odm::new(t.db.clone(), models![Jar, Pour]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Jar>().insert(NewJar { id: 1 }).await.unwrap();
+        odm
+    }
+
+    pub async fn jar(odm: &Odm) -> Jar {
+        odm.collection::<Jar>().get(1).await.unwrap().unwrap()
+    }
+}
+
+#[test]
+fn what_is_taken_away_from_a_sum_of_fractions_leaves_the_others() {
+    use fractions::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        for (mode, odm) in both(&odm) {
+            let pours = odm.collection::<Pour>();
+            pours.insert(pour(1, 0.1)).await.unwrap();
+            pours.insert(pour(2, 0.2)).await.unwrap();
+            pours.delete(1).await.unwrap();
+            assert_eq!(jar(&odm).await.litres, 0.2, "{mode}");
+            pours.delete(2).await.unwrap();
+            let empty = jar(&odm).await;
+            assert_eq!((empty.litres, empty.mean.value()), (0.0, None), "{mode}");
+            pours.insert(pour(1, 1e16)).await.unwrap();
+            pours.insert(pour(2, 1.0)).await.unwrap();
+            pours.update(1).set(|p| p.litres, 2.0).await.unwrap();
+            let now = jar(&odm).await;
+            assert_eq!((now.litres, now.mean.value()), (3.0, Some(1.5)), "{mode}");
+            let audit = odm.audit().await.unwrap();
+            assert!(audit.is_clean(), "{mode}: {audit}");
+            pours.delete_where(|p| p.id.gt(0)).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_least_value_that_is_stored_as_null_is_found() {
+    use fractions::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        let raw = odm.collection::<Jar>().driver::<Doc>();
+        let null = doc! { "$set": { "first": Bson::Null, "last": Bson::Null } };
+        raw.update_one(doc! {}, null).await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(audit.stale_copies(), 2, "{audit}");
+        odm.backfill().all().await.unwrap();
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+        odm.collection::<Pour>().insert(pour(7, 1.0)).await.unwrap();
+        let jar = jar(&odm).await;
+        assert_eq!((jar.first, jar.last), (Some(7), Some(7)));
+    });
+}
