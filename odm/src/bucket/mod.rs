@@ -356,7 +356,10 @@ impl<I: Bucketed> Buckets<I> {
             .update(I::Bucket::META, &mut built, false, &mut token)
             .await?;
         let mut filter = row.filter(meta);
-        filter.insert(ROOM, doc! { "$gte": count(items.len()) });
+        let more = count(items.len());
+        // The page may have been made by a declaration with a greater size, and says that it has room for more.
+        filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
+        filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
         let what = What::Update {
             filter: &filter,
             built: &built,
@@ -397,21 +400,50 @@ impl<I: Bucketed> Buckets<I> {
         }
     }
 
-    /// The number of the newest page and its room; 0 and none if there is no page.
+    /// The number of the newest page and its room; 0 and none if there is no page. One that was made by a declaration with a
+    /// greater size is cut to the present one first.
     async fn newest(&self, row: &Row) -> Result<Newest> {
         let meta = I::BUCKET;
-        let action = self
-            .collection
-            .raw()
-            .find_one(row.filter(meta))
-            .sort(doc! { meta.page: -1 })
-            .projection(doc! { meta.page: 1, ROOM: 1 });
-        let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
-        let value = |name: &str| number(found.as_ref().and_then(|found| found.get(name).ok().flatten()));
-        Ok(Newest {
-            page: value(meta.page),
-            room: value(ROOM),
-        })
+        let mut attempts = 0;
+        loop {
+            let action = self
+                .collection
+                .raw()
+                .find_one(row.filter(meta))
+                .sort(doc! { meta.page: -1 })
+                .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
+            let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
+            let Some(found) = found else {
+                return Ok(Newest { page: 0, room: 0 });
+            };
+            let value = |name: &str| number(found.get(name).ok().flatten());
+            let (page, room) = (value(meta.page), value(ROOM));
+            let allowed = meta.size.saturating_sub(value(meta.count)).max(0);
+            if room <= allowed {
+                return Ok(Newest { page, room });
+            }
+            let id = found.get("_id").ok().flatten();
+            let id = id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null);
+            let version = found.get_i64(VERSION).unwrap_or_default();
+            let mut built = Changes::<I::Bucket>::new().build(false, crate::now())?;
+            summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
+            match apply(&self.collection, id.clone(), version, built).await {
+                Ok(_) => return Ok(Newest { page, room: allowed }),
+                Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
+                    return Err(contended::<I>(&id));
+                }
+                // Somebody else has written it.
+                Err(Error::Conflict { .. } | Error::NotFound { .. }) => {
+                    attempts += 1;
+                    pause(attempts).await;
+                }
+                // It holds more than a page may by now, and nothing of it can be changed. A push passes by it.
+                Err(Error::Invalid { .. }) if self.collection.session().is_none() => {
+                    return Ok(Newest { page, room: 0 });
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Inserts the pages behind the newest one that hold the items, and gives the last.

@@ -776,3 +776,68 @@ fn any_operations_make_what_a_plain_list_would_hold() {
         }
     });
 }
+
+/// The same buckets, by declarations with another size.
+macro_rules! notes {
+    ($name:ident, $size:literal) => {
+        mod $name {
+            use odm::prelude::*;
+            use serde::{Deserialize, Serialize};
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "boards")]
+            pub struct Board {
+                #[serde(rename = "_id")]
+                pub id: i32,
+            }
+
+            #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[bucket(of = Board, size = $size)]
+            pub struct Note {
+                pub n: i32,
+            }
+
+            pub async fn notes(t: &odm_tests::TestDb) -> odm::Buckets<Note> {
+                let odm = Odm::new(t.db.clone(), models![Board, NoteBucket]).unwrap();
+                let plan = odm.plan().await.unwrap().accept_violations();
+                odm.apply(&plan).await.unwrap();
+                // The second one finds it there.
+                let boards = (1..8).map(|id| Board { id });
+                let _ = odm.collection::<Board>().insert_many(boards).await;
+                odm.buckets::<Note>()
+            }
+        }
+    };
+}
+notes!(large, 8);
+notes!(small, 3);
+
+#[test]
+fn a_page_of_a_greater_size_takes_no_more_than_the_present_one() {
+    with_db(async |t| {
+        let before = large::notes(&t).await;
+        for held in 1..8 {
+            let items = (0..held).map(|n| large::Note { n });
+            before.push_many(held, items).await.unwrap();
+        }
+        let now = small::notes(&t).await;
+        for held in 1..8 {
+            for n in held..10 {
+                now.push(held, small::Note { n }).await.unwrap();
+            }
+            let mut expected = vec![held.max(3)];
+            while expected.iter().sum::<i32>() < 10 {
+                expected.push(3.min(10 - expected.iter().sum::<i32>()));
+            }
+            let pages = now.pages(held).await.unwrap();
+            let counts: Vec<i32> = pages.iter().map(|page| page.count).collect();
+            assert_eq!(counts, expected, "{held} were there: {pages:?}");
+            let all: Vec<i32> = pages
+                .into_iter()
+                .flat_map(|page| page.notes)
+                .map(|note| note.n)
+                .collect();
+            assert_eq!(all, (0..10).collect::<Vec<_>>());
+        }
+    });
+}
