@@ -4,6 +4,7 @@ use super::super::audit::Source;
 use super::super::batch::document_id;
 use super::super::scope::Scope;
 use super::declaration;
+use super::recover::but_for_the_deployment;
 use super::stored::Known;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -20,7 +21,8 @@ impl Odm {
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
-    /// What the server says; then it goes on where it stopped when it is called again.
+    /// What the server says; then it goes on where it stopped when it is called again. A number that does not fit its field is
+    /// told at the end, when everything else is filled.
     ///
     /// # Cost
     /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
@@ -111,6 +113,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
+    let mut failed = Ok(());
     scope.trip();
     let mut known = Known::all(odm).await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
@@ -137,24 +140,35 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
             .edge(&edge.id)
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
+        let mut mended = Ok(());
         let mut source = Source::from(kept.holder(), kept.projection(), at);
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let (_, stale) = kept.compare(scope, &documents).await?;
             if !stale.is_empty() {
-                filled.documents += kept.mend(scope, &stale).await?;
+                match but_for_the_deployment(kept.mend(scope, &stale).await)? {
+                    Ok(documents) => filled.documents += documents,
+                    // The others are filled, and the next backfill goes on here.
+                    Err(error) => mended = mended.and(Err(error)),
+                }
             }
-            if let Some(last) = documents.last().map(document_id) {
+            if let Some(last) = documents.last().map(document_id)
+                && mended.is_ok()
+            {
                 scope.trip();
                 edges
                     .update_one(as_declared.clone(), doc! { "$set": { "at": last } })
                     .await?;
             }
         }
+        if mended.is_err() {
+            failed = failed.and(mended);
+            continue;
+        }
         scope.trip();
         let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
         edges.update_one(as_declared, update).await?;
         filled.edges.push(edge.id);
     }
-    Ok(filled)
+    failed.map(|()| filled)
 }

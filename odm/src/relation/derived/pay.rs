@@ -12,6 +12,7 @@ use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
+use super::recover::but_for_the_deployment;
 use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -593,7 +594,8 @@ pub(crate) fn settle<'s>(
     .boxed()
 }
 
-/// Pays what these documents owe, whoever owes it, and strikes it out.
+/// Pays what these documents owe, whoever owes it, and strikes it out. Where a part of it can't be paid, the others are, and
+/// nothing is struck out.
 pub(crate) fn pay<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
@@ -640,10 +642,18 @@ pub(crate) fn pay<'s>(
             Some(_) => lift(scope, meta, &documents).await?,
             None => None,
         };
+        let mut failed = Ok(());
         let mut overtaken: HashSet<Key> = HashSet::new();
         for edge in edges {
             let documents = lifted.as_deref().unwrap_or(&documents);
-            let delivered = deliver(scope, meta, edge, documents, token.into()).await?;
+            let delivered = deliver(scope, meta, edge, documents, token.into()).await;
+            let delivered = match but_for_the_deployment(delivered)? {
+                Ok(delivered) => delivered,
+                Err(error) => {
+                    failed = failed.and(Err(error));
+                    continue;
+                }
+            };
             copies += delivered.documents;
             overtaken.extend(delivered.overtaken);
             let mut dues = documents.iter().map(|(_, due)| due);
@@ -662,26 +672,32 @@ pub(crate) fn pay<'s>(
         }
         let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
         for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
-            copies += refresh(scope, edge, &list, keys, token.into()).await?;
+            let written = refresh(scope, edge, &list, keys, token.into()).await;
+            match but_for_the_deployment(written)? {
+                Ok(written) => copies += written,
+                Err(error) => failed = failed.and(Err(error)),
+            }
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
                     collections.push(derived.parent);
                 }
             }
         }
-        let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
-        for debt in as_read(gone.into_iter()) {
-            scope.delete_many(meta, debt.gone()).await?;
+        if failed.is_ok() {
+            let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
+            for debt in as_read(gone.into_iter()) {
+                scope.delete_many(meta, debt.gone()).await?;
+            }
+            let paid = there
+                .into_iter()
+                .filter(|document| !overtaken.contains(&id(document)));
+            strike_out(scope, meta, paid).await?;
         }
-        let paid = there
-            .into_iter()
-            .filter(|document| !overtaken.contains(&id(document)));
-        strike_out(scope, meta, paid).await?;
         collections.dedup_by_key(|meta| meta.collection);
         for meta in collections {
             copies += settle(*scope, meta, token).await?;
         }
-        Ok(copies)
+        failed.map(|()| copies)
     }
     .boxed()
 }

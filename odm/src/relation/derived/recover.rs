@@ -257,7 +257,7 @@ fn tell(meta: &DocumentMeta, documents: &[RawDocumentBuf], error: &Error) {
 }
 
 /// What failed for these documents, so that it is worth going on with others; as the outer error what would fail with all.
-fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
+pub(super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
     let of_all = |error: &mongodb::error::Error| {
         let refused = matches!(
             *error.kind,
