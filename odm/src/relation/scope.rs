@@ -211,7 +211,8 @@ impl Scope<'_> {
             {
                 let error = refused(failure, meta);
                 let by_validator = number(failure.get("code")) == INVALID;
-                if !(self.unvalidated && by_validator && !past && !in_transaction) {
+                let again = self.unvalidated && by_validator && !past && !in_transaction;
+                if !again {
                     return Err(error);
                 }
                 // Of many documents of a statement some may have been written. All that is written in this way can be written

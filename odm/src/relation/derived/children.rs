@@ -992,3 +992,23 @@ pub(super) async fn refresh(
         ),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_to_a_number_is_one_number_or_does_not_fit() {
+        let mut update = Document::new();
+        for by in [Bson::Int64(5), Bson::Int32(-7), Bson::Int64(i64::MAX)] {
+            assert!(add(&mut update, "n", by));
+        }
+        assert!(!add(&mut update, "n", Bson::Int64(3)));
+        assert!(add(&mut update, "n", Bson::Int64(-3)));
+        for by in [0.5, 0.25] {
+            assert!(add(&mut update, "mean.sum", by.into()));
+        }
+        let expected = doc! { "$inc": { "n": i64::MAX - 5, "mean.sum": 0.75 } };
+        assert_eq!(update, expected);
+    }
+}
