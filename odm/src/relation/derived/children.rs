@@ -38,6 +38,9 @@ struct Change {
     touched: HashSet<usize>,
     /// Whether a child has come to name it, so that it has to be there.
     named: bool,
+    /// Whether a number may have grown: one that does not fit its field refuses the write then. A child that only goes can
+    /// go, whatever the others come to, unless it was negative: who has made them too great owes it still.
+    grown: bool,
 }
 
 /// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
@@ -93,13 +96,23 @@ pub(super) async fn follow(
             if !is_atomic(derived.sync, true) {
                 if image.before.is_some() && moved {
                     for key in [before, after].into_iter().flatten() {
-                        change(&mut parents, edge, derived, key).anew.insert(derived.at);
+                        let parent = change(&mut parents, edge, derived, key);
+                        parent.anew.insert(derived.at);
+                        parent.grown |= was_negative(derived, image);
                     }
                 }
                 continue;
             }
             let named = after.clone().filter(|_| moved);
+            let lost = before.clone().filter(|_| was_negative(derived, image));
+            let grown = [after.clone(), lost];
             one(&mut parents, edge, derived, image, before, after);
+            let target = edge.target(derived.parent).unwrap_or_default();
+            for key in grown.into_iter().flatten() {
+                if let Some(change) = parents.get_mut(&(edge.at, target, key)) {
+                    change.grown = true;
+                }
+            }
             // It is locked, and has to be there, also where the child has nothing that is derived.
             if let Some(key) = named {
                 change(&mut parents, edge, derived, key).named = true;
@@ -107,6 +120,15 @@ pub(super) async fn follow(
         }
     }
     carry_out(scope, parents, debt).await
+}
+
+/// Whether what a child was before took something from a sum.
+fn was_negative(derived: &Derived, image: &Image) -> bool {
+    let What::Computed { of, .. } = derived.what else {
+        return false;
+    };
+    let before = image.before.as_ref().and_then(|child| Number::at(child, of));
+    before.is_some_and(|number| number.value() < 0.0)
 }
 
 fn is_same(names: &[String], image: &Image) -> bool {
@@ -388,6 +410,8 @@ struct Anew<'g> {
     /// In the order of the graph.
     list: Vec<&'g Derived>,
     parents: Vec<Key>,
+    /// Those of them in which a number may have grown.
+    grown: HashSet<Key>,
 }
 
 impl<'g> Anew<'g> {
@@ -397,18 +421,23 @@ impl<'g> Anew<'g> {
         edge: &'g Edge,
         meta: &'static DocumentMeta,
         mut list: Vec<&'g Derived>,
-        parent: Key,
+        (parent, grown): (Key, bool),
     ) {
+        let more = grown.then(|| parent.clone());
         list.sort_by_key(|derived| derived.at);
         let places = |list: &[&Derived]| -> Vec<usize> { list.iter().map(|derived| derived.at).collect() };
         let same = |known: &&mut Anew<'g>| known.edge.at == edge.at && places(&known.list) == places(&list);
         match all.iter_mut().find(same) {
-            Some(known) => known.parents.push(parent),
+            Some(known) => {
+                known.parents.push(parent);
+                known.grown.extend(more);
+            }
             None => all.push(Anew {
                 edge,
                 meta,
                 list,
                 parents: vec![parent],
+                grown: more.into_iter().collect(),
             }),
         }
     }
@@ -466,7 +495,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             collection.named.push((at, key.clone()));
         }
         if !again.is_empty() {
-            Anew::add(&mut anew, edge, meta, again, key);
+            Anew::add(&mut anew, edge, meta, again, (key, change.grown));
         }
     }
     let mut written = 0;
@@ -490,10 +519,14 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         meta,
         list,
         parents,
+        grown,
     } in anew
     {
         let mut values = derive(scope, edge, &list, &parents).await?;
-        fitting(edge, &list, &mut values)?;
+        let beyond = fitting(edge, &list, &mut values);
+        if let Some((_, error)) = beyond.into_iter().find(|(key, _)| grown.contains(key)) {
+            return Err(error);
+        }
         let statements: Vec<Statement> = values
             .into_iter()
             .map(|(key, values)| Statement {
@@ -572,12 +605,10 @@ async fn missing(
 /// The values of derived fields, `None` where the field is to be missing.
 pub(super) type Values = Vec<(&'static str, Option<Bson>)>;
 
-/// Takes out what does not fit its field: the sum of whole numbers may be greater than any that is one.
-///
-/// # Errors
-/// [`Error::Query`] for the first of them.
-fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Result<()> {
-    let mut beyond = Ok(());
+/// Takes out what does not fit its field: the sum of whole numbers may be greater than any that is one. Gives the parents with
+/// what is to be said of it.
+fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Vec<(Key, Error)> {
+    let mut beyond = Vec::new();
     for (key, values) in all {
         values.retain(|(name, value)| {
             let (Some(value), Some(derived)) =
@@ -597,8 +628,8 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Re
                 Bson::Null => true,
                 _ => false,
             };
-            if !fits && beyond.is_ok() {
-                beyond = Err(Error::Query {
+            if !fits {
+                let error = Error::Query {
                     collection: derived.parent.collection,
                     message: format!(
                         "`{name}` of the document with {} {} can't be computed of its children in `{}`: it comes to {value}, and \
@@ -607,7 +638,8 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Re
                         key.to_bson(),
                         derived.child.collection,
                     ),
-                });
+                };
+                beyond.push((key.clone(), error));
             }
             fits
         });
@@ -951,7 +983,8 @@ pub(super) async fn refresh(
         open.clear();
         let keys: Vec<Key> = stamps.keys().cloned().collect();
         let mut values = derive(scope, edge, list, &keys).await?;
-        beyond = beyond.and(fitting(edge, list, &mut values));
+        let unfit = fitting(edge, list, &mut values).into_iter().next();
+        beyond = beyond.and(unfit.map_or(Ok(()), |(_, error)| Err(error)));
         let statements: Vec<(Key, Statement)> = values
             .into_iter()
             .map(|(key, values)| {
