@@ -427,6 +427,7 @@ impl<I: Bucketed> Buckets<I> {
             let version = found.get_i64(VERSION).unwrap_or_default();
             let mut built = Changes::<I::Bucket>::new().build(false, crate::now())?;
             summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
+            summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
             match apply(&self.collection, id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
