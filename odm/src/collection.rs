@@ -371,7 +371,7 @@ impl<T: Document> Collection<T> {
         let via = Via::of::<P>(field.name, field.reference);
         let key = match via.by {
             "_id" => crate::operand::id(parent.id()),
-            by => mongodb::bson::serialize_to_document(parent)
+            by => crate::operand::stored_document(parent)
                 .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
                 .map_err(|source| Error::Encode {
                     field: by.to_owned(),

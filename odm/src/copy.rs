@@ -262,6 +262,6 @@ impl<E: Entry> Wrapped for E {}
 impl<T: Document, E: Entry<Of = T>> Wraps<T> for E {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson> {
         let id = E::ID;
-        mongodb::bson::serialize_to_bson(&Bare { id, reference })
+        crate::operand::stored(&Bare { id, reference })
     }
 }

@@ -141,7 +141,7 @@ impl<R> Filter<R> {
     fn on(name: &str, operator: &str, value: Result<Bson>) -> Filter<R> {
         Filter {
             doc: value
-                .map(|value| doc! { name: { operator: value } })
+                .map(|value| condition(name, operator, value))
                 .map_err(Box::new),
             of: PhantomData,
         }
@@ -392,6 +392,39 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// ```
     pub fn starts_with(self, text: &str) -> Filter<R> {
         self.regex(Pattern::regex(format!("^{}", escape(text))))
+    }
+}
+
+/// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
+/// is a pattern, and a document that begins with `$elemMatch` a condition. Behind `$eq` each is a value, so a list with one
+/// of these is written as conditions on its values.
+fn condition(name: &str, operator: &str, value: Bson) -> Document {
+    let joined = match operator {
+        "$in" => "$or",
+        "$nin" => "$nor",
+        "$all" => "$and",
+        // The server takes no regular expression behind it.
+        "$ne" if is_carried_out(&value) => return doc! { "$nor": [{ name: { "$eq": value } }] },
+        _ => return doc! { name: { operator: value } },
+    };
+    match value {
+        Bson::Array(values) if values.iter().any(is_carried_out) => {
+            let each: Vec<Document> = values
+                .into_iter()
+                .map(|value| doc! { name: { "$eq": value } })
+                .collect();
+            doc! { joined: each }
+        }
+        values => doc! { name: { operator: values } },
+    }
+}
+
+/// Whether a value means something else than itself in a list.
+fn is_carried_out(value: &Bson) -> bool {
+    match value {
+        Bson::RegularExpression(_) => true,
+        Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),
+        _ => false,
     }
 }
 
@@ -764,6 +797,7 @@ mod tests {
     use super::*;
     use crate::Document as _;
     use crate::by_hand::Person;
+    use mongodb::bson::{self, bson};
 
     fn doc(filter: Filter<Person>) -> Document {
         filter.into_document().expect("encodes")
@@ -778,6 +812,36 @@ mod tests {
             doc! { "name": { "$eq": "{\"$gt\": \"\"}" } }
         );
         assert_eq!(doc(p.name.eq("$where")), doc! { "name": { "$eq": "$where" } });
+    }
+
+    #[test]
+    fn a_pattern_as_a_value_is_no_pattern() {
+        let pattern = Bson::RegularExpression(bson::Regex {
+            pattern: ".*".try_into().unwrap(),
+            options: "".try_into().unwrap(),
+        });
+        let matched = doc! { "$elemMatch": { "$exists": true } };
+        let values = || Bson::from(vec![Bson::from("a"), pattern.clone(), matched.clone().into()]);
+        let each = [
+            doc! { "x": { "$eq": "a" } },
+            doc! { "x": { "$eq": pattern.clone() } },
+            doc! { "x": { "$eq": matched.clone() } },
+        ];
+        for (operator, joined) in [("$in", "$or"), ("$nin", "$nor"), ("$all", "$and")] {
+            assert_eq!(condition("x", operator, values()), doc! { joined: each.to_vec() });
+            assert_eq!(
+                condition("x", operator, bson!(["a"])),
+                doc! { "x": { operator: ["a"] } }
+            );
+        }
+        assert_eq!(
+            condition("x", "$eq", pattern.clone()),
+            doc! { "x": { "$eq": pattern.clone() } }
+        );
+        assert_eq!(
+            condition("x", "$ne", pattern.clone()),
+            doc! { "$nor": [{ "x": { "$eq": pattern } }] }
+        );
     }
 
     #[test]

@@ -477,7 +477,7 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::filter::{Element, Filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::operand::{id, text_id};
+    pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
     };
@@ -496,7 +496,6 @@ pub mod __private {
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
-        serialize_to_bson as to_bson,
     };
     pub use serde;
 }

@@ -22,7 +22,7 @@ use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use crate::{Document as _, collection::act};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use mongodb::bson::{self, Bson, DateTime, Document, doc, oid::ObjectId};
+use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
 use mongodb::options::UpdateModifications;
 use std::collections::HashMap;
 use std::ops::RangeBounds;
@@ -497,10 +497,13 @@ impl<I: Bucketed> Buckets<I> {
             bucket.insert(period.start, start);
         }
         bucket.extend(summary::of(meta, items)?.fields());
-        bson::deserialize_from_document(bucket).map_err(|source| Error::Encode {
-            field: I::Bucket::META.name.to_owned(),
-            source: Box::new(source),
-        })
+        // Read as a document of the collection is.
+        RawDocumentBuf::try_from(&bucket)
+            .and_then(|raw| bson::deserialize_from_slice(raw.as_bytes()))
+            .map_err(|source| Error::Encode {
+                field: I::Bucket::META.name.to_owned(),
+                source: Box::new(source),
+            })
     }
 }
 
@@ -550,7 +553,7 @@ fn count(items: usize) -> i32 {
 }
 
 fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
-    bson::serialize_to_document(item).map_err(|source| Error::Encode {
+    crate::operand::stored_document(item).map_err(|source| Error::Encode {
         field: I::BUCKET.items.to_owned(),
         source: Box::new(source),
     })

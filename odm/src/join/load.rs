@@ -40,7 +40,7 @@ pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
     /// # Ok(()) }
     /// ```
     fn load(&self, from: &impl ReadFrom) -> Loading<Self> {
-        let raw = mongodb::bson::serialize_to_bson(self)
+        let raw = crate::operand::stored(self)
             .and_then(|value| RawDocumentBuf::try_from(&doc! { "v": value }))
             .map_err(|source| Error::Encode {
                 field: crate::decode::short_name(std::any::type_name::<Self>()).to_owned(),

@@ -1,8 +1,34 @@
 //! What a user sends is a value and stays one.
 
 use super::models::*;
+use odm::bson::{self, Bson, oid::ObjectId};
 use odm::prelude::*;
 use odm_tests::with_db;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// What a program takes as it comes.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "visits")]
+struct Visit {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    /// A text to who asks for it in a form for people, and bytes in a document.
+    #[field(opaque)]
+    from: IpAddr,
+    #[field(opaque)]
+    sent: serde_json::Value,
+    #[field(opaque)]
+    any: Bson,
+}
+
+fn visit(from: [u8; 4], sent: serde_json::Value) -> NewVisit {
+    NewVisit {
+        from: from.into(),
+        sent,
+        any: Bson::Null,
+    }
+}
 
 #[test]
 fn user_input_is_never_an_operator() {
@@ -91,5 +117,88 @@ fn user_input_is_never_an_operator() {
         // JSON of a request becomes a String, or does not parse.
         let body: Result<String, _> = serde_json::from_str("{\"$gt\": \"\"}");
         assert!(body.is_err());
+    });
+}
+
+#[test]
+fn what_is_compared_and_set_is_what_an_insert_stores() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();
+        odm.sync().await.unwrap();
+        let visits = odm.collection::<Visit>();
+        let kept = visits.insert(visit([127, 0, 0, 1], "a".into())).await.unwrap();
+        let other = visits.insert(visit([10, 0, 0, 1], "b".into())).await.unwrap();
+        let (here, there) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        assert_eq!(
+            visits.find(|v| v.from.eq(here)).all().await.unwrap(),
+            [kept.clone()]
+        );
+        assert_eq!(
+            visits.find(|v| v.from.in_([here])).all().await.unwrap(),
+            [kept.clone()]
+        );
+        visits.update(&other).set(|v| v.from, there).await.unwrap();
+        let read = visits.find(|v| v.from.eq(there)).one().await.unwrap().unwrap();
+        assert_eq!((read.id, read.from), (other.id, there));
+    });
+}
+
+#[test]
+fn extended_json_of_a_user_is_a_value() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();
+        odm.sync().await.unwrap();
+        let visits = odm.collection::<Visit>();
+        let anything = serde_json::json!({ "$regularExpression": { "pattern": ".*", "options": "" } });
+        let matched = serde_json::json!({ "$elemMatch": { "$exists": true } });
+        let text = visits.insert(visit([1, 1, 1, 1], "text".into())).await.unwrap();
+        let list = visits
+            .insert(visit([1, 1, 1, 1], serde_json::json!(["text"])))
+            .await
+            .unwrap();
+        for sent in [
+            anything,
+            matched,
+            serde_json::json!({ "$oid": ObjectId::new().to_hex() }),
+            serde_json::json!({ "$date": "2020-01-01T00:00:00Z" }),
+            serde_json::json!({ "$gt": "" }),
+        ] {
+            let same = visits.insert(visit([1, 1, 1, 1], sent.clone())).await.unwrap();
+            assert_eq!(
+                visits.find(|v| v.sent.eq(&sent)).all().await.unwrap(),
+                [same.clone()],
+                "{sent}"
+            );
+            assert_eq!(
+                visits.find(|v| v.sent.in_([&sent])).all().await.unwrap(),
+                [same.clone()],
+                "{sent}"
+            );
+            let others = visits.find(|v| v.sent.not_in([&sent])).all().await.unwrap();
+            assert_eq!(others, [text.clone(), list.clone()], "{sent}");
+            // Set, it is stored as it was sent.
+            visits.update(&same).set(|v| v.sent, &sent).await.unwrap();
+            assert_eq!(visits.get(same.id).await.unwrap(), Some(same.clone()), "{sent}");
+            visits.delete(same.id).await.unwrap();
+        }
+        // A pattern that the program itself stores is a value to every filter but `regex`.
+        let pattern = Bson::RegularExpression(bson::Regex {
+            pattern: ".*".try_into().unwrap(),
+            options: "".try_into().unwrap(),
+        });
+        visits
+            .update(&text)
+            .set(|v| v.any, Bson::from("text"))
+            .await
+            .unwrap();
+        assert_eq!(visits.find(|v| v.any.in_([&pattern])).count().await.unwrap(), 0);
+        visits.update(&list).set(|v| v.any, &pattern).await.unwrap();
+        assert_eq!(visits.find(|v| v.any.in_([&pattern])).count().await.unwrap(), 1);
+        assert_eq!(visits.find(|v| v.any.eq(&pattern)).count().await.unwrap(), 1);
+        assert_eq!(visits.find(|v| v.any.ne(&pattern)).count().await.unwrap(), 1);
+        assert_eq!(
+            visits.find(|v| v.any.not_in([&pattern])).count().await.unwrap(),
+            1
+        );
     });
 }
