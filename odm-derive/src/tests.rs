@@ -570,3 +570,21 @@ fn what_a_bucket_lacks_is_said() {
     });
     refused(&code, "is a document with a collection of its own");
 }
+
+#[test]
+fn what_says_the_case_is_copied_from_an_attribute_with_other_entries() {
+    let code = document(parse_quote! {
+        #[document(collection = "labels", new(derive(Serialize)))]
+        #[serde(default, rename_all = "camelCase", crate = "serde", bound(serialize = ""))]
+        struct Label {
+            #[serde(rename = "_id")] id: i32,
+            #[reference] by: Option<Ref<User>>,
+            #[denormalize(from = by.name)] by_name: Option<String>,
+        }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    let both = r#"#[serde(rename_all = "camelCase")]"#;
+    let code = code.replace(&both.split_whitespace().collect::<String>(), "CASE");
+    assert_eq!(code.matches("CASE").count(), 2, "{code}");
+    assert!(!has(&code, "serde(default"), "{code}");
+}

@@ -7,8 +7,9 @@ use crate::attr::document::Document;
 use crate::attr::serde::Default_;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Ident};
+use syn::{Ident, Meta, Token};
 
 pub fn ident(target: &Target) -> Ident {
     target.name(|name| format!("New{name}"))
@@ -85,7 +86,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
     });
     let derives = &document.new_derives;
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
-    let container = target.container.attrs.iter().filter(|attr| serde && copied(attr));
+    let container = serde.then(|| container(target, &COPIED));
     let doc = format!(
         "A new [`{}`]: the fields that the application supplies to insert one.",
         target.container.name()
@@ -94,7 +95,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
         #[doc = #doc]
         #[allow(missing_docs, dead_code)]
         #derives
-        #(#container)*
+        #container
         #vis struct #ident #params #where_clause {
             #(#fields)*
             #marker
@@ -104,18 +105,24 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
 
 /// `#[serde(rename_all)]` and the like hold for the new struct too; a container's `default` does not, since the new struct
 /// has none.
-fn copied(attr: &Attribute) -> bool {
-    if !attr.path().is_ident("serde") {
-        return false;
-    }
-    let mut only = true;
-    let read = attr.parse_nested_meta(|meta| {
-        only &= ["rename_all", "deny_unknown_fields", "crate", "bound", "expecting"]
-            .iter()
-            .any(|name| meta.path.is_ident(name));
-        crate::attr::skip(&meta)
-    });
-    only && read.is_ok()
+const COPIED: [&str; 5] = ["rename_all", "deny_unknown_fields", "crate", "bound", "expecting"];
+
+/// What says how the struct is written.
+const WRITTEN: [&str; 2] = ["rename_all", "deny_unknown_fields"];
+
+/// The entries with these names of the container's `#[serde(…)]`, whatever else stands in the same attribute.
+fn container(target: &Target, names: &[&str]) -> TokenStream {
+    let attrs = target.container.attrs.iter();
+    attrs
+        .filter(|attr| attr.path().is_ident("serde"))
+        .filter_map(|attr| {
+            let entries = Punctuated::<Meta, Token![,]>::parse_terminated;
+            attr.parse_args_with(entries).ok() // what can't be read is an error of its own
+        })
+        .flatten()
+        .filter(|entry| names.iter().any(|name| entry.path().is_ident(name)))
+        .map(|entry| quote!(#[serde(#entry)]))
+        .collect()
 }
 
 fn unused<'a>(target: &'a Target, roles: &Roles) -> Vec<&'a Ident> {
@@ -156,7 +163,7 @@ pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
     // alike.
     let serde = crate::ty::text(quote!(#odm::serde));
     let name = target.container.name();
-    let container = target.container.attrs.iter().filter(|attr| written(attr));
+    let container = container(target, &WRITTEN);
     let stored: Vec<&Field> = target
         .fields
         .iter()
@@ -198,28 +205,13 @@ pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
         let _ = &now;
         #[derive(#odm::serde::Serialize)]
         #[serde(crate = #serde, rename = #name)]
-        #(#container)*
+        #container
         #[allow(dead_code)]
         struct __Stored {
             #(#fields)*
         }
         #odm::partial::<Self>(&__Stored { #(#values)* })
     }
-}
-
-/// What says how the struct is written.
-fn written(attr: &Attribute) -> bool {
-    if !attr.path().is_ident("serde") {
-        return false;
-    }
-    let mut only = true;
-    let read = attr.parse_nested_meta(|meta| {
-        only &= ["rename_all", "deny_unknown_fields"]
-            .iter()
-            .any(|name| meta.path.is_ident(name));
-        crate::attr::skip(&meta)
-    });
-    only && read.is_ok()
 }
 
 /// The body of `from_new`.

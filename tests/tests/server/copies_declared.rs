@@ -275,6 +275,20 @@ mod forms {
         pub note: Option<String>,
     }
 
+    /// Its case stands beside something else in one attribute.
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+    #[document(collection = "labels")]
+    #[serde(default, rename_all = "camelCase")]
+    pub struct Label {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub written_by: Option<Ref<User>>,
+        #[denormalize(from = written_by.name)]
+        pub writer_name: Option<String>,
+        pub short_text: String,
+    }
+
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[denormalize(from = User, sync = snapshot)]
     #[serde(rename_all = "camelCase")]
@@ -490,6 +504,28 @@ fn a_new_document_is_stored_as_serde_says_without_what_is_derived() {
     assert_eq!(
         bson(new(None).fresh(DateTime::from_millis(0))).get("placedBy"),
         Some(&mongodb::bson::Bson::Null)
+    );
+}
+
+#[test]
+fn the_case_of_a_new_document_is_that_of_the_document() {
+    let fresh = forms::NewLabel {
+        id: 1,
+        written_by: Some(Ref::new(7)),
+        short_text: "new".into(),
+    }
+    .fresh(DateTime::from_millis(0));
+    let Fresh::Partial(Ok(raw)) = fresh else {
+        panic!("{fresh:?}")
+    };
+    assert_eq!(
+        Bson::try_from(&raw).unwrap(),
+        doc! { "_id": 1, "writtenBy": 7, "shortText": "new" }
+    );
+    let read: forms::Label = mongodb::bson::deserialize_from_slice(raw.as_bytes()).unwrap();
+    assert_eq!(
+        (read.written_by, read.short_text),
+        (Some(Ref::new(7)), "new".into())
     );
 }
 
