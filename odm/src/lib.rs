@@ -426,7 +426,7 @@ pub use odm_derive::Embed;
 pub use odm_derive::Projection;
 pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
-pub use path::{Path, Root};
+pub use path::{Flattened, Path, Root};
 pub use reference::{ChildOf, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
 pub use relation::derived::backfill::{Backfilled, Backfilling};
@@ -479,7 +479,8 @@ pub mod __private {
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
-        At, Codec, Each, Fielded, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied, Writable,
+        At, Codec, Each, Fielded, Flattened, Kept, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied,
+        Writable,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,

@@ -5,6 +5,7 @@
 //! is joined by the compiler.
 
 use crate::Result;
+use crate::filter::{Filter, Order};
 use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
 use mongodb::bson::{Bson, doc};
@@ -256,6 +257,100 @@ impl<R, T: ?Sized, P, C> Copy for Path<R, T, P, C> {}
 impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(P::PATH)
+    }
+}
+
+/// The fields of a flattened struct: `#[serde(flatten)]`. They stand in the struct's parent, so the struct has no place of
+/// its own that could be compared, set, sorted by or indexed. It leads to its fields and to nothing else.
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize)]
+/// #[document(collection = "houses")]
+/// struct House {
+///     #[serde(rename = "_id")]
+///     id: i32,
+///     #[serde(flatten)]
+///     place: Place,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize)]
+/// struct Place {
+///     city: String,
+/// }
+///
+/// assert_eq!(House::paths().place.city.name(), "city");
+/// ```
+pub struct Flattened<R, T: ?Sized, P>(PhantomData<fn() -> (R, Box<T>, P)>);
+
+impl<R, T: ?Sized, P> Flattened<R, T, P> {
+    /// The only value.
+    #[doc(hidden)]
+    pub const NEW: Self = Flattened(PhantomData);
+}
+
+/// What no flattened struct has.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is flattened, so it has no place of its own in the document: its fields stand in their parent",
+    label = "the path of a flattened struct",
+    note = "name its fields one by one, such as `p.place.city` where `place` is flattened",
+    note = "a struct that is compared, set or indexed as a whole is stored as one: leave out `#[serde(flatten)]`"
+)]
+pub trait StandsAlone {}
+
+/// What a path of its own would have, for the message that says why this one has it not.
+macro_rules! not_of_flattened {
+    ($($name:ident($($value:ident)?) -> $of:ty = $none:expr;)*) => {
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait)]
+        impl<R, T: ?Sized, P> Flattened<R, T, P> {
+            $(
+                pub fn $name<$($value)?>(self $(, _: $value)?) -> $of
+                where
+                    T: StandsAlone,
+                {
+                    $none
+                }
+            )*
+        }
+    };
+}
+
+not_of_flattened! {
+    eq(V) -> Filter<R> = Filter::all();
+    ne(V) -> Filter<R> = Filter::all();
+    gt(V) -> Filter<R> = Filter::all();
+    gte(V) -> Filter<R> = Filter::all();
+    lt(V) -> Filter<R> = Filter::all();
+    lte(V) -> Filter<R> = Filter::all();
+    in_(V) -> Filter<R> = Filter::all();
+    not_in(V) -> Filter<R> = Filter::all();
+    exists(V) -> Filter<R> = Filter::all();
+    asc() -> Order<R> = Order::new("", false);
+    desc() -> Order<R> = Order::new("", true);
+    name() -> &'static str = "";
+}
+
+impl<R, T: ?Sized, P> Clone for Flattened<R, T, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, T: ?Sized, P> Copy for Flattened<R, T, P> {}
+
+impl<R, T: ?Sized, P> std::fmt::Debug for Flattened<R, T, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Flattened")
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Flattened<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
     }
 }
 

@@ -70,7 +70,12 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
         Kind::Geo => quote!(Geo),
         Kind::Hashed => quote!(Hashed),
     };
-    quote!(#odm::IndexKey { path: || #path.name(), kind: #odm::IndexKind::#kind })
+    let span = key
+        .path
+        .last()
+        .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+    let name = quote_spanned!(span=> #path.name());
+    quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }
 
 fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {

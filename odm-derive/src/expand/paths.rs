@@ -56,6 +56,18 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         } else {
             format!("`{}`", field.name)
         };
+        let at = quote!(#odm::At<#parent, #this, #i>);
+        if field.serde.flatten.is_some() {
+            let at = if read_only(field) {
+                quote!(#odm::Kept<#at>)
+            } else {
+                at
+            };
+            return quote! {
+                #[doc = #doc]
+                #vis #name: #odm::Flattened<#root, #ty, #at>,
+            };
+        }
         let codec = match (codec::of(target, field), read_only(field)) {
             (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
             (None, true) => Some(quote!(, #odm::ReadOnly)),
@@ -63,7 +75,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         };
         quote! {
             #[doc = #doc]
-            #vis #name: #odm::Path<#root, #ty, #odm::At<#parent, #this, #i> #codec>,
+            #vis #name: #odm::Path<#root, #ty, #at #codec>,
         }
     });
     // A struct without stored fields has nothing that would use the parameters.
@@ -103,10 +115,16 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
 pub fn value(target: &Target) -> TokenStream {
     let ident = ident(target);
     let odm = &target.odm;
-    let names = target.fields.iter().map(|field| field.ident());
+    let paths = target.fields.iter().map(|field| {
+        let name = field.ident();
+        match field.serde.flatten {
+            Some(_) => quote!(#name: #odm::Flattened::NEW,),
+            None => quote!(#name: #odm::Path::NEW,),
+        }
+    });
     let none = target
         .fields
         .is_empty()
         .then(|| quote!(__none: ::core::marker::PhantomData));
-    quote!(#ident { #(#names: #odm::Path::NEW,)* #none })
+    quote!(#ident { #(#paths)* #none })
 }
