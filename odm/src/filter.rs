@@ -5,7 +5,7 @@
 use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode};
-use crate::path::{Codec, Nested, Path, Plain, Root, Step};
+use crate::path::{Codec, Nested, Path, Plain, PlainItems, Root, Step};
 use crate::value::{List, Text};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -436,7 +436,7 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
         .map(Bson::Array)
 }
 
-impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
+impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// The array holds this item.
     ///
     /// ```
@@ -448,6 +448,7 @@ impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     pub fn contains(self, item: impl Operand<A::Item>) -> Filter<R>
     where
         A::Item: serde::Serialize,
+        C: PlainItems,
     {
         Filter::of_field::<P>("$eq", encode::<A::Item, Plain>(P::PATH, item))
     }
@@ -463,6 +464,7 @@ impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     pub fn all<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
         A::Item: serde::Serialize,
+        C: PlainItems,
     {
         Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items))
     }
@@ -478,6 +480,7 @@ impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     pub fn contains_any<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
         A::Item: serde::Serialize,
+        C: PlainItems,
     {
         Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items))
     }
@@ -490,7 +493,10 @@ impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     /// assert_eq!(p.tags.size(3).into_document()?, doc! { "tags": { "$size": 3_i64 } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn size(self, items: u32) -> Filter<R> {
+    pub fn size(self, items: u32) -> Filter<R>
+    where
+        C: PlainItems,
+    {
         Filter::on(P::PATH, "$size", Ok(Bson::Int64(items.into())))
     }
 
@@ -509,6 +515,7 @@ impl<R, A: List, P: Step, C: PlainlyStored> Path<R, A, P, C> {
     pub fn elem<'a, F>(self, condition: F) -> Filter<R>
     where
         A::Item: Nested,
+        C: PlainItems,
         F: FnOnce(&'a <A::Item as Nested>::Fields<Element<A::Item>, Root>) -> Filter<Element<A::Item>>,
     {
         let condition = condition(<A::Item as Nested>::fields::<Element<A::Item>, Root>());

@@ -387,6 +387,16 @@ impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
 pub trait Writable {}
 impl Writable for Plain {}
 
+/// A field whose items are stored as their type's own `Serialize` says, each by itself.
+#[diagnostic::on_unimplemented(
+    message = "this field is stored as its `#[serde(with)]` or `serialize_with` says, which tells nothing of one item alone",
+    note = "compare and change the field as a whole: `.find(|p| p.field.eq(value))`, `.set(|p| p.field, value)`",
+    note = "or put the attribute on the items: an array of `struct Item(#[serde(with = \"…\")] Value);` with `#[derive(Embed)]`"
+)]
+pub trait PlainItems {}
+impl PlainItems for Plain {}
+impl PlainItems for ReadOnly {}
+
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
     message = "this path leads through the items of an array, so it does not say which of them to change",

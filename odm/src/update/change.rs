@@ -3,7 +3,7 @@
 use super::{Changes, Part, Rooted, never, replace};
 use crate::filter::{Element, Filter, below};
 use crate::operand::{Operand, encode};
-use crate::path::{Codec, Nested, Path, Plain, Single, Writable};
+use crate::path::{Codec, Nested, Path, Plain, PlainItems, Single, Writable};
 use crate::update::guard::Guard;
 use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
@@ -214,7 +214,7 @@ pub trait Change<R: Rooted>: Sized {
     /// }
     /// # Ok(()) }
     /// ```
-    fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+    fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -230,7 +230,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
-    fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
+    fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         items: impl IntoIterator<Item = V>,
@@ -252,7 +252,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
-    fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+    fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -274,7 +274,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
-    fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+    fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -290,7 +290,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
-    fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable, V: Operand<A::Item>>(
+    fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         items: impl IntoIterator<Item = V>,
@@ -333,7 +333,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
     /// # Ok(()) }
     /// ```
-    fn pull_where<A: List<Item: Nested>, P: Single, C: Writable>(
+    fn pull_where<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
@@ -358,7 +358,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pop_first(|p| p.tags).await?;
     /// # Ok(()) }
     /// ```
-    fn pop_first<A: List, P: Single, C: Writable>(
+    fn pop_first<A: List, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
@@ -377,7 +377,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pop(|p| p.tags).await?;
     /// # Ok(()) }
     /// ```
-    fn pop<A: List, P: Single, C: Writable>(
+    fn pop<A: List, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
@@ -400,7 +400,7 @@ pub trait Change<R: Rooted>: Sized {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    fn elem<A: List<Item: Nested>, P: Single, C: Writable>(
+    fn elem<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
@@ -443,7 +443,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
     /// # Ok(()) }
     /// ```
-    fn each<A: List<Item: Nested>, P: Single, C: Writable>(
+    fn each<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
@@ -475,7 +475,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
     /// # Ok(()) }
     /// ```
-    fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable>(
+    fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         old: impl Operand<A::Item>,
@@ -510,7 +510,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
     /// # Ok(()) }
     /// ```
-    fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable>(
+    fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         key: &str,
@@ -539,7 +539,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).unset_key(|p| p.settings, "theme").await?;
     /// # Ok(()) }
     /// ```
-    fn unset_key<A: Array, P: Single, C: Writable>(
+    fn unset_key<A: Array, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         key: &str,
