@@ -2,6 +2,7 @@
 //! sentence for a constant that panics.
 
 use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
+use crate::shape::{Names, same};
 use crate::size::Message;
 use crate::value::{Array, IdValue, Numeric, Value};
 
@@ -203,17 +204,54 @@ pub const fn stored_as<T: Fielded>(of: &str, projection: &str, rust: &str, name:
     None // a field that does not exist is an error of its own
 }
 
-const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() != b.len() {
-        return false;
+/// What a flattened struct brings has names that its parent has not.
+pub const fn flattened_names(
+    owner: &str,
+    field: &str,
+    ty: &str,
+    there: &Names,
+    flattened: &Names,
+) -> Option<Message> {
+    let Some(name) = flattened.shared(there) else {
+        return None;
+    };
+    Some(
+        about(owner, field, ty)
+            .text(" is flattened, and `")
+            .text(ty)
+            .text("` has a field stored as `")
+            .text(name)
+            .text("`, a name that another field of `")
+            .text(owner)
+            .text(
+                "` has too. A document with two fields of one name can't be read again. Rename one of them, \
+                 `#[serde(rename = \"…\")]`, or leave out `#[serde(flatten)]`",
+            ),
+    )
+}
+
+/// What a variant holds has no field of the name of the tag that stands beside its fields.
+pub const fn beside_tag(owner: &str, variant: &str, ty: &str, tag: &str, held: &Names) -> Option<Message> {
+    if !held.has(tag) {
+        return None;
     }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
+    Some(
+        Message::new()
+            .text("`")
+            .text(owner)
+            .text("::")
+            .text(variant)
+            .text("(")
+            .text(ty)
+            .text(")` stands beside the tag `")
+            .text(tag)
+            .text("` of the enum, and `")
+            .text(ty)
+            .text(
+                "` has a field stored under that name. A document with two fields of one name can't be read again. Rename the \
+                 field, `#[serde(rename = \"…\")]`, or the tag, or give the content a name of its own: `#[serde(tag = \"",
+            )
+            .text(tag)
+            .text("\", content = \"…\")]`"),
+    )
 }

@@ -487,7 +487,7 @@ pub mod __private {
         Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::shape::{
-        Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging,
+        Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
     };
     pub use crate::size::{self, Message, Size};

@@ -346,3 +346,74 @@ pub enum Body {
     /// Named fields.
     Struct(&'static StructShape),
 }
+
+/// The names that a value brings into the document in which it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// Its own: those of its fields with their aliases, of a tag.
+    pub own: &'static [&'static str],
+    /// Those of what stands in it without a name: of flattened structs, or of an enum's variants.
+    pub within: &'static [Names],
+}
+
+impl Names {
+    /// No names: the value stands under one.
+    pub const NONE: Names = Names {
+        own: &[],
+        within: &[],
+    };
+
+    /// Whether this name is among them.
+    pub const fn has(&self, name: &str) -> bool {
+        let mut i = 0;
+        while i < self.own.len() {
+            if same(self.own[i], name) {
+                return true;
+            }
+            i += 1;
+        }
+        let mut i = 0;
+        while i < self.within.len() {
+            if self.within[i].has(name) {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// The first of them that the others have too.
+    pub const fn shared(&self, others: &Names) -> Option<&'static str> {
+        let mut i = 0;
+        while i < self.own.len() {
+            if others.has(self.own[i]) {
+                return Some(self.own[i]);
+            }
+            i += 1;
+        }
+        let mut i = 0;
+        while i < self.within.len() {
+            if let Some(name) = self.within[i].shared(others) {
+                return Some(name);
+            }
+            i += 1;
+        }
+        None
+    }
+}
+
+/// Whether two texts are the same, in a constant.
+pub(crate) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}

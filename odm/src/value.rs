@@ -4,7 +4,10 @@
 //! [`Array`] and needs a bound from its field (`#[embed(max = N)]`). Both are checked by type, so that an alias, an
 //! `Option` or a generic argument around an array does not slip through.
 
-use crate::{shape::Shape, size::Size};
+use crate::{
+    shape::{Names, Shape},
+    size::Size,
+};
 use mongodb::bson;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
@@ -37,6 +40,8 @@ pub trait Value: 'static {
     const HOLDS_REFERENCE: bool = Self::REFERENCE;
     /// Whether a part of a value changes often: a field with `#[volatile]` of an embedded struct.
     const HOLDS_VOLATILE: bool = false;
+    /// The names that it brings where it stands beside others: flattened, or in a variant beside the tag.
+    const NAMES: Names = Names::NONE;
     /// How a value looks in BSON.
     fn shape() -> Shape;
 }
@@ -218,6 +223,7 @@ impl<T: Numeric> Numeric for Option<T> {}
 impl<T: Text> Text for Option<T> {}
 
 impl<T: Value> Value for Option<T> {
+    const NAMES: Names = T::NAMES;
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
@@ -229,6 +235,7 @@ impl<T: Value> Value for Option<T> {
 }
 
 impl<T: Value> Value for Box<T> {
+    const NAMES: Names = T::NAMES;
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;
@@ -240,6 +247,7 @@ impl<T: Value> Value for Box<T> {
 }
 
 impl<T: Value> Value for std::sync::Arc<T> {
+    const NAMES: Names = T::NAMES;
     const SIZE: Size = T::SIZE;
     const DOCUMENT: bool = T::DOCUMENT;
     const REFERENCE: bool = T::REFERENCE;

@@ -1,6 +1,6 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, copy, fielded, generics, index, new, paths, reference, union};
+use super::{Target, codec, copy, fielded, generics, index, names, new, paths, reference, union};
 use crate::ast::{Container, Field};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
@@ -204,6 +204,8 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
     let fresh = new::fresh(target, roles, generics);
     let from_new = new::from_new(target, roles, generics);
     let meta = meta(target, document);
+    let names_differ = names::checks_of_struct(target);
+    let (one_name, generic_names) = (names_differ.item, names_differ.statement);
 
     let touch = roles
         .updated
@@ -244,7 +246,10 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
             type Id = #id_ty;
             type New = #new #ty_generics;
             type Paths = #paths;
-            const META: &'static #odm::DocumentMeta = #meta;
+            const META: &'static #odm::DocumentMeta = {
+                #generic_names
+                #meta
+            };
             fn paths() -> Self::Paths {
                 #paths_value
             }
@@ -257,6 +262,7 @@ fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn
             #touch
             #version
         }
+        #one_name
         #from_new
     }
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
-use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, paths, reference, union};
+use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, names, paths, reference, union};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -87,24 +87,36 @@ fn id(target: &Target) -> TokenStream {
     }
 }
 
-fn value(target: &Target, size: TokenStream, document: TokenStream, shape: TokenStream) -> TokenStream {
+fn value(
+    target: &Target,
+    size: TokenStream,
+    document: TokenStream,
+    names: Option<TokenStream>,
+    shape: TokenStream,
+) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::stored(target, &target.fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let holds = reference::holds(target, &target.fields);
     let checks = reference::checks(target, &target.fields);
     let asserts = reference::generic_asserts(target, &target.fields);
+    let names = names.map(|names| quote!(const NAMES: #odm::Names = #names;));
+    let names_differ = names::checks_of_struct(target);
+    let (one_name, generic_names) = (names_differ.item, names_differ.statement);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #size;
             const DOCUMENT: bool = #document;
+            #names
             #holds
             fn shape() -> #odm::Shape {
+                #generic_names
                 #asserts
                 #shape
             }
         }
+        #one_name
         #checks
     }
 }
@@ -131,6 +143,7 @@ fn named(target: &Target) -> TokenStream {
             target,
             quote!(#odm::Size::known(#odm::size::document(<#this as #odm::Fielded>::FIELDS))),
             quote!(true),
+            Some(names::of_fields(target, &target.fields)),
             quote! {
                 #odm::Shape::Struct(const {
                     &#odm::StructShape {
@@ -192,6 +205,7 @@ fn transparent(target: &Target) -> TokenStream {
             target,
             quote!(#odm::Size::known(<#this as #odm::Fielded>::FIELDS[0].size)),
             document,
+            None,
             quote!(#odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[0] })),
         )
     } else {
@@ -199,6 +213,7 @@ fn transparent(target: &Target) -> TokenStream {
             target,
             quote!(<#ty as #odm::Value>::SIZE),
             quote!(<#ty as #odm::Value>::DOCUMENT),
+            Some(quote!(<#ty as #odm::Value>::NAMES)),
             quote!(<#ty as #odm::Value>::shape()),
         )
     }
@@ -216,6 +231,7 @@ fn tuple(target: &Target) -> TokenStream {
         target,
         quote!(#odm::Size::known(#odm::size::tuple(<#this as #odm::Fielded>::FIELDS))),
         quote!(false),
+        None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
     );
     quote!(#fielded #value)
@@ -227,6 +243,7 @@ fn unit(target: &Target) -> TokenStream {
         target,
         quote!(#odm::Size::fixed(0)),
         quote!(false),
+        None,
         quote!(#odm::Shape::Null),
     )
 }

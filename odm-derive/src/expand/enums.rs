@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of an enum.
 
-use super::{Target, asserts, fielded, generics, reference};
+use super::{Target, asserts, fielded, generics, names, reference};
 use crate::ast::{Field, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -27,6 +27,9 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     let holds = reference::holds(target, &fields);
     let checks = reference::checks(target, &fields);
     let generic_asserts = reference::generic_asserts(target, &fields);
+    let names = names::of_variants(target, &variants);
+    let names_differ = names::checks_of_enum(target, &variants);
+    let (one_name, generic_names) = (names_differ.item, names_differ.statement);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Varied for #this #where_clause {
@@ -44,12 +47,15 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));
             const DOCUMENT: bool = #document;
+            const NAMES: #odm::Names = #names;
             #holds
             fn shape() -> #odm::Shape {
+                #generic_names
                 #generic_asserts
                 #odm::Shape::Enum(<#this as #odm::Varied>::SHAPE)
             }
         }
+        #one_name
         #checks
     }
 }

@@ -10,6 +10,7 @@ pub mod enums;
 pub mod fielded;
 pub mod generics;
 pub mod index;
+mod names;
 pub mod new;
 pub mod paths;
 pub mod projection;
