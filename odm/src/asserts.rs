@@ -32,6 +32,11 @@ pub fn dated_path<R, T: Dated, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C>
     path
 }
 
+/// The same of a field that is stored as an `S`.
+pub fn dated_as<S: Dated, R, T, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
 /// `#[bucket(time = field)]`.
 pub const fn moment<T: Moment>() {}
 

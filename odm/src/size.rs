@@ -301,14 +301,15 @@ pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
         .text("` is ")
         .number(total)
         .text(" bytes of BSON, above MongoDB's limit of 16,777,216 (16 MiB) for one document. It costs:");
-    let mut below = u64::MAX;
+    // What was named last, by its cost and its place.
+    let (mut below, mut behind) = (u64::MAX, usize::MAX);
     let mut shown = 0;
-    // The largest first: five rounds over the fields, each for the next smaller cost.
+    // The largest first: five rounds over the fields, each for the next smaller cost. Of equal ones the first comes first.
     while shown < 5 {
         let (mut best, mut at, mut i) = (0u64, usize::MAX, 0usize);
         while i < fields.len() {
             if let Some(cost) = element(&fields[i])
-                && cost < below
+                && (cost < below || cost == below && i > behind)
                 && cost > best
             {
                 best = cost;
@@ -326,7 +327,7 @@ pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
             .text(fields[at].ty)
             .text("` ")
             .number(best);
-        below = best;
+        (below, behind) = (best, at);
         shown += 1;
     }
     Some(message.text(
@@ -385,6 +386,33 @@ mod tests {
         ] {
             assert_eq!(Message::new().number(n).as_str(), text);
         }
+    }
+
+    #[test]
+    fn fields_of_equal_cost_are_all_named() {
+        use crate::shape::{Bounds, Shape};
+        const fn field(name: &'static str, size: u64) -> FieldMeta {
+            FieldMeta {
+                size: Some(size),
+                ..FieldMeta::value::<i32>(name, name, "T", Bounds::NONE)
+            }
+        }
+        const MIB: u64 = 1024 * 1024;
+        let fields = [
+            field("a", MIB),
+            field("b", 9 * MIB),
+            field("c", 9 * MIB),
+            field("d", MIB),
+            field("e", 2 * MIB),
+        ];
+        assert!(matches!((fields[0].shape)(), Shape::Int { .. }));
+        let message = too_large("X", &fields).expect("is too large");
+        let named: Vec<&str> = message
+            .as_str()
+            .split('`')
+            .filter(|part| part.ends_with(": T"))
+            .collect();
+        assert_eq!(named, ["b: T", "c: T", "e: T", "a: T", "d: T"]);
     }
 
     #[test]

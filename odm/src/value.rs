@@ -32,7 +32,7 @@ use std::marker::PhantomData;
 pub trait Value: 'static {
     /// The greatest size of a value, without type byte and name.
     const SIZE: Size;
-    /// Whether a value is a document of several fields (an embedded document).
+    /// Whether a value is a document of several fields (an embedded document), or an array or tuple that holds one.
     const DOCUMENT: bool = false;
     /// Whether a value refers to another document, which its field has to declare.
     const REFERENCE: bool = false;
@@ -273,6 +273,7 @@ macro_rules! fixed_arrays {
                 fixed: crate::size::array(T::SIZE.fixed, $n),
                 per_len: T::SIZE.per_len * $n,
             };
+            const DOCUMENT: bool = $n > 0 && T::DOCUMENT;
             const REFERENCE: bool = T::REFERENCE;
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
@@ -291,6 +292,7 @@ macro_rules! tuples {
         impl<$($t: Value),*> Value for ($($t,)*) {
             // A document's length and end, and for each item a type byte, an index of at most two digits, and a zero.
             const SIZE: Size = Size::fixed(5)$(.then(Size::fixed(4)).then($t::SIZE))*;
+            const DOCUMENT: bool = false $(|| $t::DOCUMENT)*;
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;

@@ -194,13 +194,7 @@ fn transparent(target: &Target) -> TokenStream {
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
     if declares {
-        let document = if field.is_array() {
-            quote!(<#ty as #odm::Array>::MAP)
-        } else if field.field.opaque || field.embed.depth.is_some() {
-            quote!(false)
-        } else {
-            quote!(<#ty as #odm::Value>::DOCUMENT)
-        };
+        let document = reference::holds_document(target, &target.fields);
         value(
             target,
             quote!(#odm::Size::known(<#this as #odm::Fielded>::FIELDS[0].size)),
@@ -230,7 +224,7 @@ fn tuple(target: &Target) -> TokenStream {
     let value = value(
         target,
         quote!(#odm::Size::known(#odm::size::tuple(<#this as #odm::Fielded>::FIELDS))),
-        quote!(false),
+        reference::holds_document(target, &target.fields),
         None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
     );

@@ -23,7 +23,16 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     let serde = &target.container.serde;
     // Without content and without a tag it is a string, with neither even `null`.
     let plain = variants.iter().all(|variant| variant.style == Style::Unit) && serde.tag.is_none();
-    let document = !plain && !serde.untagged;
+    let document = if serde.untagged {
+        let named = variants.iter().any(|variant| {
+            variant.style == Style::Named && variant.fields.iter().any(|field| !field.skipped())
+        });
+        let held = reference::holds_document(target, &fields);
+        quote!(#named || #held)
+    } else {
+        let document = !plain;
+        quote!(#document)
+    };
     let holds = reference::holds(target, &fields);
     let checks = reference::checks(target, &fields);
     let generic_asserts = reference::generic_asserts(target, &fields);

@@ -16,7 +16,18 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
                 .path
                 .last()
                 .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-            let path = quote_spanned!(span=> #odm::check::dated_path(#path));
+            // A field of the document's own is stored as it declares; of what is behind a path the type is known.
+            let own = match key.path.as_slice() {
+                [name] => target.fields.iter().find(|field| field.ident() == Some(name)),
+                _ => None,
+            };
+            let path = match own {
+                Some(field) if !field.field.opaque => {
+                    let stored = field.stored();
+                    quote_spanned!(span=> #odm::check::dated_as::<#stored, _, _, _, _>(#path))
+                }
+                _ => quote_spanned!(span=> #odm::check::dated_path(#path)),
+            };
             on_path(target, key, path)
         } else {
             on_path(target, key, path)

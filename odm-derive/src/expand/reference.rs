@@ -261,6 +261,23 @@ fn any(target: &Target, fields: &[&Field], name: &str, is_one: impl Fn(&Field) -
     quote!(const #constant: bool = #(#parts)||*;)
 }
 
+/// Whether one of these values is a document, or holds one: `DOCUMENT` of what they stand in.
+pub fn holds_document(target: &Target, fields: &[&Field]) -> TokenStream {
+    let odm = &target.odm;
+    let parts = fields
+        .iter()
+        .filter(|field| field.reference.is_none())
+        .filter_map(|field| {
+            let within = within(target, field, "DOCUMENT")?;
+            let stored = field.stored();
+            Some(match field.is_array() {
+                true => quote!(<#stored as #odm::Array>::MAP || #within),
+                false => within,
+            })
+        });
+    quote!(false #(|| #parts)*)
+}
+
 /// What the type of a field, or of its items, says by this constant. `None` where it is known to say nothing.
 fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     let (odm, stored) = (&target.odm, field.stored());
