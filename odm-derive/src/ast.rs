@@ -233,6 +233,11 @@ impl<'a> Field<'a> {
         !(by_option || left_out || self.serde.default.is_some() || container.default.is_some())
     }
 
+    /// An `Option` that a function reads: unlike the type's own `Deserialize`, it is not asked where the field is missing.
+    pub fn needed(&self, container: &attr::serde::Container) -> bool {
+        self.serde.deserialize_with && ty::is_option(self.ty) && self.required(container)
+    }
+
     pub fn ident(&self) -> Option<&'a Ident> {
         self.original.ident.as_ref()
     }

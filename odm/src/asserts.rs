@@ -1,7 +1,7 @@
 //! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
 //! sentence for a constant that panics.
 
-use crate::path::{Fielded, Nested, Path, Plain, ReadOnly, Step};
+use crate::path::{Fielded, Needed, Nested, Path, Plain, ReadOnly, Step};
 use crate::shape::{Names, same};
 use crate::size::Message;
 use crate::value::{Array, IdValue, Numeric, Value};
@@ -113,6 +113,7 @@ impl<T, C> Projected<T, C> {
 pub trait PlainlyStored {}
 impl PlainlyStored for Plain {}
 impl PlainlyStored for ReadOnly {}
+impl PlainlyStored for Needed {}
 
 const fn about(owner: &str, field: &str, ty: &str) -> Message {
     Message::new()

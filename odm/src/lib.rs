@@ -479,8 +479,8 @@ pub mod __private {
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
-        At, Codec, Each, Fielded, Flattened, Kept, Nested, Path, Plain, ReadOnly, Root, Single, Step, Varied,
-        Writable,
+        At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
+        Single, Step, Varied, Writable,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,

@@ -369,6 +369,24 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
     }
 }
 
+/// As [`Plain`], of an option that a function reads, which wants it to be there.
+pub struct Needed(());
+
+impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// A field that serde reads where it is missing, as far as its type allows.
+#[diagnostic::on_unimplemented(
+    message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
+    note = "write `default` beside it, `#[serde(default, with = \"…\")]`: a missing field is `None` then",
+    note = "or set it to `None`: `.set(|p| p.field, None)`"
+)]
+pub trait MayBeMissing {}
+impl MayBeMissing for Plain {}
+
 /// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
 pub struct ReadOnly<C = Plain>(PhantomData<C>);
 
@@ -386,6 +404,7 @@ impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
 )]
 pub trait Writable {}
 impl Writable for Plain {}
+impl Writable for Needed {}
 
 /// A field whose items are stored as their type's own `Serialize` says, each by itself.
 #[diagnostic::on_unimplemented(
@@ -396,6 +415,7 @@ impl Writable for Plain {}
 pub trait PlainItems {}
 impl PlainItems for Plain {}
 impl PlainItems for ReadOnly {}
+impl PlainItems for Needed {}
 
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
@@ -427,6 +447,13 @@ pub trait Nested: 'static {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Needed> {
     type Target = T::Fields<R, P>;
     fn deref(&self) -> &Self::Target {
         T::fields::<R, P>()

@@ -9,7 +9,12 @@ use syn::{Ident, spanned::Spanned};
 
 /// The type that stands in the field's path, if the field is not stored as its type's own `Serialize` says.
 pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
-    field.serde.serialize_with.as_ref()?;
+    if field.serde.serialize_with.is_none() {
+        let odm = &target.odm;
+        return field
+            .needed(&target.container.serde)
+            .then(|| quote!(#odm::Needed));
+    }
     let ident = ident(target, field);
     let (_, arguments, _) = target.container.generics.split_for_impl();
     Some(quote!(#ident #arguments))
@@ -37,6 +42,12 @@ pub fn define(target: &Target) -> TokenStream {
             let (impl_generics, ty_generics, where_clause) = owned.split_for_impl();
             let call = quote_spanned!(function.span()=> #function(value, serializer));
             let params = (!params.is_empty()).then(|| quote!(<#params>));
+            let may_be_missing = (!field.needed(&target.container.serde)).then(|| {
+                quote! {
+                    #[automatically_derived]
+                    impl #impl_generics #odm::MayBeMissing for #ident #ty_generics #where_clause {}
+                }
+            });
             Some(quote! {
                 #[doc(hidden)]
                 #[allow(non_camel_case_types)]
@@ -44,6 +55,8 @@ pub fn define(target: &Target) -> TokenStream {
 
                 #[automatically_derived]
                 impl #impl_generics #odm::Writable for #ident #ty_generics #where_clause {}
+
+                #may_be_missing
 
                 #[automatically_derived]
                 impl #impl_generics #odm::Codec<#ty> for #ident #ty_generics #where_clause {

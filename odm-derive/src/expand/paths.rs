@@ -69,6 +69,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
             };
         }
         let codec = match (codec::of(target, field), read_only(field)) {
+            (Some(_), true) if field.serde.serialize_with.is_none() => Some(quote!(, #odm::ReadOnly)),
             (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
             (None, true) => Some(quote!(, #odm::ReadOnly)),
             (codec, false) => codec.map(|codec| quote!(, #codec)),

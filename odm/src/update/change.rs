@@ -3,7 +3,7 @@
 use super::{Changes, Part, Rooted, never, replace};
 use crate::filter::{Element, Filter, below};
 use crate::operand::{Operand, encode};
-use crate::path::{Codec, Nested, Path, Plain, PlainItems, Single, Writable};
+use crate::path::{Codec, MayBeMissing, Nested, Path, Plain, PlainItems, Single, Writable};
 use crate::update::guard::Guard;
 use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
@@ -102,7 +102,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
-    fn unset<V: Removable, P: Single, C: Writable>(
+    fn unset<V: Removable, P: Single, C: Writable + MayBeMissing>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
