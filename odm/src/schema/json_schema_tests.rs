@@ -542,3 +542,31 @@ fn recursion_without_a_depth_ends() {
     assert!(nested(&deep.clone().into()) < 180);
     assert!(mongodb::bson::serialize_to_vec(&deep).expect("BSON").len() < 8 << 20);
 }
+
+#[test]
+fn an_option_that_a_function_reads_is_required() {
+    const OPTION: FieldMeta = field("seen", || Shape::Optional(|| Shape::Date));
+    const FIELDS: &[FieldMeta] = &[
+        field("nick", || Shape::Optional(|| Shape::String)),
+        FieldMeta {
+            shape: || Shape::Bounded(&OPTION),
+            ..OPTION
+        },
+    ];
+    const OF: StructShape = StructShape {
+        name: "Person",
+        fields: FIELDS,
+        deny_unknown: false,
+    };
+    assert_eq!(
+        plain(Shape::Struct(&OF)),
+        doc! {
+            "bsonType": "object",
+            "required": ["seen"],
+            "properties": {
+                "nick": { "bsonType": ["string", "null"] },
+                "seen": { "bsonType": ["date", "null"] },
+            },
+        }
+    );
+}
