@@ -252,7 +252,7 @@ impl Bulk {
     /// Changes the document with this id, or this document.
     ///
     /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
-    /// that is not found, or held back by a bound, is counted in [`BulkDone::missed`].
+    /// that is not found, or held back by a bound or by a `null`, is counted in [`BulkDone::missed`].
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -697,14 +697,16 @@ impl Prepared<'_> {
                 _ => None,
             })
             .collect();
-        let takes_all = self.odm.bulk_write();
-        let sent = match server.has_bulk_write() && !self.by_runs && takes_all.get() != Some(&false) {
+        let bulk_write = self.odm.bulk_write();
+        let sent = match server.has_bulk_write() && !self.by_runs && !bulk_write.is_refused() {
             true => {
-                let again = takes_all.get().is_none().then(|| writes.clone());
+                let again = (!bulk_write.is_taken()).then(|| writes.clone());
                 let sent = together(self.odm, session, writes, self.ordered).await;
                 let disabled = sent.as_ref().is_err_and(is_disabled);
-                if disabled || sent.is_ok() {
-                    takes_all.get_or_init(|| !disabled);
+                if disabled {
+                    bulk_write.refuse();
+                } else if sent.is_ok() {
+                    bulk_write.take();
                 }
                 match again {
                     // In a transaction, which this has ended, it is tried again with the whole of it.
@@ -814,19 +816,16 @@ fn concern(
 /// Whether a server that has `bulkWrite` does not take it: one of MongoDB 8.0 whose `featureCompatibilityVersion` has not been
 /// raised yet, which no reply to `hello` tells.
 fn is_disabled(error: &Error) -> bool {
-    error.driver_error().is_some_and(refuses_bulk_write)
-}
-
-/// The same of the driver's error.
-pub(crate) fn refuses_bulk_write(error: &mongodb::error::Error) -> bool {
-    use mongodb::error::ErrorKind;
-    let refuses = |error: &mongodb::error::Error| {
+    use mongodb::error::{Error, ErrorKind};
+    let refuses = |error: &Error| {
         // `CommandNotFound` and `CommandNotSupported`.
         matches!(&*error.kind, ErrorKind::Command(command)
             if matches!(command.code, 59 | 115) && command.message.to_ascii_lowercase().contains("bulkwrite"))
     };
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
-    refuses(error) || source.is_some_and(refuses)
+    error.driver_error().is_some_and(|error| {
+        let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
+        refuses(error) || source.is_some_and(refuses)
+    })
 }
 
 /// By the `bulkWrite` command.

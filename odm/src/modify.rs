@@ -243,7 +243,7 @@ impl<T: Document> Prepared<'_, T> {
 
     /// Why an upsert inserts nothing where there is no document, if it does not.
     fn refused_insert(&self) -> Option<Error> {
-        refused_insert::<T>(&self.built, self.upsert, &self.id)
+        refused_insert::<T>(&self.built, self.upsert, &self.id, &doc! {})
     }
 
     /// After the last attempt: what held it back came and went all the time.
@@ -320,9 +320,14 @@ fn is_twin(error: &Error) -> bool {
 
 /// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes
 /// the number's bound.
-fn refused_insert<T: Document>(built: &Built, upsert: bool, id: &Bson) -> Option<Error> {
+fn refused_insert<T: Document>(
+    built: &Built,
+    upsert: bool,
+    id: &Bson,
+    condition: &mongodb::bson::Document,
+) -> Option<Error> {
     let mut guards = built.guards.iter().filter(|_| upsert);
-    guards.find_map(|guard| guard.refused_insert(T::META.collection, id))
+    guards.find_map(|guard| guard.refused_insert(T::META.collection, id, condition))
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
@@ -684,7 +689,7 @@ impl<'c, T: Document> Find<'c, T> {
 /// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound. For references as [`Update`], however
+/// One round trip, and one more before it where a change can be refused by a bound or by a `null`. For references as [`Update`], however
 /// many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
@@ -927,7 +932,7 @@ impl Many {
         }
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection.raw().update_many(self.guarded.clone(), update);
-        let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null);
+        let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);
         }

@@ -37,11 +37,37 @@ struct Inner {
     graph: Graph,
     server: OnceCell<Server>,
     /// Whether the server took a `bulkWrite`, once one was sent.
-    bulk_write: std::sync::OnceLock<bool>,
+    bulk_write: BulkWrite,
     /// What the database knows and the models lack.
     unknown: std::sync::RwLock<Unknown>,
     /// Whether the server has said that this user has to write within the validators.
     validated: AtomicBool,
+}
+
+/// Whether the server takes a `bulkWrite`, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct BulkWrite {
+    taken: AtomicBool,
+    refused: AtomicBool,
+}
+
+impl BulkWrite {
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self) {
+        self.taken.store(true, Ordering::Relaxed);
+    }
+
+    /// For good, whatever it took before: its `featureCompatibilityVersion` may be set back.
+    pub(crate) fn refuse(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A document type, as `models![]` hands it to [`Odm::new`].
@@ -135,7 +161,7 @@ impl Odm {
                 models,
                 graph,
                 server: OnceCell::new(),
-                bulk_write: std::sync::OnceLock::new(),
+                bulk_write: BulkWrite::default(),
                 unknown: std::sync::RwLock::default(),
                 validated: AtomicBool::new(false),
             }),
@@ -147,7 +173,7 @@ impl Odm {
     }
 
     /// Whether the server took a `bulkWrite`, once one was sent.
-    pub(crate) fn bulk_write(&self) -> &std::sync::OnceLock<bool> {
+    pub(crate) fn bulk_write(&self) -> &BulkWrite {
         &self.inner.bulk_write
     }
 

@@ -294,7 +294,12 @@ fn takes_ids_for_equal(collation: &Collation) -> bool {
         collation.strength,
         Some(CollationStrength::Primary | CollationStrength::Secondary)
     );
-    let shifted = matches!(collation.alternate, Some(CollationAlternate::Shifted));
+    // From the fourth strength on it counts what `shifted` leaves out of the others.
+    let shifted = matches!(collation.alternate, Some(CollationAlternate::Shifted))
+        && !matches!(
+            collation.strength,
+            Some(CollationStrength::Quaternary | CollationStrength::Identical)
+        );
     collation.locale != "simple" && (weak || shifted || collation.numeric_ordering == Some(true))
 }
 

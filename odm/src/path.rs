@@ -404,6 +404,7 @@ impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
 )]
 pub trait Writable {}
 impl Writable for Plain {}
+#[diagnostic::do_not_recommend]
 impl Writable for Needed {}
 
 /// A field whose items are stored as their type's own `Serialize` says, each by itself.

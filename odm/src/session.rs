@@ -63,8 +63,7 @@ impl Shared {
         if let Err(error) = &outcome
             && matches!(&*error.kind, Command(_) | Write(_) | InsertMany(_) | BulkWrite(_))
         {
-            let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
-                || crate::bulk::refuses_bulk_write(error);
+            let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR);
             self.end()
                 .spoiled
                 .get_or_insert_with(|| (error.to_string(), again));
@@ -253,6 +252,7 @@ impl Odm {
                 .with_options(options)
                 .await?;
             *tx.session.end() = End::default();
+            let was_refused = self.bulk_write().is_refused();
             let made = work(tx.clone()).await;
             let end = std::mem::take(&mut *tx.session.end());
             let (made, again) = match (made, end.spoiled) {
@@ -279,9 +279,9 @@ impl Odm {
                     if let Err(second) = aborted {
                         tracing::debug!(error = %second, "the abort of a failed transaction failed too");
                     }
-                    let without_bulk_write =
-                        || error.driver_error().is_some_and(crate::bulk::refuses_bulk_write);
-                    let again = again || error.is_transient_transaction_error() || without_bulk_write();
+                    // Once, without it.
+                    let is_refused = !was_refused && self.bulk_write().is_refused();
+                    let again = again || error.is_transient_transaction_error() || is_refused;
                     if !(again && started.elapsed() < RETRY_FOR) {
                         return Err(error);
                     }

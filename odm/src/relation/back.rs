@@ -43,13 +43,19 @@ pub(super) fn put_back(
     for name in super::checks::roots(edges.iter().copied()) {
         let (former, present) = (value(before, name), value(now, name));
         filter.insert(name, doc! { "$eq": present.clone().unwrap_or(Bson::Null) });
-        let merged = match (&former, &present) {
-            (Some(Bson::Array(former)), Some(Bson::Array(present))) => {
+        let none = Vec::new();
+        let was = match &former {
+            None | Some(Bson::Null) => Some(&none),
+            Some(former) => former.as_array(),
+        };
+        let merged = match (was, &present) {
+            (Some(was), Some(Bson::Array(present))) => {
                 let within: Vec<&Edge> = edges.iter().copied().filter(|edge| edge.root() == name).collect();
-                merged(name, former, present, &within, own)
+                merged(name, was, present, &within, own)
             }
             _ => None,
         };
+        let merged = merged.filter(|merged| !merged.is_empty());
         put(name, merged.map(Bson::Array).or(former));
     }
     for name in beside {
@@ -82,7 +88,7 @@ fn merged(
         items.iter().map(|item| references(name, item, edges)).collect()
     };
     let (before, now) = (items(former)?, items(present)?);
-    if own.removed.is_none() && !goes_through(&before, &now) {
+    if own.removed.is_none() && !goes_through(former, present) {
         return None;
     }
     let any = |item: &Item, did: Did<'_>| {

@@ -51,7 +51,7 @@ impl<'a> Parts<'a> {
         if is_asked_once(graph, meta, &parts.filter) || follows_itself(graph, meta, &parts.filter) {
             let trips = AtomicU64::new(0);
             let filter = std::mem::take(&mut parts.filter);
-            parts.filter = rest(graph, meta, &filter);
+            parts.filter = rest(graph, meta, &filter, follows_itself);
             let found = found(&Scope::new(odm, None, &trips), meta, filter, "changed").await?;
             parts.found = Some(found.into_iter());
             trace.more(trips.load(Ordering::Relaxed));
@@ -129,6 +129,9 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
 /// Whether the deletion of documents of this type may change what the condition reads of others of them: their references to
 /// what goes are emptied, and to what goes with it.
 pub(super) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+    if follows_itself(graph, meta, filter) {
+        return true;
+    }
     let mut gone = vec![meta];
     let mut at = 0;
     while let Some(from) = gone.get(at).copied() {
@@ -169,8 +172,13 @@ fn computes(filter: &Document) -> bool {
 }
 
 /// What can be asked again of a condition that is asked once: those of its parts that stand for themselves.
-fn rest(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> Document {
-    let stands = |part: &Document| !is_asked_once(graph, meta, part) && !follows_itself(graph, meta, part);
+pub(super) fn rest(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    filter: &Document,
+    changes: fn(&Graph, &'static DocumentMeta, &Document) -> bool,
+) -> Document {
+    let stands = |part: &Document| !is_asked_once(graph, meta, part) && !changes(graph, meta, part);
     let parts = filter.iter().flat_map(|(name, value)| match value {
         Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).cloned().collect(),
         _ => vec![doc! { name: value.clone() }],

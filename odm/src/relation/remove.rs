@@ -14,7 +14,7 @@ use super::batch::{Batch, all, behind, document, document_id as id, ids};
 use super::derived;
 use super::graph::is;
 use super::pairs;
-use super::parts::{empties_itself, follows_itself, found, is_asked_once};
+use super::parts::{empties_itself, found, is_asked_once, rest};
 use super::rule::{Detached, Rule, Rules};
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -58,9 +58,12 @@ pub(crate) async fn remove(
     may_follow(scope, meta)?;
     // What is derived in them changes before they go, and so does whom they are linked with among each other.
     let graph = scope.odm.graph();
-    let changes = follows_itself(graph, meta, &filter) || empties_itself(graph, meta, &filter);
-    let filter = match is_asked_once(graph, meta, &filter) || changes {
-        true => doc! { "_id": { "$in": found(&scope, meta, filter, "deleted").await? } },
+    let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
+        true => {
+            let rest = rest(graph, meta, &filter, empties_itself);
+            let found = found(&scope, meta, filter, "deleted").await?;
+            all([doc! { "_id": { "$in": found } }, rest])
+        }
         false => filter,
     };
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;

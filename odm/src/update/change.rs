@@ -502,7 +502,7 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Sets the entry of a map: `$set`. A new entry of a full map is refused by the update's own filter
-    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)). An upsert sets at most four entries of a map with a bound.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -98,7 +98,11 @@ impl Guard {
                 None => Document::new(),
             },
             Guard::There { name } => doc! { name: { "$type": "array" } },
-            Guard::Value { name, .. } => doc! { name: { "$not": { "$type": "null" } } },
+            // An array with a null in it has that type too.
+            Guard::Value { name, .. } => doc! { "$or": [
+                { name: { "$not": { "$type": "null" } } },
+                { name: { "$type": "array" } },
+            ] },
         }
     }
 
@@ -138,9 +142,18 @@ impl Guard {
     }
 
     /// What the document would be refused with that an upsert inserts.
-    pub(crate) fn refused_insert(&self, collection: &'static str, id: &Bson) -> Option<Error> {
+    ///
+    /// It begins with the values that the condition demands.
+    pub(crate) fn refused_insert(
+        &self,
+        collection: &'static str,
+        id: &Bson,
+        condition: &Document,
+    ) -> Option<Error> {
         match self {
-            Guard::Sum { .. } => self.refusal(collection, id, None),
+            Guard::Sum { name, .. } => {
+                self.refusal(collection, id, crate::relation::demanded(condition, name))
+            }
             _ => None,
         }
     }
@@ -155,18 +168,18 @@ impl Guard {
                 bound,
                 ..
             } => {
-                let beyond = beyond(*by, *bound);
-                if passes_alone(*by, *bound) {
-                    let missing = doc! { field: { "$exists": false } };
-                    let either = doc! { "$or": [{ field: beyond }, missing] };
-                    return Some(match within.is_empty() {
-                        true => either,
-                        false => doc! { "$and": [within.clone(), either] },
-                    });
-                }
-                (within, field, beyond)
+                let offence = match passes_alone(*by, *bound) {
+                    // Where there is no number it is what is added.
+                    true => doc! { "$not": within_reach(*by, *bound) },
+                    false => beyond(*by, *bound),
+                };
+                (within, field, offence)
             }
-            Guard::ItemValues { within, field, .. } => (within, field, doc! { "$type": "null" }),
+            // An array with a null in it has that type too.
+            Guard::ItemValues { within, field, .. } => {
+                let null = doc! { "$type": "null", "$not": { "$type": "array" } };
+                (within, field, null)
+            }
             _ => return None,
         };
         let mut both = within.clone();
@@ -310,8 +323,10 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
         let is_map = doc! { "$eq": [{ "$type": format!("${name}") }, "object"] };
         let map = doc! { "$cond": [is_map, format!("${name}"), {}] };
         let there = doc! { "$map": { "input": { "$objectToArray": map }, "in": "$$this.k" } };
+        let known = doc! { "$setIsSubset": [{ "$literal": keys }, &there] };
         let after = doc! { "$size": { "$setUnion": [there, { "$literal": keys }] } };
-        return doc! { "$expr": { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] } };
+        let fits = doc! { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] };
+        return doc! { "$expr": { "$or": [known, fits] } };
     }
     // Not by `$expr`: the server refuses it in the filter of an upsert.
     let mut alternatives = Vec::new();
@@ -347,6 +362,16 @@ fn passes(stored: Number, by: Number, bound: Number) -> bool {
 /// Whether `by` passes the bound where there is nothing to which it is added.
 fn passes_alone(by: Number, bound: Number) -> bool {
     passes(Number::Int(0), by, bound)
+}
+
+/// The numbers to which `by` can be added without passing the bound.
+fn within_reach(by: Number, bound: Number) -> Document {
+    match bound.minus(by) {
+        Some(last) if by.is_positive() => doc! { "$lte": last.bson() },
+        Some(last) => doc! { "$gte": last.bson() },
+        // None that the field can hold.
+        None => doc! { "$in": [] },
+    }
 }
 
 /// The numbers to which `by` can't be added without passing the bound.
@@ -478,11 +503,11 @@ mod tests {
             by: Number::Int(-1),
             bound: Number::Int(0),
         };
-        let either = doc! { "$or": [{ "n": { "$lt": 1_i64 } }, { "n": { "$exists": false } }] };
-        assert_eq!(items(doc! {}).offenders(), Some(either.clone()));
+        let least = doc! { "$not": { "$gte": 1_i64 } };
+        assert_eq!(items(doc! {}).offenders(), Some(doc! { "n": &least }));
         assert_eq!(
             items(doc! { "a": 1 }).offenders(),
-            Some(doc! { "$and": [{ "a": 1 }, either] })
+            Some(doc! { "a": 1, "n": least })
         );
     }
 
@@ -531,10 +556,8 @@ mod tests {
             name: "n".to_owned(),
             takes,
         };
-        assert_eq!(
-            value(false).condition(),
-            doc! { "n": { "$not": { "$type": "null" } } }
-        );
+        let there = doc! { "$or": [{ "n": { "$not": { "$type": "null" } } }, { "n": { "$type": "array" } }] };
+        assert_eq!(value(false).condition(), there);
         assert!(refused(&value(false), Bson::Null) && !refused(&value(false), 1));
         assert!(!refused(&value(true), Bson::Null));
         assert!(value(true).has_nothing_to_do(Some(&Bson::Null)));

@@ -532,7 +532,7 @@ impl<T: crate::Document> Changes<T> {
             });
         }
         // What changes nothing leaves the version and the time stamps of a document that is there.
-        let changes = !self.is_empty();
+        let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
             match field.managed {
                 Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => {

@@ -447,7 +447,7 @@ pub(crate) fn from_condition(
 }
 
 /// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document.
-fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
+pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
     condition.iter().find_map(|(name, value)| match value {
         Bson::Array(all) if name == "$and" => all
             .iter()

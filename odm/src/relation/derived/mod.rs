@@ -35,7 +35,9 @@ pub(crate) mod stored;
 pub(crate) use concern::Concern;
 use concern::changed;
 use debt::{Due, owe_of};
-pub(crate) use fill::{Amended, Inserts, amend_insert, amend_replace, amend_update, from_condition};
+pub(crate) use fill::{
+    Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
+};
 pub(super) use fill::{again, beside, given_back, is_gone};
 pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};

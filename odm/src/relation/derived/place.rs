@@ -129,7 +129,7 @@ pub(super) fn is_lost(error: &mongodb::error::Error) -> bool {
 /// able to read or to find.
 pub(super) fn is_unknown(error: &Error) -> bool {
     // BadValue, FailedToParse, and numbers for a token that was not found or is malformed.
-    let unread = [2, 9, 40585, 40615, 40649, 50811];
+    let unread = [2, 9, 40585, 40615, 40647, 40648, 40649, 50811];
     error
         .driver_error()
         .is_some_and(|error| is_lost(error) || is_one_of(error, &unread))
@@ -157,7 +157,7 @@ mod tests {
             assert!(is_unknown(&refusal(code).into()), "{code}");
         }
         // What may not be read is said only in answer to the token.
-        for code in [2, 9, 40585, 40615, 40649, 50811] {
+        for code in [2, 9, 40585, 40615, 40647, 40648, 40649, 50811] {
             assert!(!is_lost(&refusal(code)), "{code}");
             assert!(is_unknown(&refusal(code).into()), "{code}");
         }
