@@ -689,8 +689,8 @@ impl<'c, T: Document> Find<'c, T> {
 /// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound or by a `null`. For references as [`Update`], however
-/// many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
+/// One round trip, and one more before it where a change can be refused by a bound or by a `null`. For references as
+/// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
 /// ```no_run
