@@ -40,8 +40,6 @@ struct Inner {
     bulk_write: BulkWrite,
     /// What the database knows and the models lack.
     unknown: std::sync::RwLock<Unknown>,
-    /// Whether the server has said that this user has to write within the validators.
-    validated: AtomicBool,
 }
 
 /// Whether the server takes a `bulkWrite`, as far as it is known.
@@ -163,7 +161,6 @@ impl Odm {
                 server: OnceCell::new(),
                 bulk_write: BulkWrite::default(),
                 unknown: std::sync::RwLock::default(),
-                validated: AtomicBool::new(false),
             }),
             alone: false,
             by_queries: false,
@@ -187,16 +184,6 @@ impl Odm {
     /// ```
     pub fn database(&self) -> &Database {
         &self.inner.db
-    }
-
-    /// Whether writes past the validators are worth asking for.
-    pub(crate) fn may_pass_validators(&self) -> bool {
-        !self.inner.validated.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the user lacks the privilege for it.
-    pub(crate) fn may_not_pass_validators(&self) {
-        self.inner.validated.store(true, Ordering::Relaxed);
     }
 
     /// The registered documents.

@@ -422,6 +422,10 @@ impl<I: Bucketed> Buckets<I> {
             if room <= allowed {
                 return Ok(Newest { page, room });
             }
+            // It holds more than a page may by now, or as much, and a push passes by it.
+            if allowed == 0 {
+                return Ok(Newest { page, room: 0 });
+            }
             let id = found.get("_id").ok().flatten();
             let id = id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null);
             let version = found.get_i64(VERSION).unwrap_or_default();
@@ -437,10 +441,6 @@ impl<I: Bucketed> Buckets<I> {
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) => {
                     attempts += 1;
                     pause(attempts).await;
-                }
-                // It holds more than a page may by now, and nothing of it can be changed. A push passes by it.
-                Err(Error::Invalid { .. }) if self.collection.session().is_none() => {
-                    return Ok(Newest { page, room: 0 });
                 }
                 Err(error) => return Err(error),
             }
@@ -737,10 +737,10 @@ impl<I: Bucketed> Buckets<I> {
         let buckets = find.all().await?;
         let mut found = Vec::new();
         for item in buckets.into_iter().flat_map(I::items) {
-            let at = meta.time.as_ref().and_then(|time| {
-                let encoded = bson::serialize_to_document(&item).ok()?;
-                encoded.get_datetime(time.field).ok().copied()
-            });
+            let at = match &meta.time {
+                Some(time) => encode_item(&item)?.get_datetime(time.field).ok().copied(),
+                None => None,
+            };
             if let Some(at) = at.filter(|at| time.contains(at)) {
                 found.push((at, item));
             }
@@ -757,6 +757,8 @@ type Paths<I> = <Element<I> as Rooted>::Paths;
 struct Hit {
     id: Bson,
     version: i64,
+    /// How many items it holds.
+    count: i32,
     /// The positions of the items.
     at: Vec<usize>,
 }
@@ -899,6 +901,7 @@ impl<I: Bucketed> Buckets<I> {
         let mut group = doc! {
             "_id": "$_id",
             VERSION: { "$first": format!("${VERSION}") },
+            "count": { "$first": format!("${}", meta.count) },
             "at": { "$push": "$_at" },
         };
         let mut order = Document::new();
@@ -927,6 +930,7 @@ impl<I: Bucketed> Buckets<I> {
             Some(Hit {
                 id: found.get("_id")?.clone(),
                 version: found.get_i64(VERSION).ok()?,
+                count: found.get_i32("count").unwrap_or_default(),
                 at: found.get_array("at").ok()?.iter().filter_map(position).collect(),
             })
         });
@@ -948,6 +952,9 @@ impl<I: Bucketed> Buckets<I> {
                 "$inc",
                 doc! { meta.count: gone.saturating_neg() },
             );
+            // The place of a deleted item is not taken again: nor where the page was made for more of them.
+            let room = meta.size.saturating_sub(hit.count).max(0);
+            summary::merge(&mut built.update, "$min", doc! { ROOM: room });
         }
         if concerned {
             let Some((start, mut items)) = self.summed(hit).await? else {

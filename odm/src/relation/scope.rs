@@ -75,8 +75,8 @@ impl Scope<'_> {
     /// The same past the validator, as far as the user may.
     ///
     /// That takes a privilege which not everybody has who may write (`bypassDocumentValidation`), so it is only asked for
-    /// where the validator has refused something. In a transaction that would be too late, since a refusal ends it: there it
-    /// is asked for from the start, until the server says that this user may not.
+    /// where the validator has refused something. In a transaction that is too late, since a refusal ends it: there the
+    /// validator is what keeps a number that grows too great from being stored, and nothing passes it.
     pub(super) fn unvalidated(&self) -> Self {
         Scope {
             unvalidated: true,
@@ -152,7 +152,7 @@ impl Scope<'_> {
         let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
         let mut matched = 0;
         let in_transaction = self.session.is_some();
-        let mut past = self.unvalidated && in_transaction && self.odm.may_pass_validators();
+        let mut past = false;
         // What the validator said of the rest.
         let mut refusal: Option<Error> = None;
         while !rest.is_empty() {
@@ -187,14 +187,10 @@ impl Scope<'_> {
                     unvalidated.append(cstr!("bypassDocumentValidation"), true);
                     match send(unvalidated).await {
                         // This user has to write within the validator.
-                        Err(error) if is_unauthorized(&error) => {
-                            self.odm.may_not_pass_validators();
-                            past = false;
-                            match refusal.take() {
-                                Some(refusal) => return Err(refusal),
-                                None => send(command).await,
-                            }
-                        }
+                        Err(error) if is_unauthorized(&error) => match refusal.take() {
+                            Some(refusal) => return Err(refusal),
+                            None => send(command).await,
+                        },
                         reply => reply,
                     }
                 }

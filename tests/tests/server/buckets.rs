@@ -839,5 +839,11 @@ fn a_page_of_a_greater_size_takes_no_more_than_the_present_one() {
                 .collect();
             assert_eq!(all, (0..10).collect::<Vec<_>>());
         }
+        // Nor does it take any where some of its own are deleted: they would stand before those of later pages.
+        assert_eq!(now.delete(5, |n| n.n.lt(3)).await.unwrap(), 3);
+        now.push(5, small::Note { n: 10 }).await.unwrap();
+        let pages = now.pages(5).await.unwrap();
+        let all = pages.into_iter().flat_map(|page| page.notes).map(|note| note.n);
+        assert_eq!(all.collect::<Vec<_>>(), (3..11).collect::<Vec<_>>());
     });
 }

@@ -529,6 +529,8 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         }
         let statements: Vec<Statement> = values
             .into_iter()
+            // An update without operators would be a whole new document.
+            .filter(|(_, values)| !values.is_empty())
             .map(|(key, values)| Statement {
                 filter: doc! { edge.by(): key.to_bson() },
                 update: as_update(values),

@@ -283,7 +283,7 @@ impl Follower {
         if self.token.is_some() {
             return Ok(());
         }
-        self.odm.backfill().all().await?;
+        self.compare().await?;
         // A server before MongoDB 4.0.7 does not say where a stream begins: then the first change is the first place.
         self.token = beginning;
         self.place.store(&self.odm, self.token.as_ref()).await
@@ -360,12 +360,16 @@ impl Follower {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&self.odm, None, &trips);
         for (meta, written) in collections.into_values() {
-            mend(&scope, meta, written).await?;
+            pass_over(mend(&scope, meta, written).await)?;
         }
         if is_moved {
-            self.odm.backfill().all().await?;
+            self.compare().await?;
         }
         Ok(seen)
+    }
+
+    async fn compare(&self) -> Result<()> {
+        pass_over(self.odm.backfill().all().await.map(drop))
     }
 
     /// The heartbeat in a change, if it says one.
@@ -387,6 +391,23 @@ impl Follower {
 /// `$out`. None of its documents has a change of its own, so everything is compared.
 fn is_of_a_collection(event: &Event) -> bool {
     matches!(event.operation_type, OperationType::Drop | OperationType::Rename)
+}
+
+/// One document that can't be written, such as one with a sum that does not fit its field, must not keep the changes of all the
+/// others from being taken up. What is not mended is told, and `audit` finds it.
+fn pass_over(mended: Result<()>) -> Result<()> {
+    match mended {
+        Err(
+            error @ (Error::Query { .. }
+            | Error::Invalid { .. }
+            | Error::TooLarge { .. }
+            | Error::DuplicateKey { .. }),
+        ) => {
+            tracing::warn!(target: "odm", %error, "what others have written is not mended everywhere");
+            Ok(())
+        }
+        mended => mended,
+    }
 }
 
 impl Written {
