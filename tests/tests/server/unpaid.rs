@@ -288,6 +288,7 @@ fn a_sum_that_is_too_great_refuses_the_child() {
             assert!(error.contains("boxes") && error.contains("`n`"), "{error}");
         }
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (0, 0), (0, 0)]);
+        // The opposite of the least number is of a greater type.
         things.insert(thing(5, 3, i32::MIN)).await.unwrap();
         things.delete(5).await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (0, 0), (0, 0)]);

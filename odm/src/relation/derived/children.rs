@@ -301,10 +301,14 @@ impl Number {
         }
     }
 
-    /// `None` where that is no number that can be stored.
+    /// `None` where that is no number that can be stored, or one of another type than the field's, which would become that.
     fn times(self, sign: i64, derived: &Derived) -> Option<Bson> {
         match self {
-            Number::Whole(n) => Some(whole(derived, n.checked_mul(sign)?)),
+            Number::Whole(n) => {
+                let n = n.checked_mul(sign)?;
+                let is_narrow = matches!((derived.field.shape)(), Shape::Int { .. });
+                (!is_narrow || i32::try_from(n).is_ok()).then(|| whole(derived, n))
+            }
             other => Some(Bson::Double(other.value() * sign as f64)),
         }
     }
