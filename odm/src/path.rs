@@ -283,6 +283,7 @@ impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
 ///
 /// assert_eq!(House::paths().place.city.name(), "city");
 /// ```
+#[allow(clippy::type_complexity)]
 pub struct Flattened<R, T: ?Sized, P>(PhantomData<fn() -> (R, Box<T>, P)>);
 
 impl<R, T: ?Sized, P> Flattened<R, T, P> {

@@ -146,7 +146,7 @@ pub(super) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     let empties = |edge: &&Edge| {
         let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
         let goes = |target: &&'static DocumentMeta| gone.iter().any(|one| is(one, target));
-        (detaches || edge.is_two_way()) && edge.targets.iter().any(|target| goes(&target))
+        (detaches || edge.is_two_way()) && edge.targets.iter().any(goes)
     };
     graph.outgoing(meta).filter(empties).any(|edge| {
         let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
