@@ -131,11 +131,11 @@ fn what_is_compared_and_set_is_what_an_insert_stores() {
         let (here, there) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         assert_eq!(
             visits.find(|v| v.from.eq(here)).all().await.unwrap(),
-            [kept.clone()]
+            std::slice::from_ref(&kept)
         );
         assert_eq!(
             visits.find(|v| v.from.in_([here])).all().await.unwrap(),
-            [kept.clone()]
+            std::slice::from_ref(&kept)
         );
         visits.update(&other).set(|v| v.from, there).await.unwrap();
         let read = visits.find(|v| v.from.eq(there)).one().await.unwrap().unwrap();
@@ -166,12 +166,12 @@ fn extended_json_of_a_user_is_a_value() {
             let same = visits.insert(visit([1, 1, 1, 1], sent.clone())).await.unwrap();
             assert_eq!(
                 visits.find(|v| v.sent.eq(&sent)).all().await.unwrap(),
-                [same.clone()],
+                std::slice::from_ref(&same),
                 "{sent}"
             );
             assert_eq!(
                 visits.find(|v| v.sent.in_([&sent])).all().await.unwrap(),
-                [same.clone()],
+                std::slice::from_ref(&same),
                 "{sent}"
             );
             let others = visits.find(|v| v.sent.not_in([&sent])).all().await.unwrap();
