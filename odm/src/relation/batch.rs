@@ -29,6 +29,9 @@ macro_rules! act {
     }};
 }
 
+/// So often documents are inserted again, where another one is in the way that may go.
+const RESTORED: usize = 5;
+
 /// A batch of documents takes so many bytes at most, and one document more: they wait in memory while others are written.
 const BYTES: usize = 4 << 20;
 
@@ -256,6 +259,17 @@ impl Scope<'_> {
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
     ) -> Result<()> {
+        for _ in 1..RESTORED {
+            match self.restore_once(meta, documents).await {
+                // The twin was there for a moment, and is deleted again.
+                Err(Error::DuplicateKey { .. }) => {}
+                outcome => return outcome,
+            }
+        }
+        self.restore_once(meta, documents).await
+    }
+
+    async fn restore_once(&self, meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<()> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
         let Err(error) = collection.insert_many(documents).ordered(false).await else {

