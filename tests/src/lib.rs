@@ -5,12 +5,28 @@ use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
+use odm::Odm;
 use std::any::Any;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
+
+/// That every reference and every copy in the database is right.
+///
+/// # Panics
+/// With the audit, where one is not.
+pub async fn assert_clean(odm: &Odm) {
+    let audit = odm.audit().await.unwrap();
+    assert!(audit.is_clean(), "{audit}");
+}
+
+/// As [`assert_clean`], saying after what.
+pub async fn assert_clean_after(odm: &Odm, what: &str) {
+    let audit = odm.audit().await.unwrap();
+    assert!(audit.is_clean(), "{what}: {audit}");
+}
 
 /// The server that the tests run on.
 ///

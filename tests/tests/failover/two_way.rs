@@ -4,7 +4,7 @@ use super::control::Nodes;
 use super::scenario::{Stop, while_primaries_die};
 use odm::bson::oid::ObjectId;
 use odm::prelude::*;
-use odm_tests::with_db;
+use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -99,7 +99,6 @@ fn both_sides_agree_after_the_primary_died() {
         let lost: Vec<&ObjectId> = inserted.iter().filter(|id| !there.contains(*id)).collect();
         assert!(lost.is_empty(), "confirmed, and lost: {lost:?}");
         // And both sides agree: they were written as one.
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
     });
 }

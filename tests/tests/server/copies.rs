@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, FanOut};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -344,8 +344,7 @@ fn several_may_recover_at_once_and_a_worker_does_so_by_itself() {
                     .for_each(|one| assert!(one.join().unwrap().is_ok()));
             }
             assert!(owing(&odm).await.is_empty());
-            let audit = odm.audit().await.unwrap();
-            assert!(audit.is_clean(), "{audit}");
+            assert_clean(&odm).await;
         }
     });
 }
@@ -736,8 +735,7 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
             .without_transactions();
             let books = writer.collection::<auto::Book>();
             books.update(5).set(|b| b.author, Ref::new(to)).await.unwrap();
-            let audit = odm.audit().await.unwrap();
-            assert!(audit.is_clean(), "{audit}");
+            assert_clean(&odm).await;
             assert!(owing(&odm).await.is_empty());
             assert_eq!(books.get(5).await.unwrap().unwrap().author, Ref::new(to));
         }
@@ -1143,8 +1141,7 @@ fn a_reference_that_is_emptied_empties_its_copies_and_their_copies() {
             let card = odm.collection::<Card>().get(id).await.unwrap().unwrap();
             assert_eq!(card.firm_name, None);
             odm.recover().await.unwrap();
-            let audit = odm.audit().await.unwrap();
-            assert!(audit.is_clean(), "{audit}");
+            assert_clean(&odm).await;
         }
     });
 }
@@ -1323,7 +1320,7 @@ fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
             assert_eq!(tools.get(10 + id).await.unwrap().unwrap().maker_name, "renamed");
             let error = stock(99, 1).await.unwrap_err();
             assert!(matches!(error, Error::MissingReference { .. }), "{error}");
-            assert!(odm.audit().await.unwrap().is_clean());
+            assert_clean(&odm).await;
         }
     });
 }
@@ -1365,7 +1362,7 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
                 .unwrap();
             assert_eq!(shown().await, "fourth");
 
-            assert!(odm.audit().await.unwrap().is_clean());
+            assert_clean(&odm).await;
             makers.delete_where(|m| m.id.gt(0)).await.unwrap();
             tools.delete_where(|t| t.id.gt(0)).await.unwrap();
         }

@@ -4,7 +4,7 @@
 use odm::bson::Document as Doc;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::{Model, Odm};
-use odm_tests::TestDb;
+use odm_tests::{TestDb, assert_clean};
 use std::sync::{Arc, Mutex};
 
 /// The models of a library: fields copied to the children, copies of copies in the items of an array, a subset and numbers.
@@ -120,8 +120,7 @@ pub async fn assert_true(odm: &Odm) {
     odm.recover().await.unwrap();
     let owed = owing(odm).await;
     assert!(owed.is_empty(), "still owed after recover(): {owed:?}");
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
+    assert_clean(odm).await;
 }
 
 /// The documents of the library that owe something.

@@ -3,7 +3,7 @@
 
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::prelude::*;
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use std::sync::{Arc, Mutex};
 
 /// The page with the table.
@@ -857,8 +857,7 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     }
 
     odm.recover().await.unwrap();
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
+    assert_clean(&odm).await;
     rows
 }
 

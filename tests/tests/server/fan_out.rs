@@ -3,7 +3,7 @@
 use odm::FanOut;
 use odm::bson::{Document as Doc, doc, oid::ObjectId};
 use odm::prelude::*;
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
             .unwrap();
         odm.recover().await.unwrap();
         assert_eq!(named(&odm, "new").await, 0);
-        assert!(odm.audit().await.unwrap().is_clean());
+        assert_clean(&odm).await;
     });
 }
 
@@ -240,8 +240,7 @@ fn others_write_while_a_delivery_pauses() {
         assert!(started.elapsed() >= 10 * pause, "{:?}", started.elapsed());
         assert!(done.copies_updated >= HOLDERS as u64 - 5, "{done:?}");
         assert_eq!(odm.recover().await.unwrap().documents, 0);
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
         assert_eq!(named(&odm, "old").await, 0);
     });
 }
@@ -268,8 +267,7 @@ fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
         assert_eq!(named(&odm, "new").await, before);
         let recovered = odm.recover().await.unwrap();
         assert_eq!(recovered.documents, 1);
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
         let events = odm.collection::<Event>();
         let holders = events.find(|e| e.device.eq(Ref::new(1)));
         assert_eq!(named(&odm, "new").await, holders.count().await.unwrap());

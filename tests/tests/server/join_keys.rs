@@ -5,7 +5,7 @@ use odm::bson::{Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
 use odm::{Error, PathsOf};
-use odm_tests::with_db;
+use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -277,7 +277,7 @@ fn a_reference_may_be_a_part_of_an_id() {
             .map(|(day, user)| (day.note.as_str(), user.id))
             .collect();
         assert_eq!(read, [("1 on 1", 1), ("1 on 2", 1)]);
-        assert!(odm.audit().await.unwrap().is_clean());
+        assert_clean(&odm).await;
         let refused = users.delete(1).await.unwrap_err();
         assert!(
             matches!(&refused, Error::StillReferenced { by: "days", field, count: 2, .. } if field == "_id.user"),

@@ -2,7 +2,7 @@
 
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -113,11 +113,6 @@ async fn models(t: &TestDb) -> Odm {
     odm
 }
 
-async fn clean(odm: &Odm) {
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
-}
-
 fn commits(t: &TestDb) -> usize {
     let sent = t.commands.take();
     sent.iter().filter(|name| *name == "commitTransaction").count()
@@ -145,7 +140,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
             odm.collection::<Maker>().get(3).await.unwrap().unwrap().things,
             329
         );
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // One that is refused takes those of its part with it, and none of the parts before.
         let twice = (3_000..4_500).map(|id| thing(if id == 4_400 { 7 } else { id }));
@@ -158,7 +153,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
         assert_eq!(errors[0].0, 1_400);
         assert!(matches!(errors[0].1, Error::DuplicateKey { .. }), "{error}");
         assert_eq!(things.find_all().count().await.unwrap(), 3_300);
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // Nor does one whose parent is missing; what stands behind is inserted where nobody asks for the order.
         let alone = |id| NewThing {
@@ -180,7 +175,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
             "{error}"
         );
         assert_eq!(things.find_all().count().await.unwrap(), 4_800);
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }
 
@@ -200,7 +195,7 @@ fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
         assert_eq!(commits(&t), 1);
         let first = twigs.get(0).await.unwrap().unwrap();
         assert_eq!(first.above_name.as_deref(), Some("twig 1099"));
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }
 
@@ -228,7 +223,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
             2_300
         );
         assert_eq!(makers.get(0).await.unwrap().unwrap().worth, 2 * 329);
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // And what is derived of them may be what others of them are found by.
         let done = things
@@ -246,7 +241,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
                 .unwrap()
                 .is_none()
         );
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // Up to a thousand are one.
         t.commands.take();
@@ -264,7 +259,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
             .await
             .unwrap();
         assert_eq!((done.matched, done.refused), (1_300, 1_000));
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // In a transaction of the application's own it is all or nothing.
         t.commands.take();
@@ -289,7 +284,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
                 .unwrap()
                 .is_none()
         );
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }
 
@@ -318,7 +313,7 @@ fn sources_by_the_thousand_reach_their_copies() {
             let things = odm.collection::<Thing>();
             let renamed = things.find(|thing| thing.maker_name.eq(name)).count();
             assert_eq!(renamed.await.unwrap(), 1_500);
-            clean(&odm).await;
+            assert_clean(&odm).await;
         }
     });
 }
@@ -352,7 +347,7 @@ fn two_way_references_by_the_thousand() {
             assert_eq!(done.matched, 1_200);
             assert_eq!(clubs.get(1).await.unwrap().unwrap().players.len(), 0);
             assert_eq!(clubs.get(2).await.unwrap().unwrap().players.len(), 1_200);
-            clean(&odm).await;
+            assert_clean(&odm).await;
         }
     });
 }
@@ -387,7 +382,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
             // The bound is one, and the numbers of each 200 at most.
             let aggregates = sent.iter().filter(|name| *name == "aggregate").count();
             assert!(sent.len() < 16 && aggregates <= 3, "{sent:?}");
-            clean(&odm).await;
+            assert_clean(&odm).await;
             t.commands.take();
             things.delete_where(|thing| thing.id.gte(0)).await.unwrap();
             let sent = t.commands.take();
@@ -396,7 +391,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
             let makers = odm.collection::<Maker>();
             let left = makers.find(|maker| maker.dearest.exists(true)).count();
             assert_eq!(left.await.unwrap(), 0);
-            clean(&odm).await;
+            assert_clean(&odm).await;
         }
     });
 }
@@ -426,7 +421,7 @@ fn the_documents_that_fit_at_first_are_changed_and_no_others() {
         assert_eq!(done.matched, 2_100);
         let stem = odm.collection::<Stem>().get(1).await.unwrap().unwrap();
         assert_eq!(stem.branches, 2_100);
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // Twigs that get the name by which others of them are found.
         let twigs = odm.collection::<Twig>();
@@ -458,7 +453,7 @@ fn the_documents_that_fit_at_first_are_changed_and_no_others() {
             twigs.find(|twig| twig.name.eq("leaf")).count().await.unwrap(),
             1_100
         );
-        clean(&odm).await;
+        assert_clean(&odm).await;
         // Those that fit only when others have been renamed.
         let done = twigs
             .update_where(|twig| twig.above_name.eq("new") | twig.name.eq("old"))
@@ -466,7 +461,7 @@ fn the_documents_that_fit_at_first_are_changed_and_no_others() {
             .await
             .unwrap();
         assert_eq!(done.matched, 2_200);
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }
 
@@ -484,6 +479,6 @@ fn new_documents_that_claim_the_same_one_are_refused_whatever_their_number() {
         let error = odm.collection::<Club>().insert_many(clubs).await.unwrap_err();
         assert!(matches!(error, Error::Query { .. }), "{error}");
         assert_eq!(odm.collection::<Club>().find_all().count().await.unwrap(), 0);
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }

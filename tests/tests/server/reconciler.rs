@@ -5,7 +5,7 @@ use odm::bson::{Bson, DateTime, Document as Doc, doc};
 use odm::prelude::*;
 use odm_examples::one_to_squillions::{Host, LogMsg, NewHost, NewLogMsg};
 use odm_examples::subset::{NewReview, Product, Review};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use std::time::Duration;
 
 async fn logs(t: &TestDb) -> Odm {
@@ -72,9 +72,11 @@ async fn place(t: &TestDb) -> Doc {
     places.remove(0)
 }
 
-async fn assert_clean(odm: &Odm) {
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
+/// Passes on all that has come so far.
+async fn reconcile(odm: &Odm) {
+    let reconciler = odm.reconciler().start().await.unwrap();
+    reconciler.caught_up().await.unwrap();
+    reconciler.stop().await.unwrap();
 }
 
 #[test]
@@ -192,9 +194,7 @@ fn what_a_dead_reconciler_has_not_applied_another_one_does() {
     with_db(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
-        let first = odm.reconciler().start().await.unwrap();
-        first.caught_up().await.unwrap();
-        first.stop().await.unwrap();
+        reconcile(&odm).await;
         let hosts = raw(&t, "hosts");
         for round in 0..12_u64 {
             let reconciler = odm.reconciler().start().await.unwrap();
@@ -229,9 +229,7 @@ fn where_the_place_is_lost_everything_is_compared() {
     with_db(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
-        let reconciler = odm.reconciler().start().await.unwrap();
-        reconciler.caught_up().await.unwrap();
-        reconciler.stop().await.unwrap();
+        reconcile(&odm).await;
         // As if it were of another time: the timestamp is the first that a token of the server's own form says.
         let state = raw(&t, "_odm_state");
         let stored = place(&t).await;
@@ -246,10 +244,8 @@ fn where_the_place_is_lost_everything_is_compared() {
             .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.7.7.7" } })
             .await
             .unwrap();
-        let reconciler = odm.reconciler().start().await.unwrap();
-        reconciler.caught_up().await.unwrap();
+        reconcile(&odm).await;
         assert_clean(&odm).await;
-        reconciler.stop().await.unwrap();
     });
 }
 
@@ -263,10 +259,8 @@ fn the_first_reconciler_compares_everything() {
             .update_one(doc! { "_id": a.id }, doc! { "$set": { "ipaddr": "10.4.4.4" } })
             .await
             .unwrap();
-        let reconciler = odm.reconciler().start().await.unwrap();
-        reconciler.caught_up().await.unwrap();
+        reconcile(&odm).await;
         assert_clean(&odm).await;
-        reconciler.stop().await.unwrap();
     });
 }
 
@@ -305,9 +299,7 @@ fn programs_with_other_models_have_places_of_their_own() {
     with_db(async |t| {
         let (lines, products) = (logs(&t).await, reviewed(&t).await);
         let a = host(&lines, "1", 3).await;
-        let of_products = products.reconciler().start().await.unwrap();
-        of_products.caught_up().await.unwrap();
-        of_products.stop().await.unwrap();
+        reconcile(&products).await;
         raw(&t, "reviews")
             .update_one(doc! { "review_text": "29" }, doc! { "$set": { "stars": 1 } })
             .await
@@ -346,9 +338,7 @@ fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
         let left = [("long ago", 40), ("lately", 20)]
             .map(|(id, days)| doc! { "_id": id, "token": { "_data": "82" }, "at": days_ago(days) });
         raw(&t, "_odm_state").insert_many(left).await.unwrap();
-        let reconciler = odm.reconciler().start().await.unwrap();
-        reconciler.caught_up().await.unwrap();
-        reconciler.stop().await.unwrap();
+        reconcile(&odm).await;
         let places = places(&t).await;
         assert_eq!(places.len(), 2, "{places:?}");
         assert!(

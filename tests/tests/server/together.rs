@@ -3,7 +3,7 @@
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::with_db;
+use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -68,11 +68,6 @@ async fn halls(t: &odm_tests::TestDb) -> Odm {
     odm
 }
 
-async fn clean(odm: &Odm) {
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
-}
-
 #[test]
 fn a_bulk_may_change_what_it_has_inserted() {
     with_db(async |t| {
@@ -85,25 +80,25 @@ fn a_bulk_may_change_what_it_has_inserted() {
                 .update::<Seat>(first, |s| s.inc(|s| s.price, 5))
                 .await
                 .unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
             bulk()
                 .insert::<Seat>(seat(first + 1, 1, 1))
                 .update::<Seat>(first + 1, |s| s.set(|s| s.hall, Ref::new(2)))
                 .await
                 .unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
             bulk()
                 .insert::<Seat>(seat(first + 2, 1, 1))
                 .update_where::<Seat>(|s| s.hall.eq(Ref::new(1)), |s| s.inc(|s| s.price, 2))
                 .await
                 .unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
             bulk()
                 .insert::<Seat>(seat(first + 3, 2, 9))
                 .delete::<Seat>(first + 3)
                 .await
                 .unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
         }
         let seats = odm.collection::<Hall>().get(2).await.unwrap().unwrap().seats;
         assert_eq!(seats, 2);
@@ -123,7 +118,7 @@ fn a_bulk_may_copy_from_what_it_inserts() {
         insert(&odm).await.unwrap();
         let seat = odm.collection::<Seat>().get(1).await.unwrap().unwrap();
         assert_eq!((seat.hall_name.as_str(), seat.price), ("hall 3", 7));
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // Without transactions the source's own insert may fail, and the copies would be of what was never there.
         odm.collection::<Seat>().delete(1).await.unwrap();
@@ -156,7 +151,7 @@ fn an_upsert_leaves_the_copies_of_a_document_that_is_there() {
                 .unwrap();
             let after = seats.get(id).await.unwrap().unwrap();
             assert_eq!(after, Seat { price: 2, ..before });
-            clean(&odm).await;
+            assert_clean(&odm).await;
         }
     });
 }
@@ -180,7 +175,7 @@ fn a_replacement_is_given_as_it_is_stored() {
             hall.best.clear();
             let given = odm.collection::<Hall>().replace(hall).await.unwrap();
             assert_eq!((given.seats, given.best.len()), (1, 1));
-            clean(&odm).await;
+            assert_clean(&odm).await;
             seats.update(1).set(|s| s.hall, Ref::new(1)).await.unwrap();
         }
     });
@@ -330,7 +325,7 @@ fn several_copies_that_are_declared_later_are_filled_under_their_validator() {
                 true => assert!(odm.repair_all().await.unwrap().repaired > 0),
                 false => assert!(odm.backfill().await.unwrap().documents > 0),
             }
-            clean(&odm).await;
+            assert_clean(&odm).await;
             let thing = odm.collection::<later::Thing>().get(4).await.unwrap().unwrap();
             assert_eq!((&*thing.owner_name, &*thing.maker_name), ("owner 2", "owner 3"));
             let owner = odm.collection::<later::Owner>().get(2).await.unwrap().unwrap();
@@ -422,7 +417,7 @@ fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
             let is_at = async |region: i32| {
                 let parcel = parcels.get(1).await.unwrap().unwrap();
                 assert_eq!(parcel.region, format!("R{region}"));
-                assert!(odm.audit().await.unwrap().is_clean());
+                assert_clean(&odm).await;
                 assert_eq!(odm.recover().await.unwrap().documents, 0);
             };
             depots.update(1).set(|d| d.region, Ref::new(2)).await.unwrap();
@@ -480,7 +475,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
                 leaves.insert(NewLeaf { id, node }).await.unwrap();
             }
             nodes.update(1).set(|n| n.name, "root").await.unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
             assert_eq!(
                 nodes.get(2).await.unwrap().unwrap().up_name.as_deref(),
                 Some("root")
@@ -501,7 +496,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
                 Some("the root")
             );
             assert_eq!([version(2).await, version(3).await], [before[0] + 1, before[1]]);
-            clean(&odm).await;
+            assert_clean(&odm).await;
             assert_eq!(odm.recover().await.unwrap().documents, 0);
             t.db.collection::<Doc>("nodes")
                 .delete_many(doc! {})
@@ -545,8 +540,7 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
                     assert_eq!((&node.up_name, node.below), (&above, below as i64), "{node:?}");
                     assert_eq!((&leaf.above, leaf.below), (&above, below as i64), "{leaf:?}");
                 }
-                let audit = odm.audit().await.unwrap();
-                assert!(audit.is_clean(), "{audit}");
+                assert_clean(&odm).await;
                 assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is left owed");
             };
             let up = async |id: i32, to: Option<i32>| {
@@ -619,7 +613,7 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
                 .set(|n| n.name, format!("above {first}"))
                 .await
                 .unwrap();
-            clean(&odm).await;
+            assert_clean(&odm).await;
             assert_eq!(odm.recover().await.unwrap().documents, 0);
         }
     });
@@ -765,7 +759,7 @@ fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() 
                 let thing = Ref::new(id);
                 labels.insert(NewLabel { id, thing }).await.unwrap();
             }
-            clean(&odm).await;
+            assert_clean(&odm).await;
             let whole = things.get(4).await.unwrap().unwrap();
             // Emptied; taken away; with its version.
             let past = [
@@ -800,7 +794,7 @@ fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() 
             assert_eq!(stale("state.buyer_name"), (3, 1));
             let repaired = odm.repair(&audit).await.unwrap();
             assert_eq!(repaired.repaired, 9, "{repaired}");
-            clean(&odm).await;
+            assert_clean(&odm).await;
             assert_eq!(odm.repair_all().await.unwrap().repaired, 0);
             assert_eq!(odm.recover().await.unwrap().documents, 0);
             for id in 1..=3 {
@@ -970,7 +964,7 @@ fn a_deletion_that_empties_a_reference_is_passed_on() {
             assert_eq!(sites.get(1).await.unwrap().unwrap().used, 2);
             odm.collection::<User>().delete(2).await.unwrap();
             assert_eq!(sites.get(1).await.unwrap().unwrap().used, 1);
-            clean(&odm).await;
+            assert_clean(&odm).await;
             assert_eq!(odm.recover().await.unwrap().documents, 0);
             odm.collection::<Machine>()
                 .delete_where(|m| m.id.gt(0))
@@ -1037,7 +1031,7 @@ fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
             .await
             .unwrap();
         assert_eq!(calls.get(1).await.unwrap().unwrap().payload, doc! { "b": [2] });
-        clean(&odm).await;
+        assert_clean(&odm).await;
     });
 }
 
@@ -1172,7 +1166,7 @@ fn an_older_program_neither_writes_nor_pays_what_it_does_not_know() {
         let refused = older().recover().await.unwrap_err();
         assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
         assert_eq!(odm.recover().await.unwrap().documents, 1);
-        clean(&odm).await;
+        assert_clean(&odm).await;
         assert_eq!(older().recover().await.unwrap().documents, 0, "nothing is owed");
 
         let before = older();
@@ -1207,7 +1201,7 @@ fn an_older_program_neither_writes_nor_pays_what_it_does_not_know() {
         }
         // What the new program has declared is as it was: nothing waits for a backfill.
         assert_eq!(odm.backfill().await.unwrap().edges, Vec::<String>::new());
-        clean(&odm).await;
+        assert_clean(&odm).await;
 
         // It has all models now.
         assert_eq!(before.forget_copies().await.unwrap(), 2);
@@ -1391,7 +1385,7 @@ fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
         assert_eq!(filled.edges, ["towns.land"]);
         let town = newer.collection::<codes::Town>().get(1).await.unwrap().unwrap();
         assert_eq!(town.land_code.as_deref(), Some("l"));
-        clean(&newer).await;
+        assert_clean(&newer).await;
     });
 }
 
@@ -1424,6 +1418,6 @@ fn a_required_copy_beside_an_old_one_is_filled_first() {
                 .land_code,
             "l"
         );
-        clean(&newer).await;
+        assert_clean(&newer).await;
     });
 }

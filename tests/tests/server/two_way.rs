@@ -8,7 +8,7 @@ use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Changes, Error, Target};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, with_db};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -1204,8 +1204,7 @@ fn whatever_happens_at_once_both_sides_agree() {
         println!("{done} writes, {refused} refused, in {seconds} s");
         assert!(done > 16, "{done} writes, {refused} refused");
         agree(&odm).await;
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
         for (_, owners) in named(&odm, "tasks", "owner").await {
             assert_eq!(owners.len(), 1, "every task has an owner");
         }
@@ -1262,7 +1261,7 @@ fn an_older_program_does_not_write_one_side_alone() {
         };
         let refused = members.replace(whole.clone()).await.unwrap_err();
         assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
-        assert!(odm.audit().await.unwrap().is_clean());
+        assert_clean(&odm).await;
 
         // Who says that it is meant leaves the other side, which the whole program finds.
         let older = Odm::new(t.db.clone(), odm::models![before::Member])
@@ -1273,7 +1272,7 @@ fn an_older_program_does_not_write_one_side_alone() {
         let audit = odm.audit().await.unwrap();
         assert!(!audit.is_clean());
         odm.repair(&audit).await.unwrap();
-        assert!(odm.audit().await.unwrap().is_clean());
+        assert_clean(&odm).await;
     });
 }
 
@@ -1411,8 +1410,7 @@ impl Meeting {
                 ended.unwrap().unwrap();
             }
         }
-        let audit = self.other.audit().await.unwrap();
-        assert!(audit.is_clean(), "{name}: {audit}");
+        assert_clean_after(&self.other, &name).await;
         let gone = match what {
             "a member" => vec![("members", Bson::from(1_i64))],
             "a team" => vec![("teams", "a".into())],
@@ -1509,7 +1507,7 @@ fn a_condition_on_links_is_asked_before_they_go() {
                 _ => assert!(left.is_empty(), "{left:?}"),
             }
             nodes.delete_where(|n| n.id.gt(0)).await.unwrap();
-            assert!(odm.audit().await.unwrap().is_clean());
+            assert_clean(&odm).await;
         }
     });
 }

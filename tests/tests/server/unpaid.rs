@@ -4,7 +4,7 @@ use super::beside::both;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{AuditedCopies, Error};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, with_db};
 
 mod shop {
     use odm::prelude::*;
@@ -93,7 +93,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
                     matches!(updated, Err(Error::Invalid { .. })),
                     "{mode}: {updated:?}"
                 );
-                assert!(odm.audit().await.unwrap().is_clean());
+                assert_clean(&odm).await;
                 continue;
             }
             assert!(updated.is_ok(), "{mode}: {updated:?}");
@@ -113,8 +113,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
                 "{mode}: {refused:?}"
             );
         }
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
     });
 }
 
@@ -266,8 +265,7 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
         }
         odm.recover().await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (5, 1), (i32::MAX, 1)]);
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
     });
 }
 
@@ -292,8 +290,7 @@ fn a_sum_that_is_too_great_refuses_the_child() {
         things.insert(thing(5, 3, i32::MIN)).await.unwrap();
         things.delete(5).await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (0, 0), (0, 0)]);
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
     });
 }
 
@@ -357,7 +354,7 @@ fn a_sum_that_is_too_great_leaves_its_document_as_it_is() {
             let _ = goods.delete(2).await;
             odm.recover().await.unwrap();
             assert_eq!(crates.get(1).await.unwrap().unwrap().n, i32::MAX);
-            assert!(odm.audit().await.unwrap().is_clean());
+            assert_clean(&odm).await;
             t.db.collection::<Doc>("goods")
                 .delete_many(doc! {})
                 .await
@@ -440,8 +437,7 @@ fn what_is_taken_away_from_a_sum_of_fractions_leaves_the_others() {
             pours.update(1).set(|p| p.litres, 2.0).await.unwrap();
             let now = jar(&odm).await;
             assert_eq!((now.litres, now.mean.value()), (3.0, Some(1.5)), "{mode}");
-            let audit = odm.audit().await.unwrap();
-            assert!(audit.is_clean(), "{mode}: {audit}");
+            assert_clean_after(&odm, mode).await;
             pours.delete_where(|p| p.id.gt(0)).await.unwrap();
         }
     });
@@ -458,8 +454,7 @@ fn a_least_value_that_is_stored_as_null_is_found() {
         let audit = odm.audit().await.unwrap();
         assert_eq!(audit.stale_copies(), 2, "{audit}");
         odm.backfill().all().await.unwrap();
-        let audit = odm.audit().await.unwrap();
-        assert!(audit.is_clean(), "{audit}");
+        assert_clean(&odm).await;
         odm.collection::<Pour>().insert(pour(7, 1.0)).await.unwrap();
         let jar = jar(&odm).await;
         assert_eq!((jar.first, jar.last), (Some(7), Some(7)));

@@ -4,12 +4,7 @@ use odm::bson::DateTime;
 use odm::prelude::*;
 use odm_examples::one_to_squillions::{Host, LogMsg, NewLogMsg};
 use odm_examples::subset::{NewReview, Product, Review};
-use odm_tests::with_db;
-
-async fn assert_clean(odm: &Odm) {
-    let audit = odm.audit().await.unwrap();
-    assert!(audit.is_clean(), "{audit}");
-}
+use odm_tests::{assert_clean, with_db};
 
 #[test]
 fn what_is_derived_is_there_from_the_start() {
