@@ -2,7 +2,7 @@
 //! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
-use crate::map::{Context, Refusal, write_error};
+use crate::map::{Context, Refusal, unacknowledged, write_error};
 use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -1087,9 +1087,7 @@ async fn by_runs(
             _ => done.deleted += n,
         }
         // The writes were made, but not as safely as the write concern demands.
-        if let Ok(concern) = reply.get_document("writeConcernError") {
-            unsure = unsure.or_else(|| bson::deserialize_from_document(concern.clone()).ok());
-        }
+        unsure = unsure.or_else(|| unacknowledged(&reply));
         if ordered && !errors.is_empty() {
             break;
         }
@@ -1100,11 +1098,10 @@ async fn by_runs(
             done: Box::new(done),
         });
     }
-    if let Some(unsure) = unsure {
-        let failure = mongodb::error::WriteFailure::WriteConcernError(unsure);
-        return Err(mongodb::error::Error::from(mongodb::error::ErrorKind::Write(failure)).into());
+    match unsure {
+        Some(unsure) => Err(unsure),
+        None => Ok((done, round_trips)),
     }
-    Ok((done, round_trips))
 }
 
 /// A write error as the server's reply has it.

@@ -75,7 +75,12 @@
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
-//! | find and mend what is wrong with references | [`Odm::audit`], [`Odm::repair`] |
+//! | find and mend what is wrong with references and copies | [`Odm::audit`], [`Odm::repair`] |
+//! | finish what a dead process owed | [`Odm::recover`]; [`Odm::worker`] does it again and again |
+//! | fill copies that were declared later | [`Odm::backfill`] |
+//! | follow what others write past the library | [`Odm::reconciler`] |
+//! | say how copies go to many documents | [`Odm::with_fan_out`], [`FanOut`] |
+//! | run with fewer models than the database knows | [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
 //! | see the models as a diagram | [`Odm::edges`] |
 //! | have a command line for all of this | `odm::cli::run`, with the feature `cli` |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
@@ -100,7 +105,7 @@
 //! | --- | --- | --- |
 //! | [`Odm::transaction`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
 //! | [`Odm::bulk`] in one request | MongoDB 8.0 | a request for each run of writes of one kind to one collection |
-//! | a validator's refusal that names field, rule and value | MongoDB 5.0 | [`Error::Driver`] with code 121; what is checked before the network is named on every version |
+//! | a validator's refusal that names field, rule and value | MongoDB 5.0 | [`Error::Invalid`] with one violation, of the whole document; what is checked before the network is named on every version |
 //!
 //! # The models of the examples
 //!

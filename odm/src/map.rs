@@ -67,6 +67,17 @@ pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>)
     }
 }
 
+/// What a reply says of writes that were made, but not as safely as the write concern demands: a server that steps down may
+/// take them back. The driver leaves this part of the reply of a command to the caller.
+pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
+    let concern = reply.get_document("writeConcernError").ok()?;
+    let error = match deserialize_from_document(concern.clone()) {
+        Ok(concern) => ErrorKind::Write(WriteFailure::WriteConcernError(concern)).into(),
+        Err(_) => mongodb::error::Error::custom(format!("the writes were not acknowledged: {concern}")),
+    };
+    Some(Error::Driver(Box::new(error)))
+}
+
 impl Context {
     /// The context of an operation on a document's collection.
     pub(crate) fn of(meta: &'static DocumentMeta) -> Context {

@@ -732,3 +732,20 @@ fn a_batch_that_only_missed_its_write_concern_is_the_drivers_error() {
     let error = NO_META.insert_many(ErrorKind::InsertMany(many).into(), 2, true);
     assert!(matches!(error, Error::Driver(_)));
 }
+
+#[test]
+fn the_reply_of_a_command_may_say_that_its_writes_are_not_sure() {
+    let stepped_down = doc! { "code": 11602, "codeName": "InterruptedDueToReplStateChange", "errmsg": "operation was interrupted" };
+    let reply = doc! { "ok": 1, "n": 1000, "nModified": 1000, "writeConcernError": stepped_down };
+    let Some(Error::Driver(error)) = unacknowledged(&reply) else {
+        panic!("not the driver's error")
+    };
+    assert!(matches!(
+        &*error.kind,
+        ErrorKind::Write(WriteFailure::WriteConcernError(concern)) if concern.code == 11602
+    ));
+    // A form that nobody knows is no less a reason not to count on it.
+    let strange = doc! { "ok": 1, "writeConcernError": { "code": "no number" } };
+    assert!(matches!(unacknowledged(&strange), Some(Error::Driver(_))));
+    assert!(unacknowledged(&doc! { "ok": 1, "n": 1 }).is_none());
+}

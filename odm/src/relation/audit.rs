@@ -28,12 +28,12 @@ pub(super) const BATCH: usize = 1_000;
 const SAMPLE: usize = 5;
 
 impl Odm {
-    /// Looks for everything that is wrong with the references of the registered documents, and changes nothing:
-    /// references to documents that do not exist, two-way references of which only one side is there or which name a
+    /// Looks for everything that is wrong with the references and the copies of the registered documents, and changes
+    /// nothing: references to documents that do not exist, two-way references of which only one side is there or which name a
     /// document twice, arrays over their bound, and, where the unique index is missing, parents with several children of
-    /// which they may have one.
+    /// which they may have one; and copies, subsets and numbers that are not as their sources say.
     ///
-    /// Every document that holds references is read once, in batches in the order of their ids, so memory is bounded. What
+    /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. What
     /// looks wrong is read once more, both sides of a link in one snapshot where the deployment has transactions, before it
     /// is reported; a reference whose target somebody else is deleting at this moment may be reported all the same.
     ///

@@ -1,7 +1,8 @@
 //! Takes back what a write did to references, and nothing of what others have done since.
 
 use super::batch::value;
-use super::graph::Edge;
+use super::derived;
+use super::graph::{self, Edge};
 use super::scope::Statement;
 use crate::key::Key;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -16,20 +17,19 @@ type Did<'o> = &'o dyn Fn(&Edge, usize, &Key) -> bool;
 #[derive(Clone, Copy)]
 pub(super) struct Own<'o> {
     pub(super) added: Did<'o>,
-    /// `None` where that is not known.
-    pub(super) removed: Option<Did<'o>>,
+    pub(super) removed: Did<'o>,
 }
 
 /// The references in an item of an array: by edge, target and key.
 type Item = Vec<(usize, usize, Key)>;
 
-/// The statement that gives the fields in which these references stand their former values, if they still have the present
-/// ones, and others with them. An array keeps what others have brought to it, or taken from it, since then.
+/// The statement that gives these references their former values, and the copies beside them, if they still have the present
+/// ones. What others have written since stays: a reference that is not the write's any more, and what they have brought to an
+/// array, or taken from it. `None` where nothing is left of the write.
 pub(super) fn put_back(
     before: &RawDocumentBuf,
     now: &RawDocumentBuf,
     edges: &[&Edge],
-    beside: &[String],
     own: &Own<'_>,
 ) -> Option<Statement> {
     let mut filter = doc! { "_id": value(now, "_id")? };
@@ -40,26 +40,29 @@ pub(super) fn put_back(
             None => unset.insert(name, ""),
         };
     };
-    for name in super::checks::roots(edges.iter().copied()) {
-        let (former, present) = (value(before, name), value(now, name));
-        filter.insert(name, doc! { "$eq": present.clone().unwrap_or(Bson::Null) });
-        let none = Vec::new();
-        let was = match &former {
-            None | Some(Bson::Null) => Some(&none),
-            Some(former) => former.as_array(),
-        };
-        let merged = match (was, &present) {
-            (Some(was), Some(Bson::Array(present))) => {
-                let within: Vec<&Edge> = edges.iter().copied().filter(|edge| edge.root() == name).collect();
-                merged(name, was, present, &within, own)
+    for spot in spots(before, now, edges) {
+        let (former, present) = (value(before, &spot.path), value(now, &spot.path));
+        let back = match (spot.array, items(former.as_ref()), items(present.as_ref())) {
+            (true, Some(was), Some(is)) => {
+                let merged = merged(was, is, &spot.edges, own)?;
+                if merged == is {
+                    continue;
+                }
+                let was_one = matches!(former, Some(Bson::Array(_)));
+                match merged.is_empty() && !was_one {
+                    true => former,
+                    false => Some(Bson::Array(merged)),
+                }
             }
-            _ => None,
+            _ if is_own(before, now, &spot.edges, own) => former,
+            _ => continue,
         };
-        let merged = merged.filter(|merged| !merged.is_empty());
-        put(name, merged.map(Bson::Array).or(former));
-    }
-    for name in beside {
-        put(name, value(before, name));
+        put(&spot.path, back);
+        filter.insert(&spot.path, doc! { "$eq": present.unwrap_or(Bson::Null) });
+        let alone = spot.edges.iter().filter(|edge| edge.path == spot.path);
+        for name in alone.flat_map(|edge| derived::beside(edge)) {
+            put(&name, value(before, &name));
+        }
     }
     let mut update = Document::new();
     if !set.is_empty() {
@@ -75,22 +78,88 @@ pub(super) fn put_back(
     })
 }
 
-/// The present items of an array without those that the write has added, and with those that it has removed. `None` where it is
-/// not known what it has removed, and something is missing.
-fn merged(
-    name: &str,
-    former: &[Bson],
-    present: &[Bson],
-    edges: &[&Edge],
-    own: &Own<'_>,
-) -> Option<Vec<Bson>> {
-    let items = |items: &[Bson]| -> Option<Vec<Item>> {
-        items.iter().map(|item| references(name, item, edges)).collect()
-    };
-    let (before, now) = (items(former)?, items(present)?);
-    if own.removed.is_none() && !goes_through(former, present) {
-        return None;
+/// Where references are put back.
+struct Spot<'e> {
+    path: String,
+    /// Whether it is an array, some of whose items may be others'.
+    array: bool,
+    /// Those that stand there.
+    edges: Vec<&'e Edge>,
+}
+
+/// Where the references of these edges are put back: the array that holds them, or the reference itself, if it had that place
+/// before. Where it had none, as in an enum that was another variant, it is the whole field of the document.
+fn spots<'e>(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&'e Edge]) -> Vec<Spot<'e>> {
+    let mut spots: Vec<Spot<'e>> = Vec::new();
+    for edge in edges.iter().copied() {
+        let depth = edge.array().unwrap_or(edge.segments.len());
+        let path = graph::path(edge.segments.get(..depth).unwrap_or_default());
+        let is_there = |document| value(document, &path).is_some();
+        let spot = match depth <= 1 || is_there(before) && is_there(now) {
+            true => Spot {
+                path,
+                array: edge.array().is_some(),
+                edges: vec![edge],
+            },
+            false => Spot {
+                path: edge.root().to_owned(),
+                array: false,
+                edges: vec![edge],
+            },
+        };
+        spots.push(spot);
     }
+    // The outer ones first: what lies within them goes with them.
+    spots.sort_by_key(|spot| spot.path.len());
+    let mut outer: Vec<Spot<'e>> = Vec::new();
+    for spot in spots {
+        let within = |outer: &&mut Spot<'e>| derived::meet(&outer.path, &spot.path);
+        match outer.iter_mut().find(within) {
+            Some(outer) => outer.edges.extend(spot.edges),
+            None => outer.push(spot),
+        }
+    }
+    outer
+}
+
+/// The items of an array, which may be missing.
+fn items(value: Option<&Bson>) -> Option<&[Bson]> {
+    match value {
+        None | Some(Bson::Null) => Some(&[]),
+        Some(Bson::Array(items)) => Some(items),
+        Some(_) => None,
+    }
+}
+
+/// Whether the references are as the write has left them, and not as before.
+fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &Own<'_>) -> bool {
+    let mut is_empty = true;
+    for edge in edges {
+        for target in 0..edge.targets.len() {
+            let (was, is) = (edge.keys(target, before), edge.keys(target, now));
+            is_empty &= is.is_empty();
+            if is
+                .iter()
+                .any(|key| !was.contains(key) && (own.added)(edge, target, key))
+            {
+                return true;
+            }
+        }
+    }
+    let mut removed = edges.iter().flat_map(|edge| {
+        (0..edge.targets.len()).flat_map(move |target| {
+            let keys = edge.keys(target, before).into_iter();
+            keys.map(move |key| (own.removed)(edge, target, &key))
+        })
+    });
+    is_empty && removed.any(|did| did)
+}
+
+/// The present items of an array without those that the write has added, and with those that it has removed.
+fn merged(former: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> Option<Vec<Bson>> {
+    let items =
+        |items: &[Bson]| -> Option<Vec<Item>> { items.iter().map(|item| references(item, edges)).collect() };
+    let (before, now) = (items(former)?, items(present)?);
     let any = |item: &Item, did: Did<'_>| {
         item.iter().any(|(at, target, key)| {
             let edge = edges.iter().find(|edge| edge.at == *at);
@@ -98,7 +167,7 @@ fn merged(
         })
     };
     let added = |item: &Item| any(item, own.added);
-    let removed = |item: &Item| own.removed.is_some_and(|removed| any(item, removed));
+    let removed = |item: &Item| any(item, own.removed);
     let item = |place: &Place| match place {
         Place::Former(at) => former.get(*at).cloned(),
         Place::Present(at) => present.get(*at).cloned(),
@@ -106,23 +175,17 @@ fn merged(
     merge(&before, &now, added, removed).iter().map(item).collect()
 }
 
-/// The references in an item of the array of this name.
-fn references(name: &str, item: &Bson, edges: &[&Edge]) -> Option<Item> {
-    let alone = RawDocumentBuf::try_from(&doc! { name: [item] }).ok()?;
+/// The references in an item of the array that these edges stand in.
+fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
+    let alone = RawDocumentBuf::try_from(&doc! { "item": item }).ok()?;
+    let item = alone.get("item").ok()??;
     let mut all = Vec::new();
     for edge in edges {
-        for target in 0..edge.targets.len() {
-            let keys = edge.keys(target, &alone).into_iter();
-            all.extend(keys.map(|key| (edge.at, target, key)));
-        }
+        let found = edge.values_below(edge.array()?, true, item);
+        let found = found.filter_map(|value| edge.points(value));
+        all.extend(found.map(|(target, key)| (edge.at, target, Key::of(key))));
     }
     Some(all)
-}
-
-/// Whether all items stand among others in their order.
-fn goes_through<T: PartialEq>(items: &[T], others: &[T]) -> bool {
-    let mut others = others.iter();
-    items.iter().all(|item| others.any(|other| other == item))
 }
 
 /// Where an item of the outcome comes from.
@@ -214,23 +277,6 @@ mod tests {
             };
             let found: String = places.iter().map(letter).collect();
             assert_eq!(found, expected, "{former} -> {present}, +{added} -{removed}");
-        }
-    }
-
-    #[test]
-    fn items_may_stand_among_others() {
-        for (items, others, expected) in [
-            ("ab", "xaybz", true),
-            ("", "x", true),
-            ("ab", "ba", false),
-            ("aa", "ab", false),
-            ("a", "", false),
-        ] {
-            assert_eq!(
-                goes_through(&letters(items), &letters(others)),
-                expected,
-                "{items} in {others}"
-            );
         }
     }
 }

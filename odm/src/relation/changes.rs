@@ -82,6 +82,16 @@ pub(super) fn brings<'u>(edge: &Edge, update: &'u RawDocument, take: &mut dyn Fn
     }
 }
 
+/// Whether an update does nothing else to the references of this edge than to add some to an array.
+pub(super) fn only_adds(edge: &Edge, update: &Document) -> bool {
+    update.iter().all(|(operator, changed)| {
+        matches!(operator.as_str(), "$push" | "$addToSet")
+            || changed
+                .as_document()
+                .is_some_and(|changed| fields(operator, changed).all(|(name, _)| meets(edge, name).is_none()))
+    })
+}
+
 fn each(value: RawBsonRef<'_>) -> Option<&mongodb::bson::RawArray> {
     value.as_document()?.get_array("$each").ok()
 }

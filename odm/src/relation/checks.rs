@@ -31,6 +31,8 @@ pub(super) struct Brought {
     target: usize,
     keys: Vec<(Key, Bson)>,
     known: HashSet<Key>,
+    /// Whether it does more than to add them to an array.
+    replaces: bool,
 }
 
 /// So often what others change meanwhile is read again.
@@ -47,6 +49,10 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
             if edge.is_two_way() || !edge.reference.check {
                 continue;
             }
+            let replaces = match &write.what {
+                What::Update { built, .. } => !changes::only_adds(edge, &built.update),
+                _ => true,
+            };
             each(edge, &write.what, &mut |value| {
                 let Some((target, key)) = edge.points(value) else {
                     return;
@@ -62,6 +68,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                             target,
                             keys: Vec::new(),
                             known: HashSet::new(),
+                            replaces,
                         });
                         all.len() - 1
                     }
@@ -69,6 +76,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                 if let Some(brought) = all.get_mut(at)
                     && let Ok(value) = Bson::try_from(key)
                 {
+                    brought.replaces |= replaces;
                     let key = Key::of_bson(&value);
                     if brought.known.insert(key.clone()) {
                         brought.keys.push((key, value));
@@ -324,6 +332,11 @@ impl Recheck {
         })
     }
 
+    /// Whether it may have taken references away by this edge.
+    fn replaces(&self, edge: &Edge) -> bool {
+        self.brought.iter().any(|one| one.edge == edge.at && one.replaces)
+    }
+
     async fn take_back(
         &self,
         scope: &Scope<'_>,
@@ -345,7 +358,7 @@ impl Recheck {
             let transactions = scope.odm.has_transactions().await?;
             let mut owing = false;
             let keys: Vec<Key> = documents.iter().map(id).collect();
-            // What others change meanwhile is looked at again: it may dangle still.
+            // Where others change a document meanwhile it is looked at again: what it was given may be there still.
             for _ in 0..ATTEMPTS {
                 let now: HashMap<Key, RawDocumentBuf> =
                     by_ids(scope, meta, keys.iter(), names.iter().copied())
@@ -361,18 +374,20 @@ impl Recheck {
                             edge.targets.iter().enumerate().any(|(at, target)| {
                                 let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
                                 let column = (target.collection, edge.by());
+                                let is_new = |key: &Key| self.brings(edge, at, key) && !before.contains(key);
                                 let mut keys = edge.keys(at, now).into_iter();
-                                keys.any(|key| !is_there(column, &key) && !before.contains(&key))
+                                keys.any(|key| is_new(&key) && !is_there(column, &key))
                             })
                         };
-                        // Only what dangles now and did not before.
+                        // Only what this write has brought, and what dangles now and did not before.
                         let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
-                        let beside = derived::beside(dangling.iter().copied());
                         let own = Own {
                             added: &|edge, target, key| self.brings(edge, target, key),
-                            removed: None,
+                            removed: &|edge, target, key| {
+                                self.replaces(edge) && !self.brings(edge, target, key)
+                            },
                         };
-                        let mut back = put_back(before, now, &dangling, &beside, &own)?;
+                        let mut back = put_back(before, now, &dangling, &own)?;
                         owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
                         Some(back)
                     })

@@ -191,11 +191,17 @@ impl<'a> Duties<'a> {
                         let is_it = |link: &&Link| link.edge == edge.at && link.holder.key == key;
                         links.iter().filter(is_it).any(|link| link.target.key == *target)
                     };
+                    // Who finds nothing where this write has put something knows that others took it away.
+                    let is_replaced = |edge: &Edge| {
+                        let mut added = diff.added.iter();
+                        edge.array().is_none()
+                            && added.any(|link| link.edge == edge.at && link.holder.key == key)
+                    };
                     let own = Own {
                         added: &|edge, _, target| is_of(&diff.added, edge, target),
-                        removed: Some(&|edge, _, target| is_of(&diff.removed, edge, target)),
+                        removed: &|edge, _, target| is_of(&diff.removed, edge, target) && !is_replaced(edge),
                     };
-                    put_back(document, now.get(&key)?, &edges, &[], &own)
+                    put_back(document, now.get(&key)?, &edges, &own)
                 })
                 .map(|mut statement| {
                     pairs::mark(&mut statement.update, token);

@@ -1,7 +1,7 @@
 //! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
 
 use crate::document::DocumentMeta;
-use crate::map::{Context, Refusal, write_error};
+use crate::map::{Context, Refusal, unacknowledged, write_error};
 use crate::session::Shared;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
@@ -155,6 +155,7 @@ impl Scope<'_> {
         let mut past = false;
         // What the validator said of the rest.
         let mut refusal: Option<Error> = None;
+        let mut unsure = None;
         while !rest.is_empty() {
             let mut bytes = 0;
             let fit = rest
@@ -199,6 +200,7 @@ impl Scope<'_> {
             let reply = reply.map_err(|error| Context::of(meta).driver(error))?;
             matched += number(reply.get("n"));
             refusal = None;
+            unsure = unsure.or_else(|| unacknowledged(&reply));
             if let Some(failure) = reply
                 .get_array("writeErrors")
                 .ok()
@@ -218,7 +220,10 @@ impl Scope<'_> {
                 (past, refusal) = (true, Some(error));
             }
         }
-        Ok(matched)
+        match unsure {
+            Some(unsure) => Err(unsure),
+            None => Ok(matched),
+        }
     }
 }
 

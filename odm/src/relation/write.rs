@@ -483,7 +483,9 @@ impl<'a> Duties<'a> {
                 !edge.is_two_way() && edge.reference.check && of().any(brings)
             });
             let edges = linked.chain(brought);
-            let beside = derived::beside(edges.clone());
+            // What is beside one further within stands in the same field of the document.
+            let own = edges.clone().filter(|edge| edge.segments.len() == 1);
+            let beside: Vec<String> = own.flat_map(derived::beside).collect();
             let names: Vec<&str> = roots(edges)
                 .into_iter()
                 .chain(beside.iter().map(String::as_str))

@@ -21,15 +21,18 @@ pub(super) fn both(odm: &Odm) -> [(&'static str, Odm); 2] {
     [("with transactions", odm.clone()), ("without", without)]
 }
 
-type Models = [odm::Model; 3];
-
-type Step = (
+/// When something is done, and what.
+pub(super) type Step = (
     fn(&str, &Doc) -> bool,
     Box<dyn Fn(&tokio::runtime::Runtime) + Send + Sync>,
 );
 
 /// A handle whose commands are preceded by these steps, each by the first that fits it, one after the other.
-async fn meddled(odm: &Odm, models: Models, steps: Vec<Step>) -> (Odm, Arc<AtomicUsize>) {
+pub(super) async fn meddled<const N: usize>(
+    odm: &Odm,
+    models: [odm::Model; N],
+    steps: Vec<Step>,
+) -> (Odm, Arc<AtomicUsize>) {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
         .await
@@ -66,7 +69,7 @@ async fn meddled(odm: &Odm, models: Models, steps: Vec<Step>) -> (Odm, Arc<Atomi
 }
 
 /// A handle of a client of its own.
-async fn another(name: &str, models: Models) -> Odm {
+pub(super) async fn another<const N: usize>(name: &str, models: [odm::Model; N]) -> Odm {
     let (client, _) = odm_tests::client().await;
     Odm::new(client.database(name), models).unwrap()
 }
@@ -119,7 +122,7 @@ mod clubs {
         pub club_name: String,
     }
 
-    pub fn models() -> Models {
+    pub fn models() -> [odm::Model; 3] {
         models![Club, Player, Ticket]
     }
 

@@ -146,6 +146,13 @@ pub fn node(id: i32) -> NewNode {
     }
 }
 
+pub fn team(id: &str, members: &[i64]) -> NewTeam {
+    NewTeam {
+        id: id.into(),
+        members: members.iter().copied().map(Ref::new).collect(),
+    }
+}
+
 pub fn member(id: i64, team: Option<&str>) -> NewMember {
     NewMember {
         id,

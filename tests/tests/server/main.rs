@@ -46,6 +46,7 @@ mod together;
 mod tracing;
 mod transactions;
 mod two_way;
+mod undone;
 mod unpaid;
 mod upserts;
 mod versions;

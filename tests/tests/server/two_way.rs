@@ -66,13 +66,6 @@ async fn authors_of(odm: &Odm, book: i32) -> Vec<i32> {
     book.authors.iter().map(|author| *author.key()).collect()
 }
 
-fn team(id: &str, members: &[i64]) -> NewTeam {
-    NewTeam {
-        id: id.into(),
-        members: members.iter().copied().map(Ref::new).collect(),
-    }
-}
-
 #[test]
 fn a_task_and_its_owner_agree() {
     both_ways(async |_, odm| {

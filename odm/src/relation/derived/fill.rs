@@ -342,15 +342,12 @@ pub(in super::super) fn given_back(
     true
 }
 
-/// The copies beside references of the document itself, and their versions: what is to be given back with them.
-pub(in super::super) fn beside<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<String> {
-    edges
-        .filter(|edge| edge.segments.len() == 1)
-        .flat_map(|edge| {
-            let version = (!edge.copies.is_empty()).then(|| edge.version_path());
-            edge.copies.iter().map(|copy| copy.name.to_owned()).chain(version)
-        })
-        .collect()
+/// The copies beside a reference and their version, which are given back with it: those that stand in no array.
+pub(in super::super) fn beside(edge: &Edge) -> impl Iterator<Item = String> {
+    let copies = (edge.array().is_none() && !edge.copies.is_empty()).then_some(&edge.copies);
+    let version = copies.map(|_| edge.version_path());
+    let names = copies.into_iter().flatten().map(|copy| edge.copy_path(copy));
+    names.chain(version)
 }
 
 fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {

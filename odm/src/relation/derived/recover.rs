@@ -13,7 +13,7 @@ use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR};
+use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR, WriteFailure};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -261,7 +261,7 @@ pub(super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> 
     let of_all = |error: &mongodb::error::Error| {
         let refused = matches!(
             *error.kind,
-            ErrorKind::Command(_) | ErrorKind::Write(_) | ErrorKind::BulkWrite(_)
+            ErrorKind::Command(_) | ErrorKind::Write(WriteFailure::WriteError(_)) | ErrorKind::BulkWrite(_)
         );
         !refused || error.contains_label(RETRYABLE_WRITE_ERROR)
     };

@@ -93,7 +93,7 @@ pub(crate) enum What {
 }
 
 /// The dotted name that these parts make.
-pub(super) fn path(segments: &[Segment]) -> String {
+pub(crate) fn path(segments: &[Segment]) -> String {
     let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
     names.join(".")
 }

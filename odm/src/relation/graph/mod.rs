@@ -6,7 +6,7 @@
 mod edge;
 mod walk;
 
-pub(crate) use edge::{CopyField, Derived, Edge, Segment, What};
+pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, path};
 
 use crate::copy::{Computed, Copied, SyncMode};
 use crate::document::DocumentMeta;
