@@ -121,8 +121,9 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 /// Whether the server says of a stream that it can't go on: it has no more what came since, or does not know the place.
 /// Every other error passes, and the place is kept: an election, an interruption, a right that is missing.
 pub(super) fn is_lost(error: &mongodb::error::Error) -> bool {
-    // InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost, CappedPositionLost.
-    is_one_of(error, &[260, 280, 286, 136]) || error.contains_label("NonResumableChangeStreamError")
+    // InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost, CappedPositionLost; BSONObjectTooLarge: the next
+    // change is greater than a document may be, and would be so whenever it is asked for.
+    is_one_of(error, &[260, 280, 286, 136, 10334]) || error.contains_label("NonResumableChangeStreamError")
 }
 
 /// The same of the answer to a request to go on at a place, which an older server, or one of another kind, may not be
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_place_is_lost_only_where_the_server_says_so() {
-        for code in [136, 260, 280, 286] {
+        for code in [136, 260, 280, 286, 10334] {
             assert!(is_lost(&refusal(code)), "{code}");
             assert!(is_unknown(&refusal(code).into()), "{code}");
         }
