@@ -320,9 +320,7 @@ impl Follower {
             // Only what has been applied is passed.
             self.token = events.last().map(|event| event.id.clone());
             self.place.store(&self.odm, self.token.as_ref()).await?;
-            if let Some(seen) = seen {
-                self.seen.send_replace(seen);
-            }
+            reach(&self.seen, seen);
             *pause = PAUSE.0;
         }
     }
@@ -345,7 +343,7 @@ impl Follower {
             };
             if name == STATE {
                 if *id == Bson::ObjectId(self.name) {
-                    seen = Some(self.beat_of(event)).max(seen);
+                    seen = beat_of(event).max(seen);
                 }
                 continue;
             }
@@ -371,20 +369,29 @@ impl Follower {
     async fn compare(&self) -> Result<()> {
         pass_over(self.odm.backfill().all().await.map(drop))
     }
+}
 
-    /// The heartbeat in a change, if it says one.
-    fn beat_of(&self, event: &Event) -> i64 {
-        let updated = event
-            .update_description
-            .as_ref()
-            .map(|update| &update.updated_fields);
-        let of_update = updated.and_then(|fields| fields.get_i64("beat").ok());
-        let whole = event
-            .full_document
-            .as_ref()
-            .and_then(|document| document.get_i64("beat").ok());
-        of_update.or(whole).unwrap_or_default()
-    }
+/// The heartbeat in a change, if it says one: a heartbeat that comes after a later one changes only the time.
+fn beat_of(event: &Event) -> Option<i64> {
+    let updated = event
+        .update_description
+        .as_ref()
+        .map(|update| &update.updated_fields);
+    let of_update = updated.and_then(|fields| fields.get_i64("beat").ok());
+    let whole = event
+        .full_document
+        .as_ref()
+        .and_then(|document| document.get_i64("beat").ok());
+    of_update.or(whole)
+}
+
+/// Tells those who wait for a heartbeat that this one was seen. It never goes back: who waits would wait for ever.
+fn reach(seen: &watch::Sender<i64>, beat: Option<i64>) {
+    seen.send_if_modified(|seen| {
+        let before = *seen;
+        *seen = before.max(beat.unwrap_or(before));
+        *seen > before
+    });
 }
 
 /// Whether a whole collection is another one now: it was dropped, or renamed, or another one got its name, as by
@@ -553,4 +560,36 @@ async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]
         kept.mend(scope, &stale).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::deserialize_from_document;
+
+    /// A change of a heartbeat's document.
+    fn change(updated: Document) -> Event {
+        deserialize_from_document(doc! {
+            "_id": { "_data": "82" },
+            "operationType": "update",
+            "documentKey": { "_id": 1 },
+            "updateDescription": { "updatedFields": updated, "removedFields": [] },
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_heartbeat_that_was_seen_never_goes_back() {
+        let (seen, by) = watch::channel(0_i64);
+        // The second one was stored before the first, which changes nothing but the time.
+        for (fields, expected) in [
+            (doc! { "beat": 2_i64, "at": 1 }, 2),
+            (doc! { "at": 2 }, 2),
+            (doc! { "beat": 1_i64 }, 2),
+            (doc! { "beat": 3_i64 }, 3),
+        ] {
+            reach(&seen, beat_of(&change(fields)));
+            assert_eq!(*by.borrow(), expected);
+        }
+    }
 }
