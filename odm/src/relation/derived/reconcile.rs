@@ -29,6 +29,9 @@ use tokio::task::JoinHandle;
 /// At most so many changes are taken up together.
 const TOGETHER: usize = 500;
 
+/// They take so many bytes at most, and one change more: each may bring two whole documents.
+const BYTES: usize = 16 << 20;
+
 /// An idle stream is kept from aging by a heartbeat this often.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
@@ -310,11 +313,15 @@ impl Follower {
                     continue;
                 }
             };
+            let mut bytes = size(&first);
             let mut events = vec![first];
             while events.len() < TOGETHER
+                && bytes < BYTES
                 && let Ok(Some(event)) = tokio::time::timeout(Duration::from_millis(2), stream.next()).await
             {
-                events.push(self.received(event)?);
+                let event = self.received(event)?;
+                bytes += size(&event);
+                events.push(event);
             }
             let seen = self.take_up(&events).await?;
             // Only what has been applied is passed.
@@ -392,6 +399,19 @@ fn reach(seen: &watch::Sender<i64>, beat: Option<i64>) {
         *seen = before.max(beat.unwrap_or(before));
         *seen > before
     });
+}
+
+/// How many bytes a change takes, nearly.
+fn size(event: &Event) -> usize {
+    let documents = [&event.full_document, &event.full_document_before_change];
+    let whole: usize = documents
+        .into_iter()
+        .flatten()
+        .map(|document| document.as_bytes().len())
+        .sum();
+    let updated = event.update_description.as_ref();
+    let updated = updated.and_then(|update| RawDocumentBuf::try_from(&update.updated_fields).ok());
+    whole + updated.map_or(0, |fields| fields.as_bytes().len())
 }
 
 /// Whether a whole collection is another one now: it was dropped, or renamed, or another one got its name, as by
@@ -591,5 +611,16 @@ mod tests {
             reach(&seen, beat_of(&change(fields)));
             assert_eq!(*by.borrow(), expected);
         }
+    }
+
+    #[test]
+    fn a_change_has_the_size_of_its_documents() {
+        let text = "x".repeat(1_000);
+        let mut event = change(doc! { "text": &text });
+        assert!((1_000..1_100).contains(&size(&event)));
+        let whole = RawDocumentBuf::try_from(&doc! { "text": &text }).unwrap();
+        event.full_document = Some(whole.clone());
+        event.full_document_before_change = Some(whole);
+        assert!((3_000..3_300).contains(&size(&event)));
     }
 }
