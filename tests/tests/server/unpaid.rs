@@ -1,10 +1,11 @@
 //! What stands in the way of what is derived: validators of old documents, sums that are too great, and rounding.
 
-use super::beside::both;
+use super::beside::{Step, both, meddled};
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{AuditedCopies, Error};
 use odm_tests::{TestDb, assert_clean, assert_clean_after, with_db};
+use std::sync::atomic::Ordering;
 
 mod shop {
     use odm::prelude::*;
@@ -265,6 +266,38 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
         }
         odm.recover().await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (5, 1), (i32::MAX, 1)]);
+        assert_clean(&odm).await;
+    });
+}
+
+/// Others may change the children while their parent is derived, and what is said is what it came to at last.
+#[test]
+fn a_sum_that_is_too_great_for_a_moment_is_no_error() {
+    use later::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        let name = t.db.name().to_owned();
+        let step: Step = (
+            |name, command| name == "update" && command.get_str("update").is_ok_and(|of| of == "boxes"),
+            std::boxed::Box::new(move |runtime| {
+                runtime.block_on(async {
+                    let (client, _) = odm_tests::client().await;
+                    let db = client.database(&name);
+                    let things = db.collection::<Doc>("things");
+                    things.delete_one(doc! { "_id": 2 }).await.unwrap();
+                    let boxes = db.collection::<Doc>("boxes");
+                    let changed = doc! { "$inc": { "_odm.n": 1_i64 } };
+                    boxes.update_one(doc! { "_id": 1 }, changed).await.unwrap();
+                });
+            }),
+        );
+        let (others, taken) = meddled(&odm, models![Box, Thing], vec![step]).await;
+        let both = [thing(1, 1, i32::MAX), thing(2, 1, i32::MAX)];
+        let inserted = others.collection::<Thing>().insert_many(both).await;
+        assert_eq!(taken.load(Ordering::SeqCst), 1);
+        assert!(inserted.is_ok(), "{inserted:?}");
+        assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (0, 0), (0, 0)]);
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
         assert_clean(&odm).await;
     });
 }

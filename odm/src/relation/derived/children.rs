@@ -972,7 +972,8 @@ pub(super) async fn refresh(
     let graph = scope.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
     let mut written = 0;
-    let mut beyond = Ok(());
+    // Of each parent what was said of it at last: what did not fit may do so when it is derived again.
+    let mut beyond: BTreeMap<Key, Error> = BTreeMap::new();
     for attempt in 0..ATTEMPTS {
         let mut stamps: HashMap<Key, i64> = HashMap::new();
         for ids in crate::key::chunks(&open) {
@@ -986,11 +987,12 @@ pub(super) async fn refresh(
                 }
             }
         }
-        open.clear();
+        for key in open.drain(..) {
+            beyond.remove(&key);
+        }
         let keys: Vec<Key> = stamps.keys().cloned().collect();
         let mut values = derive(scope, edge, list, &keys).await?;
-        let unfit = fitting(edge, list, &mut values).into_iter().next();
-        beyond = beyond.and(unfit.map_or(Ok(()), |(_, error)| Err(error)));
+        beyond.extend(fitting(edge, list, &mut values));
         let statements: Vec<(Key, Statement)> = values
             .into_iter()
             .map(|(key, values)| {
@@ -1016,7 +1018,7 @@ pub(super) async fn refresh(
             }
         }
         if open.is_empty() {
-            return beyond.map(|()| written);
+            return beyond.into_values().next().map_or(Ok(written), Err);
         }
         tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
     }
