@@ -6,7 +6,7 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{all, document_id, value};
-use super::derived::{self, Kept, Token};
+use super::derived::{self, Kept, Token, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph, is};
 use super::inspect::{Fault, Kind, confirm, look_at};
 use super::pairs;
@@ -49,7 +49,8 @@ impl Odm {
     /// Versions and time stamps of the documents stay as they are. It is no transaction: interrupted, it has mended a part.
     ///
     /// # Errors
-    /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
+    /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference. Copies in a
+    /// document that can't be written do not hold up the others: the first error is told when everything else is mended.
     ///
     /// # Cost
     /// That of an [`audit`](Odm::audit); for every 1,000 documents of which some are to be mended, a few more for each
@@ -219,9 +220,10 @@ impl IntoFuture for Repairing {
                 let scope = Scope::new(&chosen.odm, None, &trips);
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
+                let mut failed = Ok(());
                 for _ in 0..PASSES {
                     let before: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
-                    repaired.pass(&scope, &edges, &chosen.read).await?;
+                    failed = failed.and(repaired.pass(&scope, &edges, &chosen.read).await?);
                     let after: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
                     let links = repaired.left.references.iter().map(|left| left.one_sided.count);
                     if after == before || links.sum::<u64>() == 0 {
@@ -229,11 +231,11 @@ impl IntoFuture for Repairing {
                     }
                 }
                 for kept in chosen.kept() {
-                    repaired.copies(&scope, kept, &chosen.read).await?;
+                    failed = failed.and(repaired.copies(&scope, kept, &chosen.read).await?);
                 }
                 repaired.repaired = repaired.mended.iter().map(|mended| mended.count).sum();
                 trace.done(trips.into_inner(), repaired.left.documents);
-                Ok(repaired)
+                failed.map(|()| repaired)
             });
             repaired.await
         }
@@ -242,36 +244,34 @@ impl IntoFuture for Repairing {
 }
 
 impl Repaired {
-    /// Takes copies again that are not what their source says.
-    async fn copies(&mut self, scope: &Scope<'_>, kept: Kept<'_>, read: &AtomicU64) -> Result<()> {
+    /// Takes copies again that are not what their source says. Gives the first refusal, when everything else is done.
+    async fn copies(&mut self, scope: &Scope<'_>, kept: Kept<'_>, read: &AtomicU64) -> Result<Result<()>> {
         let mut source = Source::with(scope, kept.holder(), kept.projection(), None).await?;
-        let mut mended = 0;
+        let mut mended = Written::default();
         while let Some(documents) = source.next(scope).await? {
-            let (_, stale) = kept.compare(scope, &documents).await?;
+            mended.add(kept.correct(scope, &documents).await)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-            if !stale.is_empty() {
-                mended += kept.mend(&scope.unvalidated(), &stale).await?;
-            }
         }
-        if mended > 0 {
+        if mended.documents > 0 {
             self.mended.push(Mended {
                 collection: kept.holder().collection,
                 field: kept.fields().join(", "),
                 what: Mend::Copied,
-                count: mended,
+                count: mended.documents,
             });
         }
-        Ok(())
+        Ok(mended.all().map(drop))
     }
 
-    /// Goes through all documents once.
+    /// Goes through all documents once. Gives the first of what can't be paid of what is derived elsewhere.
     async fn pass<'g>(
         &mut self,
         scope: &Scope<'g>,
         chosen: &[(&'static DocumentMeta, Vec<&'g Edge>)],
         read: &AtomicU64,
-    ) -> Result<()> {
+    ) -> Result<Result<()>> {
         self.left = Audit::of(chosen);
+        let mut failed = Ok(());
         for (meta, edges) in chosen {
             let mut source = Source::of(scope, meta, edges, None).await?;
             while let Some(documents) = source.next(scope).await? {
@@ -279,13 +279,14 @@ impl Repaired {
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
                 self.left.count(documents.len(), edges, &inspected);
-                for fault in self.mend(scope, faults, &mut None).await? {
-                    self.left.found(&fault);
+                match but_for_the_deployment(self.mend(scope, faults, &mut None).await)? {
+                    Ok(left) => left.iter().for_each(|fault| self.left.found(fault)),
+                    Err(error) => failed = failed.and(Err(error)),
                 }
             }
             self.left.several_children(scope, edges).await?;
         }
-        Ok(())
+        Ok(failed)
     }
 
     fn count(&mut self, edge: &Edge, what: Mend, count: u64) {
@@ -343,10 +344,12 @@ impl Repaired {
         let mended = self
             .mend_all(scope, (detached, repeated, links), &mut write)
             .await;
+        let mut paid = Ok(0);
         for meta in std::mem::take(&mut write.owing) {
-            derived::settle(*scope, meta, write.token).await?;
+            paid = paid.and(derived::settle(*scope, meta, write.token).await);
         }
         left.extend(mended?);
+        paid?;
         Ok(left)
     }
 

@@ -1,7 +1,8 @@
 //! A change of a source with very many holders: in batches, and where an interrupted one goes on.
 
+use odm::Error;
 use odm::FanOut;
-use odm::bson::{Document as Doc, doc, oid::ObjectId};
+use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
@@ -271,5 +272,44 @@ fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
         let events = odm.collection::<Event>();
         let holders = events.find(|e| e.device.eq(Ref::new(1)));
         assert_eq!(named(&odm, "new").await, holders.count().await.unwrap());
+    });
+}
+
+/// One holder that nobody can write does not keep the others from their copies, and is not forgotten.
+#[test]
+fn a_holder_that_is_refused_does_not_hold_up_the_others() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let events = t.db.collection::<Doc>("events");
+        let of_all = odm.collection::<Event>();
+        let holders = of_all.find(|e| e.device.eq(Ref::new(1)));
+        let holders = holders.count().await.unwrap();
+        // Nothing can be set within what is no document. One is in the middle and one is the first.
+        let broken = doc! { "_id": { "$in": [0, 501] } };
+        let copied = events.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+        let copied = copied.get("_copied").cloned();
+        let spoil = async |with: Bson| {
+            let spoilt = doc! { "$set": { "_copied": with } };
+            events.update_many(broken.clone(), spoilt).await.unwrap();
+        };
+        for (round, batch) in [100, 2_000].into_iter().enumerate() {
+            let name = format!("round {round}");
+            spoil("?".into()).await;
+            let few = odm.clone().with_fan_out(FanOut::new().batch(batch));
+            let refused = few.collection::<Device>().update(1).set(|d| d.name, &name).await;
+            assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+            assert_eq!(named(&odm, &name).await, holders - 2);
+            // It is owed until it can be paid.
+            for _ in 0..2 {
+                let refused = few.recover().await;
+                assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+            }
+            spoil(copied.clone().unwrap()).await;
+            let recovered = few.recover().await.unwrap();
+            assert_eq!((recovered.documents, recovered.copies), (1, 2));
+            assert_eq!(named(&odm, &name).await, holders);
+            assert_eq!(odm.recover().await.unwrap().documents, 0);
+        }
+        assert_clean(&odm).await;
     });
 }

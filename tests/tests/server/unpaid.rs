@@ -118,6 +118,42 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
     });
 }
 
+/// Neither a backfill nor a repair stops at a document that nobody can write.
+#[test]
+fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
+    use shop::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        odm.collection::<Part>().insert(part(1)).await.unwrap();
+        let labels = (1..=9).map(|id| NewLabel {
+            id,
+            part: Ref::new(1),
+        });
+        odm.collection::<Label>().insert_many(labels).await.unwrap();
+        let raw = odm.collection::<Label>().driver::<Doc>();
+        let spoil = async || {
+            let wrong = doc! { "$set": { "name": "wrong" } };
+            raw.update_many(doc! {}, wrong).await.unwrap();
+            // Nothing can be set within what is no document.
+            let broken = doc! { "$set": { "_copied": "?" } };
+            raw.update_one(doc! { "_id": 4 }, broken).await.unwrap();
+        };
+        let wrong = async || raw.distinct("_id", doc! { "name": "wrong" }).await.unwrap();
+        spoil().await;
+        let refused = odm.backfill().all().await;
+        assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+        assert_eq!(wrong().await, [Bson::Int32(4)]);
+        spoil().await;
+        let refused = odm.repair_all().await;
+        assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+        assert_eq!(wrong().await, [Bson::Int32(4)]);
+        let mended = doc! { "$unset": { "_copied": "" } };
+        raw.update_one(doc! { "_id": 4 }, mended).await.unwrap();
+        odm.repair_all().await.unwrap();
+        assert_clean(&odm).await;
+    });
+}
+
 #[test]
 fn a_copy_of_a_fraction_is_right_if_it_is_the_same() {
     use shop::*;
@@ -266,6 +302,53 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
         }
         odm.recover().await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (5, 1), (i32::MAX, 1)]);
+        assert_clean(&odm).await;
+    });
+}
+
+/// However many documents an operation has written, and wherever among them one is that can't be paid for.
+#[test]
+fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
+    use later::*;
+    const BOXES: i32 = 500;
+    with_db(async |t| {
+        let odm = made(&t).await.without_transactions();
+        let (boxes, things) = (odm.collection::<Box>(), odm.collection::<Thing>());
+        let more = (4..=BOXES).map(|id| NewBox { id });
+        boxes.insert_many(more).await.unwrap();
+        let one_each = (2..=BOXES).map(|id| thing(id, id, id));
+        let too_great = [thing(1, 1, i32::MAX), thing(BOXES + 1, 1, i32::MAX)];
+        let all: Vec<Thing> = too_great.into_iter().chain(one_each).collect();
+        let error = things.insert_many(all).await.unwrap_err().to_string();
+        assert!(error.contains("boxes: `n`"), "{error}");
+        let expected = |id: i32| if id == 1 { (0, 2) } else { (id, 1) };
+        assert_eq!(numbers(&odm).await, (1..=BOXES).map(expected).collect::<Vec<_>>());
+        let raw = things.driver::<Doc>();
+        let owing = async || {
+            let owing = raw
+                .distinct("_id", doc! { "_odm.owed": { "$exists": true } })
+                .await;
+            owing.unwrap().iter().filter_map(Bson::as_i32).collect::<Vec<_>>()
+        };
+        assert_eq!(owing().await, [1, BOXES + 1]);
+        things.delete(BOXES + 1).await.unwrap();
+        odm.recover().await.unwrap();
+        // A box that nobody can write: nothing can be added within what is no document.
+        let spoil = async |update: Doc| {
+            let of = boxes.driver::<Doc>();
+            of.update_one(doc! { "_id": 3 }, update).await.unwrap();
+        };
+        spoil(doc! { "$set": { "_odm": "?" } }).await;
+        let refused = things.delete_where(|t| t.id.gt(0)).await;
+        assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+        let left = raw.distinct("_id", doc! {}).await.unwrap();
+        assert_eq!(left, [Bson::Int32(3)]);
+        assert_eq!(owing().await, [3]);
+        let expected = |id: i32| if id == 3 { (3, 1) } else { (0, 0) };
+        assert_eq!(numbers(&odm).await, (1..=BOXES).map(expected).collect::<Vec<_>>());
+        spoil(doc! { "$unset": { "_odm": "" } }).await;
+        odm.recover().await.unwrap();
+        assert_eq!(raw.count_documents(doc! {}).await.unwrap(), 0);
         assert_clean(&odm).await;
     });
 }

@@ -4,7 +4,7 @@ use super::super::audit::Source;
 use super::super::batch::document_id;
 use super::super::scope::Scope;
 use super::declaration;
-use super::recover::but_for_the_deployment;
+use super::each::Written;
 use super::stored::Known;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -21,8 +21,8 @@ impl Odm {
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
-    /// What the server says; then it goes on where it stopped when it is called again. A number that does not fit its field is
-    /// told at the end, when everything else is filled.
+    /// What the server says; then it goes on where it stopped when it is called again. A document that can't be written, and a
+    /// number that does not fit its field, are told at the end, when everything else is filled.
     ///
     /// # Cost
     /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
@@ -99,9 +99,9 @@ impl IntoFuture for Backfilling {
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
-                let filled = fill(&scope, all, &read).await?;
+                let (filled, failed) = fill(&scope, all, &read).await?;
                 trace.done(trips.into_inner(), filled.documents);
-                Ok(filled)
+                failed.map(|()| filled)
             });
             filled.await
         }
@@ -109,11 +109,22 @@ impl IntoFuture for Backfilling {
     }
 }
 
-async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfilled> {
+/// Compares everything, and takes what differs again. Gives the first of what is wrong with single documents.
+///
+/// # Errors
+/// What says nothing of single documents: then not everything was compared.
+pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
+    let trips = AtomicU64::new(0);
+    let scope = Scope::new(odm, None, &trips);
+    let (_, failed) = fill(&scope, true, &AtomicU64::new(0)).await?;
+    Ok(failed)
+}
+
+async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Result<()>)> {
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
-    let mut failed = Ok(());
+    let mut failed = Written::default();
     scope.trip();
     let mut known = Known::all(odm).await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
@@ -140,20 +151,14 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
             .edge(&edge.id)
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
-        let mut mended = Ok(());
+        let mut mended = Written::default();
         let mut source = Source::from(kept.holder(), kept.projection(), at);
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-            let (_, stale) = kept.compare(scope, &documents).await?;
-            if !stale.is_empty() {
-                match but_for_the_deployment(kept.mend(scope, &stale).await)? {
-                    Ok(documents) => filled.documents += documents,
-                    // The others are filled, and the next backfill goes on here.
-                    Err(error) => mended = mended.and(Err(error)),
-                }
-            }
+            mended.add(kept.correct(scope, &documents).await)?;
+            // Where something is refused the others are filled, and the next backfill goes on here.
             if let Some(last) = documents.last().map(document_id)
-                && mended.is_ok()
+                && mended.refused.is_none()
             {
                 scope.trip();
                 edges
@@ -161,8 +166,9 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
                     .await?;
             }
         }
-        if mended.is_err() {
-            failed = failed.and(mended);
+        filled.documents += mended.documents;
+        if let Some(error) = mended.refused {
+            failed.refuse(error);
             continue;
         }
         scope.trip();
@@ -170,5 +176,5 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<Backfill
         edges.update_one(as_declared, update).await?;
         filled.edges.push(edge.id);
     }
-    failed.map(|()| filled)
+    Ok((filled, failed.all().map(drop)))
 }

@@ -8,10 +8,12 @@
 use super::super::batch::all;
 use super::super::graph::{Derived, Edge, Graph, What, is};
 use super::super::scope::{Scope, Statement};
+use super::each::Written;
 use super::fill::{nothing, whole};
 use super::former::key_path;
 use super::images::Image;
 use super::newest::{newest, order};
+use super::recover::but_for_the_deployment;
 use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, meet, number, put};
 use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::DocumentMeta;
@@ -868,15 +870,15 @@ pub(super) fn parents_of<'g, 'c>(
     parents
 }
 
-/// Derives what these documents hold of children that may have been there before them. Gives how many were written.
+/// Derives what these documents hold of children that may have been there before them.
 pub(super) async fn adopt(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &[&RawDocumentBuf],
     debt: Debt,
-) -> Result<u64> {
+) -> Result<Written> {
     if documents.is_empty() {
-        return Ok(0);
+        return Ok(Written::default());
     }
     let graph = scope.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
@@ -889,7 +891,7 @@ pub(super) async fn adopt(
             None => edges.push((edge, vec![derived])),
         }
     }
-    let mut written = 0;
+    let mut written = Written::default();
     for (edge, list) in edges {
         let keys: Vec<Key> = documents
             .iter()
@@ -927,10 +929,18 @@ pub(super) async fn adopt(
             named.extend(found.iter().filter_map(|one| at(one, edge.by())).map(Key::of));
         }
         if !named.is_empty() {
-            written += refresh(scope, edge, &list, named, debt).await?;
+            written.add(refresh(scope, edge, &list, named, debt).await)?;
         }
     }
     Ok(written)
+}
+
+/// What was refused for some documents, so that it is worth writing the others: in a transaction it never is.
+fn apart<T>(scope: &Scope<'_>, result: Result<T>) -> Result<Result<T>> {
+    match scope.session {
+        Some(_) => result.map(Ok),
+        None => but_for_the_deployment(result),
+    }
 }
 
 /// The update of a parent with what is derived in it, if it has the stamp that was read before its children.
@@ -955,25 +965,23 @@ fn guarded(
     }
 }
 
-/// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again.
-///
-/// # Errors
-/// [`Error::Query`] for a number that does not fit its field, when everything else is written.
+/// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again. A
+/// number that does not fit its field is refused as well, by an [`Error::Query`].
 pub(super) async fn refresh(
     scope: &Scope<'_>,
     edge: &Edge,
     list: &[&Derived],
     keys: HashSet<Key>,
     debt: Debt,
-) -> Result<u64> {
+) -> Result<Written> {
     let Some(meta) = list.first().map(|derived| derived.parent) else {
-        return Ok(0);
+        return Ok(Written::default());
     };
     let graph = scope.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
     let mut written = 0;
     // Of each parent what was said of it at last: what did not fit may do so when it is derived again.
-    let mut beyond: BTreeMap<Key, Error> = BTreeMap::new();
+    let mut refused: BTreeMap<Key, Error> = BTreeMap::new();
     for attempt in 0..ATTEMPTS {
         let mut stamps: HashMap<Key, i64> = HashMap::new();
         for ids in crate::key::chunks(&open) {
@@ -988,11 +996,11 @@ pub(super) async fn refresh(
             }
         }
         for key in open.drain(..) {
-            beyond.remove(&key);
+            refused.remove(&key);
         }
         let keys: Vec<Key> = stamps.keys().cloned().collect();
         let mut values = derive(scope, edge, list, &keys).await?;
-        beyond.extend(fitting(edge, list, &mut values));
+        refused.extend(fitting(edge, list, &mut values));
         let statements: Vec<(Key, Statement)> = values
             .into_iter()
             .map(|(key, values)| {
@@ -1002,23 +1010,26 @@ pub(super) async fn refresh(
             })
             .collect();
         if attempt == 0 {
-            // Most of the time nobody else writes them, and they are one command. Else it is not known which of them were written,
-            // and all are derived once more, each by itself.
+            // Most of the time nobody else writes them and none is refused, and they are one command. Else it is not known which
+            // of them were written, and all are derived once more, each by itself.
             let (keys, statements): (Vec<Key>, Vec<Statement>) = statements.into_iter().unzip();
-            match scope.update(meta, &statements).await? {
-                n if n == statements.len() as u64 => written += n,
+            match apart(scope, scope.update(meta, &statements).await)? {
+                Ok(n) if n == statements.len() as u64 => written += n,
                 _ => open = keys,
             }
         } else {
             for (key, statement) in statements {
-                match scope.update(meta, std::slice::from_ref(&statement)).await? {
-                    0 => open.push(key),
-                    _ => written += 1,
+                match apart(scope, scope.update(meta, std::slice::from_ref(&statement)).await)? {
+                    Ok(0) => open.push(key),
+                    Ok(_) => written += 1,
+                    Err(error) => drop(refused.insert(key, error)),
                 }
             }
         }
         if open.is_empty() {
-            return beyond.into_values().next().map_or(Ok(written), Err);
+            let mut all = Written::of(written);
+            refused.into_values().for_each(|error| all.refuse(error));
+            return Ok(all);
         }
         tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
     }

@@ -8,12 +8,13 @@ use super::super::effects::id;
 use super::super::graph::{Edge, Graph, Segment};
 use super::super::scope::{Scope, Statement};
 use super::debt::{Due, below, owing_all};
+use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
-use crate::{FanOut, Progress, Result};
+use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
@@ -239,11 +240,14 @@ pub(super) struct Delivered {
     pub(super) left: Vec<Bson>,
     /// The sources that have changed meanwhile, so that some of their holders are left to who changed them.
     pub(super) overtaken: Vec<Key>,
+    /// What the server said of the first holder that it refused.
+    pub(super) refused: Option<Error>,
 }
 
 impl Delivered {
-    fn add(&mut self, document: &RawDocumentBuf, (changed, to_all): (u64, bool)) {
-        self.documents += changed;
+    fn add(&mut self, document: &RawDocumentBuf, (written, to_all): (Written, bool)) {
+        self.documents += written.documents;
+        self.refused = self.refused.take().or(written.refused);
         if !to_all {
             self.overtaken.push(id(document));
         }
@@ -300,7 +304,9 @@ pub(super) async fn deliver(
             .iter()
             .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), debt))
             .collect();
-        delivered.documents += scope.update(edge.holder, &statements).await?;
+        let written = each::update(scope, edge.holder, &statements).await?;
+        delivered.documents += written.documents;
+        delivered.refused = written.refused;
         return Ok(delivered);
     }
     if scope.session.is_some() {
@@ -322,8 +328,9 @@ pub(super) async fn deliver(
 const AT_ONCE: usize = 2;
 
 /// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
-/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it. Gives how many
-/// were changed, and whether all were delivered to.
+/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it. A holder that is
+/// refused does not keep those behind it from theirs, and whoever goes on after it begins before it. Gives what came of it, and
+/// whether it came to the end.
 async fn fan_out(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -331,7 +338,7 @@ async fn fan_out(
     document: &RawDocumentBuf,
     source: &Source,
     debt: Debt,
-) -> Result<(u64, bool)> {
+) -> Result<(Written, bool)> {
     let options = scope.odm.fan_out_options().clone();
     let own = batch::document_id(document);
     // A delivery to itself may change it, and comes last.
@@ -350,7 +357,7 @@ async fn fan_out(
     let of = holders(edge, vec![source.key.clone()]);
     let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
-    let mut changed = 0;
+    let mut written = Written::default();
     let mut batches = 0_u64;
     let mut ends = ids.next(at_once).await?;
     while let Some(border) = ends.last().cloned() {
@@ -368,26 +375,36 @@ async fn fan_out(
                 let restriction = batch::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
                 let one = statement(scope, edge, source, To::Older, restriction, debt);
-                async move { scope.update(edge.holder, std::slice::from_ref(&one)).await }
+                async move { each::update(scope, edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
         // While these are written, it is found out where the next ones end.
-        let (written, next) = try_join(try_join_all(writes), ids.next(at_once)).await?;
-        for documents in written {
-            changed += documents;
+        let (parts, next) = try_join(try_join_all(writes), ids.next(at_once)).await?;
+        for part in parts {
+            written.add(Ok(part))?;
             batches += 1;
-            report(&options, edge, source, changed, batches);
+            report(&options, edge, source, written.documents, batches);
         }
         if next.is_empty() {
             itself_is_left &= !alone;
             break;
         }
-        let note = Statement {
-            filter: doc! { "_id": &own, VERSION: super::is_number(source.version) },
-            update: doc! { "$set": { &place: { "v": source.version, "last": &border } } },
-            array_filters: Vec::new(),
+        let unchanged = doc! { "_id": &own, VERSION: super::is_number(source.version) };
+        let is_unchanged = match written.refused {
+            None => {
+                let note = Statement {
+                    filter: unchanged,
+                    update: doc! { "$set": { &place: { "v": source.version, "last": &border } } },
+                    array_filters: Vec::new(),
+                };
+                let noted = scope.update(meta, std::slice::from_ref(&note)).await;
+                // A source that can't be written itself has holders all the same.
+                written.and(noted)?.is_none_or(|noted| noted > 0)
+            }
+            // Who goes on has to come by the holder that was refused.
+            Some(_) => !scope.few(meta, unchanged, doc! { "_id": 1 }, 1).await?.is_empty(),
         };
-        if scope.update(meta, std::slice::from_ref(&note)).await? == 0 {
+        if !is_unchanged {
             tracing::debug!(
                 target: "odm",
                 collection = edge.holder.collection,
@@ -403,9 +420,9 @@ async fn fan_out(
     }
     if to_all && itself_is_left {
         let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, debt);
-        changed += scope.update(edge.holder, std::slice::from_ref(&one)).await?;
+        written.add(each::update(scope, edge.holder, std::slice::from_ref(&one)).await)?;
     }
-    Ok((changed, to_all))
+    Ok((written, to_all))
 }
 
 fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {
@@ -433,8 +450,11 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
 pub(super) struct Pulled {
     /// How many documents were changed.
     pub(super) documents: u64,
-    /// Whether somebody has written copies meanwhile that were behind when they were read, or has changed a reference.
+    /// Whether somebody has written copies meanwhile that were behind when they were read, or has changed a reference. Where
+    /// some were refused it is not known, and all are still owed.
     pub(super) overtaken: bool,
+    /// What the server said of the first document that it refused.
+    pub(super) refused: Option<Error>,
 }
 
 /// Compares the copies in these documents with their sources, and brings those up to date that are behind.
@@ -494,10 +514,11 @@ pub(super) async fn pull<'d>(
         }
         add(source, to, behind);
     }
-    let documents = scope.update(edge.holder, &statements).await?;
+    let written = each::update(scope, edge.holder, &statements).await?;
     Ok(Pulled {
-        documents,
-        overtaken: documents < expected,
+        documents: written.documents,
+        overtaken: written.refused.is_none() && written.documents < expected,
+        refused: written.refused,
     })
 }
 
@@ -530,10 +551,10 @@ fn is_same(edge: &Edge, document: &RawDocument, source: &Source) -> bool {
 }
 
 /// Empties the copies of these holders that stand beside an empty reference.
-pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: Debt) -> Result<u64> {
+pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: Debt) -> Result<Written> {
     let copies = || edge.bare_copies();
     if copies().next().is_none() {
-        return Ok(0);
+        return Ok(Written::default());
     }
     let Place { array, below } = Place::of(edge);
     let left = |prefix: &str| -> Document {
@@ -574,7 +595,7 @@ pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: De
         update,
         array_filters,
     };
-    scope.update(edge.holder, std::slice::from_ref(&statement)).await
+    each::update(scope, edge.holder, std::slice::from_ref(&statement)).await
 }
 
 /// Raises the version of sources that were written past the library, or whose copies claim a newer one: to this number at
@@ -585,31 +606,39 @@ pub(super) async fn raise(
     filter: Document,
     least: i64,
     token: Token,
-) -> Result<()> {
+) -> Result<Written> {
     let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
     let raised = doc! { "$max": [above, least] };
     let mut set = owing_all(token);
     set.insert(VERSION, raised);
-    scope.compute(meta, filter, vec![doc! { "$set": set }]).await?;
-    Ok(())
+    each::compute(scope, meta, filter, vec![doc! { "$set": set }]).await
 }
 
 /// Versions below this were counted from nothing, since [`first_version`] is above it.
 const COUNTED: i64 = 1_000_000_000_000_000;
 
+/// What came of raising versions.
+#[derive(Debug, Default)]
+pub(super) struct Lifted {
+    /// All documents as they are then, if a version had to be raised.
+    pub(super) documents: Option<Vec<Changed>>,
+    /// What the server said of the first document that it refused.
+    pub(super) refused: Option<Error>,
+}
+
 /// Raises the versions of sources that were counted from nothing: they were inserted by an upsert, which raises the version of
 /// the document that it finds and so can't choose that of one that it makes, or past the library. Copies may be of a time
-/// when another document had the id, and newer than that. Gives the documents as they are then, if there were any.
+/// when another document had the id, and newer than that.
 pub(super) async fn lift(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &[Changed],
-) -> Result<Option<Vec<Changed>>> {
+) -> Result<Lifted> {
     let (low, high): (Vec<_>, Vec<_>) = documents
         .iter()
         .partition(|(document, _)| number(document, VERSION) < COUNTED);
     if low.is_empty() {
-        return Ok(None);
+        return Ok(Lifted::default());
     }
     let low: HashMap<Key, &Due> = low
         .into_iter()
@@ -624,7 +653,7 @@ pub(super) async fn lift(
             array_filters: Vec::new(),
         })
         .collect();
-    scope.update(meta, &statements).await?;
+    let written = each::update(scope, meta, &statements).await?;
     let mut lifted: Vec<Changed> = high.into_iter().cloned().collect();
     for ids in key::chunks(low.keys()) {
         let fields = needed(scope.odm.graph(), meta);
@@ -637,7 +666,10 @@ pub(super) async fn lift(
             lifted.push((document, due));
         }
     }
-    Ok(Some(lifted))
+    Ok(Lifted {
+        documents: Some(lifted),
+        refused: written.refused,
+    })
 }
 
 /// The references of an edge in a document, with the version of the copies beside each: -1 where there is none.

@@ -6,6 +6,7 @@ use super::super::graph::{CopyField, Derived, Edge, What};
 use super::super::scope::Scope;
 use super::children::{derive, is_whole, refresh};
 use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
+use super::each::Written;
 use super::pay::settle;
 use super::{COPIED, Due, OWN, Token, at};
 use crate::Result;
@@ -148,28 +149,45 @@ impl<'g> Kept<'g> {
         }
     }
 
-    /// Takes the copies of these holders again. Gives in how many it changed something.
-    pub(in super::super) async fn mend(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<u64> {
+    /// Compares these holders, and takes the copies of those again in which one differs.
+    pub(in super::super) async fn correct(
+        &self,
+        scope: &Scope<'_>,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Written> {
+        let (_, stale) = self.compare(scope, documents).await?;
+        match stale.is_empty() {
+            true => Ok(Written::default()),
+            false => self.mend(scope, &stale).await,
+        }
+    }
+
+    /// Takes the copies of these holders again, of all that are not refused.
+    pub(in super::super) async fn mend(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<Written> {
         let token = Token::new();
         let scope = &scope.unvalidated();
         let graph = scope.odm.graph();
-        let mended = match self {
+        let mut mended = Written::default();
+        match self {
             Kept::Beside(edge) => {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
-                raise_above(scope, edge, &documents, token).await?;
-                let pulled = pull(scope, edge, &documents, To::NoNewer, token.into()).await?;
-                let mut mended = pulled.documents;
-                mended += clear(scope, edge, ids, token.into()).await?;
-                if mended > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
-                    settle(*scope, edge.holder, token).await?;
+                mended.add(raise_above(scope, edge, &documents, token).await)?;
+                let pulled = pull(scope, edge, &documents, To::NoNewer, token.into()).await;
+                mended.add(pulled.map(|pulled| Written {
+                    documents: pulled.documents,
+                    refused: pulled.refused,
+                }))?;
+                mended.add(clear(scope, edge, ids, token.into()).await)?;
+                if mended.is_any() && !passed_on(scope, edge, &Due::All).is_empty() {
+                    mended.and(settle(*scope, edge.holder, token).await)?;
                 }
                 // One document may hold several sources, of which each is a statement of its own.
-                mended.min(documents.len() as u64)
+                mended.documents = mended.documents.min(documents.len() as u64);
             }
             Kept::Derived(derived) => {
                 let Some(edge) = graph.parent_edge(derived) else {
-                    return Ok(0);
+                    return Ok(mended);
                 };
                 let filter = doc! { "_id": { "$in": ids } };
                 let fields = doc! { "_id": 1, edge.by(): 1 };
@@ -179,27 +197,27 @@ impl<'g> Kept<'g> {
                     .filter_map(|parent| at(parent, edge.by()))
                     .map(Key::of)
                     .collect();
-                let mended = refresh(scope, edge, &[derived], keys, token.into()).await?;
+                mended.add(refresh(scope, edge, &[derived], keys, token.into()).await)?;
                 if graph.is_read(derived.parent, derived.field.name) {
-                    settle(*scope, derived.parent, token).await?;
+                    mended.and(settle(*scope, derived.parent, token).await)?;
                 }
-                mended
             }
-        };
+        }
         Ok(mended)
     }
 }
 
 /// Raises the sources of copies that claim to be of a newer version than there is: who replaced the source past the library
-/// took its version away.
+/// took its version away. None of the documents themselves is written.
 async fn raise_above(
     scope: &Scope<'_>,
     edge: &Edge,
     documents: &[RawDocumentBuf],
     token: Token,
-) -> Result<()> {
+) -> Result<Written> {
+    let mut done = Written::default();
     let Some(meta) = edge.targets.first().copied() else {
-        return Ok(());
+        return Ok(done);
     };
     let mut claimed: HashMap<Key, i64> = HashMap::new();
     for (key, version) in documents.iter().flat_map(|document| held(edge, document)) {
@@ -209,14 +227,15 @@ async fn raise_above(
     let sources = sources(scope, edge, claimed.keys()).await?;
     claimed.retain(|key, version| sources.get(key).is_some_and(|source| source.version < *version));
     let Some(most) = claimed.values().max() else {
-        return Ok(());
+        return Ok(done);
     };
     for keys in crate::key::chunks(claimed.keys()) {
         let filter = doc! { edge.by(): { "$in": keys } };
-        raise(scope, meta, filter, most.saturating_add(1), token).await?;
+        done.add(raise(scope, meta, filter, most.saturating_add(1), token).await)?;
     }
-    settle(*scope, meta, token).await?;
-    Ok(())
+    done.and(settle(*scope, meta, token).await)?;
+    done.documents = 0;
+    Ok(done)
 }
 
 async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {

@@ -20,6 +20,7 @@ mod concern;
 mod debt;
 mod declaration;
 mod deliver;
+mod each;
 mod fill;
 mod former;
 mod images;
@@ -35,6 +36,7 @@ pub(crate) mod stored;
 pub(crate) use concern::Concern;
 use concern::changed;
 use debt::{Due, owe_of};
+pub(super) use each::Written;
 pub(crate) use fill::{
     Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
 };
@@ -45,6 +47,7 @@ pub(super) use inspect::Kept;
 pub(crate) use newest::order as order_of;
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone};
 pub(crate) use pay::{Left, settle};
+pub(super) use recover::but_for_the_deployment;
 pub(crate) use stored::Unknown;
 
 use super::graph::{CopyField, Derived, Edge, Graph};

@@ -9,6 +9,7 @@ use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::Scope;
 use super::Token;
 use super::children::refresh;
+use super::each::Written;
 use super::images::Image;
 use super::pay::settle;
 use super::stored::{EDGES, Known};
@@ -77,11 +78,11 @@ pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<(
     Ok(())
 }
 
-/// Derives in these parents what is derived by this reference, where they are there. Gives how many documents were changed.
-pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<u64> {
+/// Derives in these parents what is derived by this reference, where they are there.
+pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<Written> {
     let graph = scope.odm.graph();
     let scope = &scope.unvalidated();
-    let mut copies = 0;
+    let mut copies = Written::default();
     for meta in &edge.targets {
         let list: Vec<&Derived> = graph
             .derived_in(meta)
@@ -91,11 +92,12 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
             continue;
         }
         let token = Token::new();
-        let written = refresh(scope, edge, &list, keys.clone(), token.into()).await?;
-        if written > 0 {
-            copies += written;
-            copies += settle(*scope, meta, token).await?;
+        let mut written = Written::default();
+        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
+        if written.is_any() {
+            written.add(settle(*scope, meta, token).await.map(Written::of))?;
         }
+        copies.add(Ok(written))?;
     }
     Ok(copies)
 }
@@ -129,11 +131,10 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
             unknown = unknown.and(may);
             continue;
         }
-        match derive_anew(scope, edge, &keys).await {
-            Ok(derived) => {
-                *copies += derived;
-                strike_out(scope, notes).await?;
-            }
+        let derived = derive_anew(scope, edge, &keys).await?;
+        *copies += derived.documents;
+        match derived.all() {
+            Ok(_) => strike_out(scope, notes).await?,
             Err(error) => failed = failed.and(Err(error)),
         }
     }

@@ -1,6 +1,6 @@
 //! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
 
-use super::super::batch;
+use super::super::batch::{self, behind};
 use super::super::effects::{self, by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, is};
 use super::super::links::Effect;
@@ -9,10 +9,11 @@ use super::super::write::{Done, What, Write};
 use super::children::{adopt, follow, parents_of, refresh};
 use super::debt::{CHILDREN, as_read, owe, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
+use super::each::Written;
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
-use super::recover::but_for_the_deployment;
+use super::recover::pay_each;
 use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -61,20 +62,27 @@ impl Left {
     }
 
     /// Pays it, after the commit. Gives how many documents were changed.
+    ///
+    /// # Errors
+    /// The first of what can't be paid, when everything else is.
     pub(in super::super) async fn pay(self, scope: &Scope<'_>) -> Result<u64> {
         let graph = scope.odm.graph();
         let scope = &scope.unvalidated();
-        let mut copies = 0;
+        let mut paid = Written::default();
         for (meta, token) in self.debts {
-            copies += settle(*scope, meta, token).await?;
+            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
         }
+        let mut derived = Written::default();
         for (at, keys) in self.parents {
             if let Some(edge) = graph.edge(at) {
-                copies += orphans::derive_anew(scope, edge, &keys).await?;
+                derived.add(orphans::derive_anew(scope, edge, &keys).await)?;
             }
         }
-        orphans::strike_out(scope, self.noted).await?;
-        Ok(copies)
+        if derived.refused.is_none() {
+            orphans::strike_out(scope, self.noted).await?;
+        }
+        paid.add(Ok(derived))?;
+        paid.all()
     }
 }
 
@@ -336,7 +344,7 @@ impl Within {
                 })
             };
             let inserted: Vec<Changed> = after(true).collect();
-            let mut changed = lift(scope, meta, &inserted).await?.unwrap_or(inserted);
+            let mut changed = lift(scope, meta, &inserted).await?.documents.unwrap_or(inserted);
             changed.extend(after(false));
             self.deliver(scope, meta, edge, &changed).await?;
         }
@@ -470,7 +478,7 @@ impl Within {
         }
         for (edge, list, keys) in parents {
             let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-            self.copies += refresh(scope, edge, &list, keys, self.debt()).await?;
+            self.copies += refresh(scope, edge, &list, keys, self.debt()).await?.all()?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
                     let changed = vec![derived.field.name.to_owned()];
@@ -571,6 +579,9 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
 }
 
 /// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
+///
+/// # Errors
+/// The first of what can't be paid, when everything else is.
 pub(crate) fn settle<'s>(
     scope: Scope<'s>,
     meta: &'static DocumentMeta,
@@ -578,16 +589,32 @@ pub(crate) fn settle<'s>(
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
-        let mut copies = 0;
+        let owing = doc! { OWED: token };
+        let mut paid = Written::default();
+        let mut before: HashSet<Key> = HashSet::new();
         loop {
-            let filter = doc! { OWED: token };
-            let owing = scope.some(meta, filter, fields.clone(), BATCH).await?;
-            if owing.documents.is_empty() {
-                return Ok(copies);
+            let some = scope.some(meta, owing.clone(), fields.clone(), BATCH).await?;
+            let these: HashSet<Key> = some.documents.iter().map(id).collect();
+            let are_left = !these.is_disjoint(&before);
+            pay_each(&scope, meta, some.documents, &mut paid).await?;
+            if !some.more {
+                return paid.all();
             }
-            copies += pay(&scope, meta, owing.documents).await?;
-            if !owing.more {
-                return Ok(copies);
+            if are_left || paid.refused.is_some() {
+                break;
+            }
+            before = these;
+        }
+        // What stays owed would be found again and again. In the order of the ids the others are behind it.
+        let mut last: Option<Bson> = None;
+        loop {
+            let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+            let filter = batch::all([owing.clone(), after]);
+            let some = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
+            last = some.documents.last().map(batch::document_id);
+            pay_each(&scope, meta, some.documents, &mut paid).await?;
+            if !some.more {
+                return paid.all();
             }
         }
     }
@@ -605,7 +632,7 @@ pub(crate) fn pay<'s>(
         let graph = scope.odm.graph();
         let scope = &scope.unvalidated();
         let token = Token::new();
-        let mut copies = 0;
+        let mut paid = Written::default();
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
         let mut documents = with_dues(documents);
         for attempt in 0.. {
@@ -614,11 +641,14 @@ pub(crate) fn pay<'s>(
                 // Who was only passed something on has not come to refer to anything.
                 let written = documents.iter().filter(|(_, due)| *due == Due::All);
                 let written = written.map(|(document, _)| document);
-                let pulled = pull(scope, edge, written, To::Older, token.into()).await?;
-                if pulled.documents > 0 && !passed_on(scope, edge, &Due::All).is_empty() {
+                let pulled = pull(scope, edge, written, To::Older, token.into()).await;
+                let Some(pulled) = paid.and(pulled)? else { continue };
+                let is_any = pulled.documents > 0 || pulled.refused.is_some();
+                if is_any && !passed_on(scope, edge, &Due::All).is_empty() {
                     collections.push(meta);
                 }
                 overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
+                pulled.refused.into_iter().for_each(|error| paid.refuse(error));
             }
             if !overtaken {
                 break;
@@ -629,7 +659,7 @@ pub(crate) fn pay<'s>(
                     collection = meta.collection,
                     "others write the same copies again and again: what is owed is left to `recover`"
                 );
-                return Ok(copies);
+                return paid.all();
             }
             // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
             // what is delivered is what they are now.
@@ -638,66 +668,65 @@ pub(crate) fn pay<'s>(
             documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
         }
         let mut edges = graph.copied(meta).peekable();
-        let lifted = match edges.peek() {
-            Some(_) => lift(scope, meta, &documents).await?,
-            None => None,
-        };
-        let mut failed = Ok(());
+        let mut lifted = None;
+        if edges.peek().is_some()
+            && let Some(raised) = paid.and(lift(scope, meta, &documents).await)?
+        {
+            lifted = raised.documents;
+            raised.refused.into_iter().for_each(|error| paid.refuse(error));
+        }
         let mut overtaken: HashSet<Key> = HashSet::new();
         for edge in edges {
             let documents = lifted.as_deref().unwrap_or(&documents);
             let delivered = deliver(scope, meta, edge, documents, token.into()).await;
-            let delivered = match but_for_the_deployment(delivered)? {
-                Ok(delivered) => delivered,
-                Err(error) => {
-                    failed = failed.and(Err(error));
-                    continue;
-                }
+            let Some(delivered) = paid.and(delivered)? else {
+                continue;
             };
-            copies += delivered.documents;
             overtaken.extend(delivered.overtaken);
+            let written = Written {
+                documents: delivered.documents,
+                refused: delivered.refused,
+            };
             let mut dues = documents.iter().map(|(_, due)| due);
-            if delivered.documents > 0 && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
+            if written.is_any() && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
                 collections.push(edge.holder);
             }
+            paid.add(Ok(written))?;
         }
         let parents: Vec<&RawDocumentBuf> = all(&documents)
             .filter(|document| owes(document, CHILDREN) && !is_gone(document))
             .collect();
-        let adopted = adopt(scope, meta, &parents, token.into()).await?;
-        copies += adopted;
+        let mut adopted = Written::default();
+        adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
         let mut held = graph.derived_in(meta);
-        if adopted > 0 && held.any(|derived| graph.is_read(meta, derived.field.name)) {
+        if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
             collections.push(meta);
         }
+        paid.add(Ok(adopted))?;
         let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
         for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
-            let written = refresh(scope, edge, &list, keys, token.into()).await;
-            match but_for_the_deployment(written)? {
-                Ok(written) => copies += written,
-                Err(error) => failed = failed.and(Err(error)),
-            }
+            paid.add(refresh(scope, edge, &list, keys, token.into()).await)?;
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
                     collections.push(derived.parent);
                 }
             }
         }
-        if failed.is_ok() {
+        if paid.refused.is_none() {
             let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
             for debt in as_read(gone.into_iter()) {
-                scope.delete_many(meta, debt.gone()).await?;
+                paid.and(scope.delete_many(meta, debt.gone()).await)?;
             }
-            let paid = there
+            let done = there
                 .into_iter()
                 .filter(|document| !overtaken.contains(&id(document)));
-            strike_out(scope, meta, paid).await?;
+            paid.and(strike_out(scope, meta, done).await)?;
         }
         collections.dedup_by_key(|meta| meta.collection);
         for meta in collections {
-            copies += settle(*scope, meta, token).await?;
+            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
         }
-        failed.map(|()| copies)
+        paid.all()
     }
     .boxed()
 }

@@ -136,7 +136,7 @@ pub(super) fn is_unknown(error: &Error) -> bool {
         .is_some_and(|error| is_lost(error) || is_one_of(error, &unread))
 }
 
-fn is_one_of(error: &mongodb::error::Error, codes: &[i32]) -> bool {
+pub(super) fn is_one_of(error: &mongodb::error::Error, codes: &[i32]) -> bool {
     matches!(&*error.kind, ErrorKind::Command(command) if codes.contains(&command.code))
 }
 

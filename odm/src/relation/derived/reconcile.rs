@@ -523,7 +523,9 @@ fn mend<'s>(
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
             let token = Token::new();
-            raise(scope, meta, of(&written.sources), first_version(), token).await?;
+            raise(scope, meta, of(&written.sources), first_version(), token)
+                .await?
+                .all()?;
             settle(*scope, meta, token).await?;
         }
         let documents = match written.ids.is_empty() {
@@ -577,7 +579,7 @@ async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]
     }
     let (_, stale) = kept.compare(scope, documents).await?;
     if !stale.is_empty() {
-        kept.mend(scope, &stale).await?;
+        kept.mend(scope, &stale).await?.all()?;
     }
     Ok(())
 }

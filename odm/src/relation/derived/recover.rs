@@ -4,16 +4,18 @@ use super::super::batch::{self, all, behind};
 use super::super::graph::Graph;
 use super::super::pairs;
 use super::super::scope::Scope;
+use super::each::Written;
 use super::fill::needed;
 use super::orphans;
 use super::pay::{owing, pay};
+use super::place::is_one_of;
 use super::{OWED, at};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR, WriteFailure};
+use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR, WriteFailure};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -168,8 +170,10 @@ impl IntoFuture for Recovering {
                         last = batch.documents.last().map(batch::document_id);
                         recovered.found(&batch.documents);
                         if !batch.documents.is_empty() {
-                            let paid = pay_each(&scope, meta, batch.documents, &mut recovered.copies).await;
-                            failed = failed.and(but_for_the_deployment(paid)?);
+                            let mut paid = Written::default();
+                            pay_each(&scope, meta, batch.documents, &mut paid).await?;
+                            recovered.copies += paid.documents;
+                            failed = failed.and(paid.all().map(drop));
                         }
                         if !batch.more {
                             break;
@@ -210,60 +214,89 @@ impl IntoFuture for Recovering {
     }
 }
 
-/// Pays what these documents owe: together, and one by one where that fails. Counts the documents that are changed, and gives
+/// Pays what these documents owe: together, and one by one where that fails. Counts the documents that are changed, and keeps
 /// the first error.
-async fn pay_each(
+///
+/// # Errors
+/// What would fail with all documents.
+pub(super) async fn pay_each(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
-    copies: &mut u64,
+    paid: &mut Written,
 ) -> Result<()> {
-    match but_for_the_deployment(pay(scope, meta, documents.clone()).await)? {
-        Ok(paid) => {
-            *copies += paid;
-            return Ok(());
-        }
-        Err(error) if documents.len() == 1 => {
-            tell(meta, &documents, &error);
-            return Err(error);
-        }
-        Err(_) => {}
+    if documents.is_empty() {
+        return Ok(());
     }
-    let mut failed = Ok(());
-    for document in documents {
-        // Some may be paid for by now, which is found out at once.
-        let one = vec![document];
-        match but_for_the_deployment(pay(scope, meta, one.clone()).await)? {
-            Ok(paid) => *copies += paid,
-            Err(error) => {
-                tell(meta, &one, &error);
-                failed = failed.and(Err(error));
+    let ids = batch::ids(&documents);
+    match (
+        but_for_the_deployment(pay(scope, meta, documents).await)?,
+        ids.as_slice(),
+    ) {
+        (Ok(copies), _) => paid.documents += copies,
+        (Err(error), [one]) => {
+            tell(meta, one, &error);
+            paid.refuse(error);
+        }
+        (Err(_), _) => {
+            // Some may be paid for by now.
+            let owing = all([doc! { "_id": { "$in": &ids } }, owing()]);
+            for document in scope.every(meta, owing, needed(scope.odm.graph(), meta)).await? {
+                let id = batch::document_id(&document);
+                match but_for_the_deployment(pay(scope, meta, vec![document]).await)? {
+                    Ok(copies) => paid.documents += copies,
+                    Err(error) => {
+                        tell(meta, &id, &error);
+                        paid.refuse(error);
+                    }
+                }
             }
         }
     }
-    failed
+    Ok(())
 }
 
-fn tell(meta: &DocumentMeta, documents: &[RawDocumentBuf], error: &Error) {
-    for id in documents.iter().map(batch::document_id) {
-        tracing::warn!(
-            target: "odm",
-            collection = meta.collection,
-            %id,
-            %error,
-            "what this document owes could not be paid, and is still owed"
-        );
-    }
+fn tell(meta: &DocumentMeta, id: &Bson, error: &Error) {
+    tracing::warn!(
+        target: "odm",
+        collection = meta.collection,
+        %id,
+        %error,
+        "what this document owes could not be paid, and is still owed"
+    );
+}
+
+/// The server's answers that say nothing of a document: another one is the primary now, or it goes down, or is out of reach.
+///
+/// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown, SocketException, LegacyNotPrimary,
+/// NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+const OF_THE_SERVER: [i32; 12] = [6, 7, 89, 91, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436];
+
+/// Those that pass without anybody's changing a document: a right is missing, which somebody may give; a cursor or an operation
+/// was ended; something took too long, or was in the way; no room is left.
+///
+/// Unauthorized, AuthenticationFailed, LockTimeout, CursorNotFound, LockBusy, MaxTimeMSExpired, WriteConflict,
+/// ReadConcernMajorityNotAvailableYet, NetworkInterfaceExceededTimeLimit, CursorKilled, ExceededTimeLimit,
+/// TransactionExceededLifetimeLimitSeconds, Interrupted, OutOfDiskSpace.
+const PASSING: [i32; 14] = [13, 18, 24, 43, 46, 50, 112, 134, 202, 237, 262, 290, 11601, 14031];
+
+/// Whether what failed for a document may succeed as it is, though it may be worth going on with others.
+pub(super) fn passes(error: &Error) -> bool {
+    error
+        .driver_error()
+        .is_some_and(|error| is_one_of(error, &PASSING))
 }
 
 /// What failed for these documents, so that it is worth going on with others; as the outer error what would fail with all.
-pub(super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
+pub(in super::super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
     let of_all = |error: &mongodb::error::Error| {
-        let refused = matches!(
-            *error.kind,
-            ErrorKind::Command(_) | ErrorKind::Write(WriteFailure::WriteError(_)) | ErrorKind::BulkWrite(_)
-        );
-        !refused || error.contains_label(RETRYABLE_WRITE_ERROR)
+        let refused = match &*error.kind {
+            ErrorKind::Command(command) => !OF_THE_SERVER.contains(&command.code),
+            ErrorKind::Write(WriteFailure::WriteError(_)) | ErrorKind::BulkWrite(_) => true,
+            _ => false,
+        };
+        let passes = [RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR];
+        !refused || passes.iter().any(|label| error.contains_label(label))
     };
     match result {
         Err(error) if error.driver_error().is_some_and(of_all) => Err(error),
