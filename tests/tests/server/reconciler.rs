@@ -472,6 +472,124 @@ fn what_the_library_writes_is_not_mended() {
     });
 }
 
+/// A number that may be too great for its field, another one of the same children, and a copy of the first.
+mod crates {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "crates")]
+    pub struct Crate {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(sum = Good.n, sync = eventual)]
+        pub n: i32,
+        #[computed(count = Good, sync = eventual)]
+        pub goods: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "goods")]
+    pub struct Good {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub within: Ref<Crate>,
+        pub n: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "tags")]
+    pub struct Tag {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub of: Ref<Crate>,
+        #[denormalize(from = of.n, sync = eventual)]
+        pub n: i32,
+    }
+}
+
+/// Waits as `caught_up` does, but not for ever.
+async fn soon(reconciler: &odm::Reconciler) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), reconciler.caught_up()).await;
+    waited.expect("it does not get any further").unwrap();
+}
+
+#[test]
+fn what_cannot_be_mended_holds_up_nothing_else() {
+    use crates::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Crate, Good, Tag]).unwrap();
+        odm.sync().await.unwrap();
+        let (crates, tags) = (odm.collection::<Crate>(), odm.collection::<Tag>());
+        for id in [1, 2] {
+            crates.insert(NewCrate { id }).await.unwrap();
+            tags.insert(NewTag { id, of: Ref::new(id) }).await.unwrap();
+        }
+        let reconciler = odm.reconciler().start().await.unwrap();
+        soon(&reconciler).await;
+        // The sum of the first two is greater than the field may hold.
+        let goods = [(1, 1, i32::MAX), (2, 1, i32::MAX), (3, 2, 5)];
+        let goods = goods.map(|(id, within, n)| doc! { "_id": id, "within": within, "n": n });
+        raw(&t, "goods").insert_many(goods).await.unwrap();
+        soon(&reconciler).await;
+        let all = crates.find_all().sort(|c| c.id.asc()).all().await.unwrap();
+        let all: Vec<(i32, i64)> = all.iter().map(|one| (one.n, one.goods)).collect();
+        assert_eq!(all, [(0, 2), (5, 1)]);
+        // And what was mended is passed on.
+        let tag = tags.get(2).await.unwrap().unwrap();
+        assert_eq!(tag.n, 5);
+        reconciler.stop().await.unwrap();
+    });
+}
+
+/// Whatever the server says of a document, the stream goes on behind it.
+#[test]
+fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
+    with_db(async |t| {
+        let odm = logs(&t).await;
+        let a = host(&odm, "1", 3).await;
+        let reconciler = odm.reconciler().start().await.unwrap();
+        soon(&reconciler).await;
+        // Nothing can be set within what is no document.
+        let message = |time: i64, copied: Bson| {
+            doc! {
+                "_id": ObjectId::new(), "time": DateTime::from_millis(time), "message": "new", "host": a.id,
+                "ipaddr": "wrong", "_copied": copied,
+            }
+        };
+        let both = [message(100, "?".into()), message(101, doc! {}.into())];
+        raw(&t, "logmsg").insert_many(both).await.unwrap();
+        soon(&reconciler).await;
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(audit.stale_copies(), 1, "{audit}");
+        raw(&t, "logmsg")
+            .update_many(doc! { "_copied": "?" }, doc! { "$unset": { "_copied": "" } })
+            .await
+            .unwrap();
+        let audit = odm.audit().await.unwrap();
+        odm.repair(&audit).await.unwrap();
+        assert_clean(&odm).await;
+        // So does everything that is compared.
+        raw(&t, "logmsg")
+            .update_many(doc! { "message": "new" }, doc! { "$set": { "ipaddr": "wrong" } })
+            .await
+            .unwrap();
+        raw(&t, "logmsg")
+            .update_one(doc! { "message": "new" }, doc! { "$set": { "_copied": "?" } })
+            .await
+            .unwrap();
+        reconciler.stop().await.unwrap();
+        raw(&t, "_odm_state").delete_many(doc! {}).await.unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        soon(&reconciler).await;
+        let audit = odm.audit().await.unwrap();
+        assert_eq!(audit.stale_copies(), 1, "{audit}");
+        reconciler.stop().await.unwrap();
+    });
+}
+
 /// Several at once do no harm, whichever of them comes first and whichever ends.
 #[test]
 fn several_reconcilers_mend_everything_together() {

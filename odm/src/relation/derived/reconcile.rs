@@ -5,11 +5,13 @@ use super::super::graph::Graph;
 use super::super::scope::Scope;
 use super::children::parents_of;
 use super::deliver::raise;
+use super::each::Written;
 use super::fill::{first_version, needed};
 use super::inspect::Kept;
 use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
-use super::{COPIED, OWN, Token, VERSION, at, meet, plain_name};
+use super::recover::{but_for_the_deployment, passes};
+use super::{COPIED, OWN, Token, VERSION, at, backfill, meet, plain_name};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -206,9 +208,9 @@ struct Follower {
     token: Option<ResumeToken>,
 }
 
-/// What somebody wrote in one collection.
+/// What others wrote in one collection.
 #[derive(Default)]
-struct Written {
+struct ByOthers {
     ids: HashSet<Key>,
     /// Of these the sources of copies were changed, past the library.
     sources: HashSet<Key>,
@@ -337,7 +339,7 @@ impl Follower {
         let graph = self.odm.graph();
         let mut seen = None;
         let mut is_moved = false;
-        let mut collections: HashMap<&'static str, (&'static DocumentMeta, Written)> = HashMap::new();
+        let mut collections: HashMap<&'static str, (&'static DocumentMeta, ByOthers)> = HashMap::new();
         for event in events {
             is_moved |= is_of_a_collection(event);
             let name = event
@@ -359,7 +361,7 @@ impl Follower {
             };
             let (_, written) = collections
                 .entry(meta.collection)
-                .or_insert_with(|| (meta, Written::default()));
+                .or_insert_with(|| (meta, ByOthers::default()));
             written.note(graph, meta, event, id);
         }
         let trips = AtomicU64::new(0);
@@ -374,7 +376,7 @@ impl Follower {
     }
 
     async fn compare(&self) -> Result<()> {
-        pass_over(self.odm.backfill().all().await.map(drop))
+        pass_over(backfill::compare_all(&self.odm).await?)
     }
 }
 
@@ -420,24 +422,22 @@ fn is_of_a_collection(event: &Event) -> bool {
     matches!(event.operation_type, OperationType::Drop | OperationType::Rename)
 }
 
-/// One document that can't be written, such as one with a sum that does not fit its field, must not keep the changes of all the
-/// others from being taken up. What is not mended is told, and `audit` finds it.
+/// One document that can't be written, whatever the server says of it, must not keep the changes of all the others from being
+/// taken up. What is not mended is told, and `audit` finds it.
 fn pass_over(mended: Result<()>) -> Result<()> {
-    match mended {
-        Err(
-            error @ (Error::Query { .. }
-            | Error::Invalid { .. }
-            | Error::TooLarge { .. }
-            | Error::DuplicateKey { .. }),
-        ) => {
+    match but_for_the_deployment(mended)? {
+        // A program with more models is to mend that.
+        Err(error @ Error::UnknownCopies { .. }) => Err(error),
+        Err(error) if passes(&error) => Err(error),
+        Err(error) => {
             tracing::warn!(target: "odm", %error, "what others have written is not mended everywhere");
             Ok(())
         }
-        mended => mended,
+        Ok(()) => Ok(()),
     }
 }
 
-impl Written {
+impl ByOthers {
     fn note(&mut self, graph: &Graph, meta: &'static DocumentMeta, event: &Event, id: &Bson) {
         let key = Key::of_bson(id);
         let children = graph.derived_from(meta).next().is_some();
@@ -511,32 +511,36 @@ impl Written {
     }
 }
 
-/// Mends what these writes have left stale.
+/// Mends what these writes have left stale, as far as it can be: what one document is refused for holds up no other, and none
+/// of the steps.
+///
+/// # Errors
+/// The first refusal at the end; what would fail with all documents at once.
 fn mend<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
-    written: Written,
+    written: ByOthers,
 ) -> BoxFuture<'s, Result<()>> {
     async move {
         let graph = scope.odm.graph();
+        let mut mended = Written::default();
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
             let token = Token::new();
-            raise(scope, meta, of(&written.sources), first_version(), token)
-                .await?
-                .all()?;
-            settle(*scope, meta, token).await?;
+            mended.add(raise(scope, meta, of(&written.sources), first_version(), token).await)?;
+            mended.and(settle(*scope, meta, token).await)?;
         }
-        let documents = match written.ids.is_empty() {
-            true => Vec::new(),
-            false => scope.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await?,
-        };
+        let mut documents = Vec::new();
+        if !written.ids.is_empty() {
+            let read = scope.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await;
+            documents = mended.and(read)?.unwrap_or_default();
+        }
         for edge in graph.copying(meta) {
-            compare(scope, Kept::Beside(edge), &documents).await?;
+            mended.add(compare(scope, Kept::Beside(edge), &documents).await)?;
         }
         for derived in graph.derived_in(meta) {
-            compare(scope, Kept::Derived(derived), &documents).await?;
+            mended.add(compare(scope, Kept::Derived(derived), &documents).await)?;
         }
         let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
         for (edge, list, keys) in parents_of(graph, meta, &children, |_, _| true) {
@@ -544,20 +548,21 @@ fn mend<'s>(
             for derived in list {
                 let kept = Kept::Derived(derived);
                 let filter = doc! { edge.by(): { "$in": &keys } };
-                let parents = scope.every(derived.parent, filter, kept.projection()).await?;
-                compare(scope, kept, &parents).await?;
+                let parents = scope.every(derived.parent, filter, kept.projection()).await;
+                let parents = mended.and(parents)?.unwrap_or_default();
+                mended.add(compare(scope, kept, &parents).await)?;
             }
         }
         if written.lost {
             for derived in graph.derived_from(meta) {
                 let kept = Kept::Derived(derived);
                 let mut source = Source::from(derived.parent, kept.projection(), None);
-                while let Some(parents) = source.next(scope).await? {
-                    compare(scope, kept, &parents).await?;
+                while let Some(Some(parents)) = mended.and(source.next(scope).await)? {
+                    mended.add(compare(scope, kept, &parents).await)?;
                 }
             }
         }
-        Ok(())
+        mended.all().map(drop)
     }
     .boxed()
 }
@@ -573,15 +578,11 @@ fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     fields
 }
 
-async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]) -> Result<()> {
-    if documents.is_empty() {
-        return Ok(());
+async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]) -> Result<Written> {
+    match documents.is_empty() {
+        true => Ok(Written::default()),
+        false => kept.correct(scope, documents).await,
     }
-    let (_, stale) = kept.compare(scope, documents).await?;
-    if !stale.is_empty() {
-        kept.mend(scope, &stale).await?.all()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -624,5 +625,24 @@ mod tests {
         event.full_document = Some(whole.clone());
         event.full_document_before_change = Some(whole);
         assert!((3_000..3_300).contains(&size(&event)));
+    }
+
+    #[test]
+    fn what_is_refused_for_a_document_is_passed_over() {
+        let refusal = |code: i32| -> Error {
+            let reply = doc! { "code": code, "codeName": "", "errmsg": "" };
+            let error: mongodb::error::CommandError = deserialize_from_document(reply).unwrap();
+            mongodb::error::Error::from(mongodb::error::ErrorKind::Command(error)).into()
+        };
+        for code in [28, 121, 171, 11000, 16755, 17262, 17419] {
+            assert!(pass_over(Err(refusal(code))).is_ok(), "{code}");
+        }
+        for code in [13, 43, 50, 91, 112, 189, 262, 10107, 11600, 11602, 13435, 13436] {
+            assert!(pass_over(Err(refusal(code))).is_err(), "{code}");
+        }
+        let unknown = Error::UnknownCopies { edges: Vec::new() };
+        assert!(pass_over(Err(unknown)).is_err());
+        let io: mongodb::error::Error = std::io::Error::other("reset").into();
+        assert!(pass_over(Err(io.into())).is_err());
     }
 }
