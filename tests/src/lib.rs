@@ -28,6 +28,32 @@ pub async fn assert_clean_after(odm: &Odm, what: &str) {
     assert!(audit.is_clean(), "{what}: {audit}");
 }
 
+/// Whether the deployment has no transactions, so that what asks for them can't be tested: which is said.
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn lacks_transactions(odm: &Odm) -> bool {
+    let lacks = !odm.server().await.unwrap().has_transactions();
+    if lacks {
+        // Also seen where the output of tests that succeed is kept back.
+        let name = std::thread::current().name().unwrap_or("a test").to_owned();
+        let _ = writeln!(std::io::stderr(), "{name}: not run: needs transactions");
+    }
+    lacks
+}
+
+/// Whether the server is SecantusDB, which stands in for MongoDB: it alone says so in its `buildInfo`.
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn is_the_stand_in(db: &Database) -> bool {
+    let answer = db
+        .run_command(mongodb::bson::doc! { "buildInfo": 1 })
+        .await
+        .unwrap();
+    answer.contains_key("secantusVersion")
+}
+
 /// The server that the tests run on.
 ///
 /// # Panics

@@ -5,7 +5,7 @@ use futures::future::join_all;
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Rule};
-use odm_tests::with_db;
+use odm_tests::{lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -482,7 +482,7 @@ fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
         }
         assert!(t.commands.take().is_empty());
         // The error ends a transaction, in which nothing more can be asked.
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             return;
         }
         let pushed = odm.transaction(async |tx| {

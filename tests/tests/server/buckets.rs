@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use odm::prelude::*;
 use odm::{Buckets, Error};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -580,7 +580,7 @@ fn buckets_by_time_hold_an_hour() {
 fn a_transaction_pushes_all_or_nothing() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             return;
         }
         let lines = odm.buckets::<Line>();

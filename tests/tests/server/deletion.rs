@@ -5,7 +5,7 @@ use odm::bson::{Bson, DateTime, Document as Bsons, doc};
 use odm::geo::Point;
 use odm::mongodb::Collection as Raw;
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -944,7 +944,7 @@ fn a_document_that_changes_meanwhile_is_deleted_as_it_is_then_or_not_at_all() {
 fn in_a_transaction_the_second_look_follows_the_commit() {
     with_db(async |t| {
         let odm = prepared(&t, "freed", true).await;
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             return;
         }
         let of = |t: &TestDb, name: &str| raw(t, name);

@@ -7,7 +7,7 @@ use odm::bson::{Document as Doc, doc};
 use odm::mongodb::{Client, Database};
 use odm::prelude::*;
 use odm::{Error, Tx};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, lacks_transactions, with_db};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -69,7 +69,7 @@ async fn once(t: &TestDb, odm: &Odm) -> u32 {
 /// A proxy, and a handle that goes by way of it. `None` on a deployment without transactions.
 async fn start(t: &TestDb) -> Option<(Proxy, Odm)> {
     let direct = odm(t).await;
-    if !direct.server().await.unwrap().has_transactions() {
+    if lacks_transactions(&direct).await {
         return None;
     }
     direct.collection::<Shop>().insert(shop("Ada", 1)).await.unwrap();

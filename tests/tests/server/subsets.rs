@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, assert_clean_after, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -361,7 +361,7 @@ fn the_subset_of_one_parent_is_a_plain_query() {
 fn a_transaction_sees_its_own_children_and_no_others() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             return;
         }
         written_by_others(&t, 20).await;

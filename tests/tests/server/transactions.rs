@@ -4,7 +4,7 @@ use super::models::*;
 use futures::TryStreamExt;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::with_db;
+use odm_tests::{lacks_transactions, with_db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -67,7 +67,7 @@ fn a_transaction_is_all_or_nothing() {
 fn transactions_that_meet_are_run_again() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             return;
         }
         let notes = odm.collection::<Note>();
