@@ -1,8 +1,12 @@
-//! Runs the checker and prints what it found.
+//! Runs the checker, prints what it found, and compares that with the tables of the book.
+//!
+//! A check that has a row of its name there has to find what the row says: `ODM_WRITE_BOOK=1 cargo test -p odm-protocol` writes
+//! what is found into these rows.
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Mutex;
 
 /// What one check found.
 struct Found<A> {
@@ -75,6 +79,7 @@ where
     }
     assert!(found.violated.is_empty(), "{name}: see the steps above");
     assert!(found.never.is_empty(), "{name}: never {:?}", found.never);
+    compare(name, &[with_commas(found.states), found.depth.to_string()]);
 }
 
 /// Without this safeguard, this property is violated.
@@ -105,4 +110,117 @@ where
     };
     println!("without {name}: violated after {} steps: {property}", steps.len());
     steps.iter().for_each(|step| println!("    {step:?}"));
+    compare(name, &[steps.len().to_string()]);
+}
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/internals.md");
+
+/// How the tables of what was checked begin.
+const TABLES: [&str; 2] = ["| processes | states |", "| without | what is violated |"];
+
+/// One writes it at a time.
+static WRITING: Mutex<()> = Mutex::new(());
+
+fn read() -> String {
+    std::fs::read_to_string(PAGE).expect("the page is read")
+}
+
+/// The rows of the tables of what was checked, each by its place among the lines of the page.
+fn rows(page: &str) -> Vec<(usize, &str)> {
+    let mut is_in = false;
+    let mut rows = Vec::new();
+    for (at, line) in page.lines().enumerate() {
+        if TABLES.iter().any(|table| line.starts_with(table)) {
+            is_in = true;
+        } else if !line.starts_with('|') {
+            is_in = false;
+        } else if is_in && !line.starts_with("| -") {
+            rows.push((at, line));
+        }
+    }
+    rows
+}
+
+fn name_of(row: &str) -> &str {
+    row.split('|').nth(1).unwrap_or_default().trim()
+}
+
+/// The row with other numbers in its last cells.
+fn with_numbers(row: &str, numbers: &[String]) -> String {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let words = &cells[..cells.len().saturating_sub(numbers.len())];
+    let numbers = numbers.iter().map(String::as_str);
+    let cells: Vec<&str> = words.iter().copied().chain(numbers).collect();
+    format!("| {} |", cells.join(" | "))
+}
+
+/// `2,219,692`
+fn with_commas(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| str::from_utf8(group).ok())
+        .collect();
+    groups.join(",")
+}
+
+/// That the page has these numbers, if it has a row of this name.
+fn compare(name: &str, numbers: &[String]) {
+    let _writing = WRITING.lock().unwrap_or_else(|error| error.into_inner());
+    let page = read();
+    let mut of_name = rows(&page).into_iter().filter(|(_, row)| name_of(row) == name);
+    let Some((at, row)) = of_name.next() else {
+        return;
+    };
+    assert!(of_name.next().is_none(), "two rows are called {name}");
+    let found = with_numbers(row, numbers);
+    if found == row {
+        return;
+    }
+    assert!(
+        std::env::var_os("ODM_WRITE_BOOK").is_some(),
+        "book/src/internals.md says\n{row}\nand this was found:\n{found}\nODM_WRITE_BOOK=1 writes it there"
+    );
+    let lines = page.lines().enumerate();
+    let lines: Vec<&str> = lines
+        .map(|(n, line)| if n == at { found.as_str() } else { line })
+        .collect();
+    std::fs::write(PAGE, lines.join("\n") + "\n").expect("the page is written");
+}
+
+#[test]
+fn each_row_of_the_page_is_that_of_one_check() {
+    let sources = [
+        include_str!("copies.rs"),
+        include_str!("children.rs"),
+        include_str!("passing.rs"),
+        include_str!("links.rs"),
+        include_str!("transactions.rs"),
+    ];
+    let page = read();
+    let rows = rows(&page);
+    assert!(rows.len() > 50, "the tables are found: {rows:?}");
+    for (_, row) in rows {
+        let literal = format!("\"{}\"", name_of(row));
+        let checks: usize = sources
+            .iter()
+            .map(|source| source.matches(&literal).count())
+            .sum();
+        assert_eq!(checks, 1, "{checks} checks are called {literal}");
+    }
+}
+
+#[test]
+fn numbers_are_written_as_on_the_page() {
+    let numbers = [0, 374, 9_877, 150_353, 3_094_911].map(with_commas);
+    assert_eq!(numbers, ["0", "374", "9,877", "150,353", "3,094,911"]);
+    let row = "| copies: two inserts | 1,000 | 3 |";
+    let numbers = ["2,000".to_owned(), "4".to_owned()];
+    assert_eq!(with_numbers(row, &numbers), "| copies: two inserts | 2,000 | 4 |");
+    assert_eq!(
+        with_numbers("| a debt | it stays | 3 |", &["12".to_owned()]),
+        "| a debt | it stays | 12 |"
+    );
 }

@@ -652,66 +652,69 @@ fn parent_comes_back() -> Children {
 
 #[test]
 fn derived_fields_stay_true() {
-    holds("two inserts, a recovery", inserts());
-    holds("two updates of a child, a recovery", updates());
-    holds("a child is deleted and updated, a recovery", deletes());
+    holds("derived: two inserts, a recovery", inserts());
+    holds("derived: two updates of a child, a recovery", updates());
+    holds("derived: a child is deleted and updated, a recovery", deletes());
     holds(
-        "a child is deleted, comes back and is deleted, a recovery",
+        "derived: a child is deleted, comes back and is deleted, a recovery",
         comes_back(),
     );
     holds(
-        "a child goes to another parent and is updated, a recovery",
+        "derived: a child goes to another parent and is updated, a recovery",
         moves(),
     );
     holds(
-        "a child goes to another parent and back, a recovery",
+        "derived: a child goes to another parent and back, a recovery",
         moves_there_and_back(),
     );
-    holds("two updates in one operation, a recovery", twice());
-    holds("a parent goes and comes back, two updates", parent_comes_back());
+    holds("derived: two updates in one operation, a recovery", twice());
+    holds(
+        "derived: a parent goes and comes back, two updates",
+        parent_comes_back(),
+    );
 }
 
 #[test]
 fn each_safeguard_of_derived_fields_is_needed() {
     let cases = [
         (
-            "the debt of an insert",
+            "the debt of a child's insert",
             inserts(),
             Safeguard::DebtOfInsert,
             AT_THE_END,
         ),
         (
-            "the debt in the write that changes",
+            "the debt in the write that changes a child",
             updates(),
             Safeguard::DebtWithTheChange,
             AT_THE_END,
         ),
         (
-            "the token when a debt is struck out",
+            "the token when a child's debt is struck out",
             updates(),
             Safeguard::TokenInStrikeOut,
             AT_THE_END,
         ),
         (
-            "a token for each write of an operation",
+            "a token for each write of a child in one operation",
             twice(),
             Safeguard::TokenOfEachWrite,
             AT_THE_END,
         ),
         (
-            "the stamp in the filter of the refresh",
+            "the stamp in a refresh's filter",
             updates(),
             Safeguard::StampInRefresh,
             AT_THE_END,
         ),
         (
-            "reading the stamp before the children",
+            "the stamp before the children",
             updates(),
             Safeguard::StampBeforeChildren,
             AT_THE_END,
         ),
         (
-            "the mark before the deletion",
+            "the mark before a deletion",
             deletes(),
             Safeguard::Tombstone,
             AT_THE_END,
@@ -729,7 +732,7 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "noting the former parent",
+            "noting the former parent of a child that moves",
             moves(),
             Safeguard::FormerParent,
             AT_THE_END,
@@ -759,12 +762,17 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "greater stamps for a parent that comes back",
+            "a greater stamp for a parent that comes back",
             parent_comes_back(),
             Safeguard::NewStamps,
             AT_THE_END,
         ),
-        ("the recovery", inserts(), Safeguard::Recovery, AT_THE_END),
+        (
+            "the recovery, of derived fields",
+            inserts(),
+            Safeguard::Recovery,
+            AT_THE_END,
+        ),
     ];
     for (name, model, safeguard, property) in cases {
         fails(

@@ -637,17 +637,17 @@ fn twice() -> Copies {
 
 #[test]
 fn copies_stay_true() {
-    holds("two inserts, two updates, a recovery", inserts());
+    holds("copies: two inserts, two updates, a recovery", inserts());
     holds(
-        "two set a reference, two update its sources, a recovery",
+        "copies: two set a reference, two update its sources, a recovery",
         pointing(),
     );
     holds(
-        "a source goes and comes back, an insert, an update, a recovery",
+        "copies: a source goes and comes back, an insert, an update, a recovery",
         reinserts(),
     );
     holds(
-        "two updates in one operation, an insert, an update, a recovery",
+        "copies: two updates in one operation, an insert, an update, a recovery",
         twice(),
     );
 }
@@ -662,25 +662,25 @@ fn each_safeguard_of_copies_is_needed() {
             AT_THE_END,
         ),
         (
-            "the debt in the write that changes",
+            "the debt in the write that changes (but after it)",
             inserts(),
             Safeguard::DebtWithTheChange,
             AT_THE_END,
         ),
         (
-            "the version in the delivery's filter",
+            "the version in a delivery's filter",
             inserts(),
             Safeguard::VersionInDelivery,
             NEVER_OLDER,
         ),
         (
-            "the version in the delivery's filter",
+            "the version in a delivery's filter, at the end",
             inserts(),
             Safeguard::VersionInDelivery,
             AT_THE_END,
         ),
         (
-            "the reference in the delivery's filter",
+            "the reference in a delivery's filter",
             pointing(),
             Safeguard::ReferenceInDelivery,
             AT_THE_END,
@@ -692,7 +692,7 @@ fn each_safeguard_of_copies_is_needed() {
             AT_THE_END,
         ),
         (
-            "a token for each write of an operation",
+            "a token for each write, where one operation has two",
             twice(),
             Safeguard::TokenOfEachWrite,
             AT_THE_END,
@@ -710,19 +710,19 @@ fn each_safeguard_of_copies_is_needed() {
             NOTHING_LOST,
         ),
         (
-            "comparing versions where a reference is set",
+            "comparing versions where a reference is set again",
             pointing(),
             Safeguard::VersionInPointing,
             NEVER_OLDER,
         ),
         (
-            "greater versions for what comes back",
+            "a greater version for a source that comes back",
             reinserts(),
             Safeguard::NewVersions,
             AT_THE_END,
         ),
         (
-            "the debt of what comes back",
+            "the debt of a source that comes back",
             reinserts(),
             Safeguard::DebtOfReinsert,
             AT_THE_END,

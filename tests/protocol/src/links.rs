@@ -428,17 +428,19 @@ fn both_sides_of_a_link_agree() {
             );
         }
     }
-    holds("a link is made and taken away, a recovery", against());
-    holds("a link is taken away and made, a recovery", undone());
-    holds("made from both sides and taken away", three());
+    holds("links: a link is made and taken away, a recovery", against());
+    holds("links: a link is taken away and made, a recovery", undone());
+    holds("links: made from both sides and taken away", three());
 }
 
 #[test]
 fn a_link_does_not_outlive_a_document() {
-    for side in [BELIEVED, OTHER] {
-        let two = [Work::Recover, Work::Recover];
+    let two = [Work::Recover, Work::Recover];
+    let owner = "links: the owner is deleted, two recoveries";
+    let other = "links: the other document is deleted, two recoveries";
+    for (side, name) in [(BELIEVED, owner), (OTHER, other)] {
         holds("a document is deleted, one recovery", deleted(side, &two[..1]));
-        holds("a document is deleted, two recoveries", deleted(side, &two));
+        holds(name, deleted(side, &two));
         for by in [BELIEVED, OTHER] {
             for names in [true, false] {
                 let write = Work::Write { side: by, names };
@@ -447,7 +449,16 @@ fn a_link_does_not_outlive_a_document() {
                     (OTHER, true) => &[write][..],
                     _ => &[write, Work::Recover],
                 };
-                holds("a document is deleted and written", deleted(side, others));
+                let name = match (side, by, names) {
+                    (BELIEVED, BELIEVED, false) => {
+                        "links: the owner is deleted and writes that it has no link, a recovery"
+                    }
+                    (BELIEVED, OTHER, false) => {
+                        "links: the owner is deleted and the other side unlinks it, a recovery"
+                    }
+                    _ => "a document is deleted and written",
+                };
+                holds(name, deleted(side, others));
                 let mut unlinked = deleted(side, &[write]);
                 unlinked.linked = false;
                 holds("the same where there was no link", unlinked);
@@ -455,7 +466,7 @@ fn a_link_does_not_outlive_a_document() {
         }
     }
     let both = Work::Delete { side: OTHER };
-    holds("both are deleted", deleted(BELIEVED, &[both]));
+    holds("links: both documents are deleted", deleted(BELIEVED, &[both]));
     let twice = Work::Delete { side: BELIEVED };
     holds("a document is deleted twice", deleted(BELIEVED, &[twice]));
 }
@@ -464,18 +475,23 @@ fn a_link_does_not_outlive_a_document() {
 fn each_safeguard_of_links_is_needed() {
     let cases = [
         (
-            "the mark in the first write",
+            "the mark in the first write of a link",
             undone(),
             Safeguard::MarkOfFirst,
             AT_THE_END,
         ),
         (
-            "the mark in the second write",
+            "the mark in the second write of a link",
             against(),
             Safeguard::MarkOfSecond,
             AT_THE_END,
         ),
-        ("the look at the end", three(), Safeguard::LookAtTheEnd, RETURNED),
+        (
+            "the look at the end of a link",
+            three(),
+            Safeguard::LookAtTheEnd,
+            RETURNED,
+        ),
         (
             "the look after a mend",
             three(),
@@ -500,7 +516,12 @@ fn each_safeguard_of_links_is_needed() {
             Safeguard::OwnMarksOnly,
             AT_THE_END,
         ),
-        ("the recovery", undone(), Safeguard::Recovery, AT_THE_END),
+        (
+            "the recovery, of links",
+            undone(),
+            Safeguard::Recovery,
+            AT_THE_END,
+        ),
         (
             "the announcement of a deletion",
             deleted(BELIEVED, &[Work::Recover]),
@@ -508,13 +529,13 @@ fn each_safeguard_of_links_is_needed() {
             AT_THE_END,
         ),
         (
-            "striking it out",
+            "striking the announcement out",
             deleted(BELIEVED, &[Work::Recover]),
             Safeguard::StrikingOut,
             AT_THE_END,
         ),
         (
-            "mending a marked document before it is deleted",
+            "mending what is marked before it is deleted",
             Links {
                 processes: vec![
                     Work::Delete { side: BELIEVED },

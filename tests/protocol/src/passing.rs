@@ -423,24 +423,40 @@ fn recovered(model: Passing) -> Passing {
 
 #[test]
 fn copies_of_copies_come_to_rest() {
-    let names = [
-        "a document that refers to itself",
-        "two that refer to each other",
-        "a reference that is set",
-    ];
-    for (name, model) in names.into_iter().zip([itself(), circle(), pointing()]) {
-        holds(&format!("passing on: {name}, two writers"), model.clone());
-        holds(&format!("passing on: {name}, a recovery"), recovered(model));
+    for (two, one, model) in [
+        (
+            "passing on: a document that refers to itself, two writers",
+            "passing on: a document that refers to itself, a writer, a recovery",
+            itself(),
+        ),
+        (
+            "passing on: two that refer to each other, two writers",
+            "passing on: two that refer to each other, a writer, a recovery",
+            circle(),
+        ),
+        (
+            "passing on: a reference that is set, two writers",
+            "passing on: a reference that is set, a writer, a recovery",
+            pointing(),
+        ),
+    ] {
+        holds(two, model.clone());
+        holds(one, recovered(model));
     }
 }
 
 #[test]
 fn each_safeguard_of_passing_on_is_needed() {
     let cases = [
-        ("the names of what is passed on", circle(), Safeguard::Names, REST),
+        (
+            "the names of what is passed on (but all of the document)",
+            circle(),
+            Safeguard::Names,
+            REST,
+        ),
         ("passing on", circle(), Safeguard::PassingOn, RIGHT),
         (
-            "the write in what is struck out",
+            "the write's id in the part that is struck out",
             itself(),
             Safeguard::WriteInPart,
             RIGHT,
@@ -452,19 +468,19 @@ fn each_safeguard_of_passing_on_is_needed() {
             QUIET,
         ),
         (
-            "the second look at what others have pulled",
+            "the second look where others have pulled meanwhile",
             pointing(),
             Safeguard::SecondLook,
             RIGHT,
         ),
         (
-            "the version of copies with the same values",
+            "raising the version of copies with the same values",
             pointing_back(),
             Safeguard::VersionOfTheSame,
             RIGHT,
         ),
         (
-            "the look at the source after a reference is set",
+            "the look at the source after a reference is set, with copies of copies",
             pointing(),
             Safeguard::PullOfTheWritten,
             RIGHT,

@@ -304,7 +304,11 @@ fn copies_are_true_at_every_commit() {
 #[test]
 fn each_safeguard_of_transactions_is_needed() {
     let cases = [
-        ("the lock of the source (write skew)", inserts(), Safeguard::Lock),
+        (
+            "the lock of the source in a transaction",
+            inserts(),
+            Safeguard::Lock,
+        ),
         (
             "the lock of the source where a reference is set",
             pointing(),
