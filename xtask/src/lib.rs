@@ -51,6 +51,10 @@ enum Command {
         /// started again.
         #[arg(long, conflicts_with_all = ["server", "keep"])]
         failover: bool,
+        /// Run the long tests at full length, which takes hours: each row of the crash matrix (ODM_CRASH_MATRIX, written
+        /// to `crash-matrix.md` in the target directory) and 100,000 random operations (ODM_RANDOM_OPERATIONS).
+        #[arg(long, conflicts_with = "failover")]
+        full: bool,
         /// Arguments for `cargo test`; with `-p`, only the packages named are tested.
         #[arg(last = true, value_name = "ARGS")]
         args: Vec<OsString>,
@@ -77,7 +81,8 @@ struct ServerArgs {
     /// Where the server comes from.
     #[arg(long, value_enum, default_value_t)]
     server: server::Choice,
-    /// Leave a server started here running, with its data, and print its URI and PID.
+    /// Leave a server started here running, with its data, and print its URI and PID; the demonstration leaves its
+    /// databases on any server.
     #[arg(long)]
     keep: bool,
 }
@@ -109,15 +114,27 @@ pub fn main() -> ExitCode {
 
 async fn execute(command: Command) -> anyhow::Result<u8> {
     match command {
-        Command::Demo { server, books, log } => run::with_server(server, run::Job::demo(books, log)?).await,
+        Command::Demo { server, books, log } => {
+            let job = run::Job::demo(books, log, server.keep)?;
+            run::with_server(server, job).await
+        }
         Command::Test {
             failover: true, args, ..
         } => failover::run(&server::Environment::read(), args).await,
-        Command::Test { server, args, .. } => {
-            let code = run::with_server(server, run::Job::test(args)).await;
+        Command::Test {
+            server, full, args, ..
+        } => {
+            let job = run::Job::test(args);
+            let job = if full { job.at_full_length() } else { job };
+            let code = run::with_server(server, job).await;
             workspace::step(
                 "not run: the failover tests, which need a mongod (`cargo xtask test --failover`)",
             );
+            if !full {
+                workspace::step(
+                    "not run: most rows of the crash matrix, and 100,000 random operations (`cargo xtask test --full`)",
+                );
+            }
             code
         }
         Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
@@ -143,6 +160,7 @@ mod tests {
                 Command::Test {
                     server,
                     failover: false,
+                    full: false,
                     args,
                 },
         }) = cli
@@ -163,6 +181,16 @@ mod tests {
         );
         assert!(Cli::try_parse_from(["xtask", "test", "--failover", "--server", "uri"]).is_err());
         assert!(Cli::try_parse_from(["xtask", "test", "--failover", "--keep"]).is_err());
+    }
+
+    #[test]
+    fn full_length_is_for_one_server() {
+        let cli = Cli::try_parse_from(["xtask", "test", "--full", "--server", "uri", "--", "-p", "odm"]);
+        assert!(
+            matches!(&cli, Ok(Cli { command: Command::Test { full: true, args, .. } }) if args == &["-p", "odm"]),
+            "{cli:?}"
+        );
+        assert!(Cli::try_parse_from(["xtask", "test", "--full", "--failover"]).is_err());
     }
 
     #[test]

@@ -9,10 +9,16 @@ use anyhow::{Context, Result};
 use crate::ServerArgs;
 use crate::process::{Process, exit_code};
 use crate::server::{self, Environment};
-use crate::workspace::{cargo, step};
+use crate::workspace::{cargo, step, target_dir};
 
 /// How long cargo and what it runs may take to end when asked to.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
+
+/// Where the whole crash matrix is written to; without it, the test of crashes tries a part of it.
+const MATRIX: &str = "ODM_CRASH_MATRIX";
+
+/// How many random operations the test of them does.
+const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 
 /// What a command builds and runs, as arguments of cargo.
 #[derive(Debug)]
@@ -21,11 +27,13 @@ pub struct Job {
     /// Compiles what `run` needs, so that a server does not wait for the compiler.
     build: Option<Vec<OsString>>,
     run: Vec<OsString>,
+    /// Variables that `run` gets.
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Job {
-    /// The demonstration program.
-    pub fn demo(books: Option<PathBuf>, log: Option<PathBuf>) -> Result<Self> {
+    /// The demonstration program; with `keep` it leaves its databases as they are.
+    pub fn demo(books: Option<PathBuf>, log: Option<PathBuf>, keep: bool) -> Result<Self> {
         let target = ["-p", "odm-examples", "--bin", "demo"];
         let mut run = arguments(["run", "--quiet"].into_iter().chain(target));
         run.push("--".into());
@@ -37,10 +45,14 @@ impl Job {
                 run.extend([option.into(), path.into()]);
             }
         }
+        if keep {
+            run.push("--keep".into());
+        }
         Ok(Self {
             name: "the demonstration",
             build: Some(arguments(["build"].into_iter().chain(target))),
             run,
+            variables: Vec::new(),
         })
     }
 
@@ -70,6 +82,21 @@ impl Job {
             name: "the tests",
             build,
             run,
+            variables: Vec::new(),
+        }
+    }
+
+    /// The tests at full length: each row of the crash matrix, and many random operations. The matrix is written below the
+    /// target directory, and what the environment says of either holds.
+    pub fn at_full_length(self) -> Self {
+        let matrix = target_dir().join("crash-matrix.md").into();
+        let variables = [(MATRIX, matrix), (OPERATIONS, "100000".into())];
+        Self {
+            variables: variables
+                .into_iter()
+                .filter(|(name, _)| std::env::var_os(name).is_none())
+                .collect(),
+            ..self
         }
     }
 
@@ -84,6 +111,7 @@ impl Job {
             name: "the benchmark",
             build: Some(build),
             run,
+            variables: Vec::new(),
         }
     }
 }
@@ -107,7 +135,7 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     let source = server::select(options.server, &Environment::read())?;
     if let Some(build) = &job.build {
         step(format!("building {}", job.name));
-        let code = run(build, None).await?;
+        let code = run(build, &[], None).await?;
         if code != 0 {
             step(format!("building {} failed (exit code {code})", job.name));
             return Ok(code);
@@ -115,7 +143,7 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     }
     let mut server = server::obtain(source, options.keep).await?;
     step(format!("running {}", job.name));
-    let code = run(&job.run, Some(&server)).await?;
+    let code = run(&job.run, &job.variables, Some(&server)).await?;
     match code {
         0 => step(format!("{} succeeded", job.name)),
         _ => step(format!("{} failed (exit code {code})", job.name)),
@@ -126,9 +154,15 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
     Ok(code)
 }
 
-async fn run(arguments: &[OsString], server: Option<&server::Server>) -> Result<u8> {
+async fn run(
+    arguments: &[OsString],
+    variables: &[(&'static str, OsString)],
+    server: Option<&server::Server>,
+) -> Result<u8> {
     let mut command = cargo();
-    command.args(arguments);
+    command
+        .args(arguments)
+        .envs(variables.iter().map(|(name, value)| (name, value)));
     if let Some(server) = server {
         server.tell(&mut command);
     }
@@ -182,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_demonstration_gets_absolute_paths() -> Result<()> {
-        let job = Job::demo(Some("books.json".into()), Some("Mac.log".into()))?;
+        let job = Job::demo(Some("books.json".into()), Some("Mac.log".into()), false)?;
         assert_eq!(
             job.run[..6],
             ["run", "--quiet", "-p", "odm-examples", "--bin", "demo"]
@@ -191,8 +225,30 @@ mod tests {
         assert!(PathBuf::from(&job.run[8]).is_absolute());
         assert_eq!(job.run[9], "--log");
         assert!(PathBuf::from(&job.run[10]).is_absolute());
-        assert_eq!(Job::demo(None, None)?.run.len(), 7);
+        assert_eq!(Job::demo(None, None, false)?.run.len(), 7);
         Ok(())
+    }
+
+    #[test]
+    fn the_demonstration_keeps_its_databases_with_the_server() -> Result<()> {
+        assert_eq!(Job::demo(None, None, true)?.run[6..], ["--", "--keep"]);
+        Ok(())
+    }
+
+    #[test]
+    fn tests_at_full_length_get_variables() {
+        let plain = test(&["server"]);
+        assert_eq!(plain.variables, []);
+        let full = test(&["server"]).at_full_length();
+        assert_eq!((&full.run, &full.build), (&plain.run, &plain.build));
+        let matrix = target_dir().join("crash-matrix.md");
+        assert!(matrix.is_absolute());
+        let expected = [(MATRIX, matrix.into()), (OPERATIONS, OsString::from("100000"))];
+        let unset = |(name, _): &(&str, OsString)| std::env::var_os(name).is_none();
+        assert_eq!(
+            full.variables,
+            expected.into_iter().filter(unset).collect::<Vec<_>>()
+        );
     }
 
     #[test]
