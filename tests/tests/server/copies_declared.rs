@@ -1,4 +1,4 @@
-//! What the declarations of copies, subsets and computed fields say: types, constants, conditions. No server is asked.
+//! What the declarations of copies, subsets and computed fields say: types, constants, conditions, indexes.
 
 mod one_to_many {
     use odm::prelude::*;
@@ -741,5 +741,110 @@ fn what_changes_often_decides_nothing_that_is_derived() {
             problems[1].starts_with("`Wall.shown` depends on `Poster.state.shown`, which is `#[volatile]`"),
             "{error}"
         );
+    });
+}
+
+/// One source, and holders that refer to it in every way.
+mod indexed {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "songs")]
+    pub struct Song {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "covers")]
+    pub struct Cover {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub song: Ref<Song>,
+        #[denormalize(from = song.name)]
+        pub song_name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "plays")]
+    pub struct Play {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub at: DateTime,
+        #[parent_ref(order(-at))]
+        pub song: Ref<Song>,
+        #[denormalize(from = song.name)]
+        pub song_name: String,
+    }
+
+    /// Without an index of the reference's own.
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "notes")]
+    pub struct Note {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(index = false)]
+        pub song: Ref<Song>,
+        #[denormalize(from = song.name, sync = eventual)]
+        pub song_name: String,
+    }
+
+    /// Nothing is delivered to it.
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "sales")]
+    pub struct Sale {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(index = false)]
+        pub song: Ref<Song>,
+        #[denormalize(from = song.name, sync = snapshot)]
+        pub song_name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "lists")]
+    pub struct List {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(many, max = 10, index = false)]
+        #[denormalize(from = Song, fields(name: String))]
+        pub songs: Vec<SongEntry>,
+    }
+}
+
+/// A delivery finds its holders by their reference and goes on by their ids; who pays for the dead finds what is owed.
+#[test]
+fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
+    use indexed::{Cover, List, Note, Play, Sale, Song};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Song, Cover, Play, Note, Sale, List]).unwrap();
+        let words = odm.plan().await.unwrap().to_string();
+        for (collection, index) in [
+            ("covers", "`song_1__id_1` on song, _id, for the reference"),
+            (
+                "plays",
+                "`song_1_at_-1` on song, at (descending), for the reference",
+            ),
+            ("plays", "`song_1__id_1` on song, _id, for the reference"),
+            ("notes", "`song_1__id_1` on song, _id, for the reference"),
+            ("lists", "`songs.id_1__id_1` on songs.id, _id, for the reference"),
+            ("songs", "`_odm.owed_1` on _odm.owed, sparse, for what copies owe"),
+        ] {
+            let line = format!("`{collection}`: create index {index}");
+            assert!(words.lines().any(|told| told.trim() == line), "{line}\n{words}");
+        }
+        // None for what is taken once, and none twice.
+        assert!(!words.contains("`sales`: create index `song"), "{words}");
+        assert!(!words.contains("`song_1` on"), "{words}");
+        assert_eq!(
+            words.matches("`covers`: create index `song").count(),
+            1,
+            "{words}"
+        );
+        odm.sync().await.unwrap();
+        assert!(odm.plan().await.unwrap().is_empty());
     });
 }
