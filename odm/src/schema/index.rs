@@ -120,6 +120,33 @@ impl Index {
         Some(Index::of_holders(edge, order))
     }
 
+    /// This index, or one that serves as well and stands beside these. Two that differ in their options alone can't have one
+    /// name, nor, before MongoDB 5.0, the same key; but an index is read from either end.
+    pub fn beside(self, others: &[Index]) -> Option<Index> {
+        let is_free = |index: &Index| !others.iter().any(|other| other.is_on_the_fields_of(index));
+        [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+            .into_iter()
+            .map(|(looked_up, order)| self.turned(looked_up, order))
+            .find(is_free)
+    }
+
+    /// The same with the directions of what is looked up, and of the order, multiplied.
+    fn turned(&self, looked_up: i64, order: i64) -> Index {
+        let keys = self.key.iter().enumerate().map(|(at, (path, kind))| {
+            let turn = if at < self.looked_up { looked_up } else { order };
+            let kind = match integer(kind).map(|direction| direction * turn) {
+                Some(-1) => IndexKind::Descending,
+                _ => IndexKind::Ascending,
+            };
+            (path.clone(), kind)
+        });
+        Index {
+            implied: self.implied,
+            looked_up: self.looked_up,
+            ..Index::on(keys)
+        }
+    }
+
     /// An index by which the holders of a reference are found, in an order.
     fn of_holders(edge: &Edge, order: impl Iterator<Item = (String, IndexKind)>) -> Index {
         // Its value, or the type and the id in it.

@@ -327,3 +327,39 @@ fn one_index_may_do_for_another() {
         assert!(!part.serves(&other), "{part:?}");
     }
 }
+
+/// What no declared index serves is read from the other end of one that stands beside it.
+#[test]
+fn an_index_in_the_way_is_gone_round() {
+    let order = |at: IndexKind, id: IndexKind| {
+        let keys = [("product", Ascending), ("at", at), ("_id", id)];
+        Index {
+            implied: true,
+            ..Index::on(keys.into_iter().map(|(name, kind)| (name.to_owned(), kind)))
+        }
+    };
+    let wanted = order(Descending, Descending);
+    let partial = |keys: &Index| Index {
+        implied: false,
+        partial: Some(doc! { "shown": true }),
+        ..keys.clone()
+    };
+    assert_eq!(wanted.clone().beside(&[]), Some(wanted.clone()));
+    let mut others = vec![partial(&wanted)];
+    let turned = wanted.clone().beside(&others);
+    assert_eq!(turned, Some(order(Ascending, Ascending)));
+    assert_eq!(
+        turned.map(|index| index.name),
+        Some("product_1_at_1__id_1".to_owned())
+    );
+    // A name is in the way too.
+    others.push(Index {
+        name: "product_1_at_1__id_1".to_owned(),
+        ..declared(on!("else": Ascending))
+    });
+    let third = wanted.clone().beside(&others).expect("two are left");
+    assert_eq!(third.name, "product_-1_at_-1__id_-1");
+    assert!(third.serves(&wanted) && wanted.serves(&third));
+    let all = [(1, 1), (1, -1), (-1, 1), (-1, -1)].map(|(first, rest)| partial(&wanted.turned(first, rest)));
+    assert_eq!(wanted.beside(&all), None);
+}

@@ -532,7 +532,7 @@ impl Look {
         }
         for index in subsets {
             if !declared.iter().any(|other| other.serves(&index)) {
-                declared.push(index);
+                declared.extend(index.beside(&declared));
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);

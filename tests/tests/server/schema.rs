@@ -576,3 +576,80 @@ fn a_stale_plan_does_no_harm() {
         );
     });
 }
+
+mod in_the_way {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "goods")]
+    pub struct Good {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[subset(of = Opinion, limit = 2, order(-at), fields(at: i32))]
+        pub newest: Vec<NewestEntry>,
+        #[subset(of = Letter, limit = 2, order(-at), fields(at: i32))]
+        pub letters: Vec<LettersEntry>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(
+        collection = "opinions",
+        index(fields(good, -at, -id), partial = |o| o.shown.eq(true))
+    )]
+    pub struct Opinion {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub good: Ref<Good>,
+        pub at: i32,
+        pub shown: bool,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(
+        collection = "letters",
+        index(fields(good, -at, -id), collation(locale = "en", strength = 2), name = "by_language")
+    )]
+    pub struct Letter {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub good: Ref<Good>,
+        pub at: i32,
+    }
+}
+
+/// A declared index on the keys of a subset's, with other options, does not serve it and stands in its way.
+#[test]
+fn the_index_of_a_subset_stands_beside_a_declared_one() {
+    with_db(async |t| {
+        use in_the_way::{Good, Letter, NewGood, NewOpinion, Opinion};
+        use odm::Ref;
+        let odm = Odm::new(t.db.clone(), odm::models![Good, Opinion, Letter]).unwrap();
+        odm.sync().await.unwrap();
+        let again = odm.plan().await.unwrap();
+        assert!(again.is_empty(), "{again}");
+        assert!(odm.sync().await.unwrap().is_empty());
+        let names = index_names(&t, "opinions").await;
+        for name in ["good_1_at_-1__id_-1", "good_1_at_1__id_1"] {
+            assert!(names.iter().any(|there| there == name), "{names:?}");
+        }
+        let names = index_names(&t, "letters").await;
+        for name in ["by_language", "good_1_at_1__id_1"] {
+            assert!(names.iter().any(|there| there == name), "{names:?}");
+        }
+        let (goods, opinions) = (odm.collection::<Good>(), odm.collection::<Opinion>());
+        goods.insert(NewGood { id: 1 }).await.unwrap();
+        let new = |id| NewOpinion {
+            id,
+            good: Ref::new(1),
+            at: id,
+            shown: false,
+        };
+        opinions.insert_many((1..5).map(new)).await.unwrap();
+        let newest = goods.get(1).await.unwrap().unwrap().newest;
+        let newest: Vec<i32> = newest.into_iter().map(|entry| entry.at).collect();
+        assert_eq!(newest, [4, 3]);
+    });
+}
