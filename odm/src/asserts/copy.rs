@@ -5,7 +5,7 @@ use super::{about, same};
 use crate::average::Average;
 use crate::copy::{CopiedField, CopyOf};
 use crate::document::Document;
-use crate::path::{Fielded, Path, Plain, ReadOnly, Step};
+use crate::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::reference::{ParentField, PointsTo, Reference};
 use crate::shape::{FieldMeta, Managed};
 use crate::size::Message;
@@ -69,6 +69,8 @@ impl<S, C> SourceField<S, C> {
 pub trait CopiedPlainly {}
 impl CopiedPlainly for Plain {}
 impl CopiedPlainly for ReadOnly {}
+#[diagnostic::do_not_recommend]
+impl CopiedPlainly for Needed {}
 
 /// The type of a copy.
 #[diagnostic::on_unimplemented(
