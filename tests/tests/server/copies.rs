@@ -1368,3 +1368,94 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
         }
     });
 }
+
+mod left_out {
+    use odm::prelude::*;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "poets")]
+    pub struct Poet {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    /// An option that its function writes as the type does, and wants to be there.
+    mod plainly {
+        use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+        pub fn serialize<S: Serializer>(name: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+            name.serialize(to)
+        }
+
+        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+            Option::deserialize(from)
+        }
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "poems")]
+    pub struct Poem {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(on_delete = nullify)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub poet: Option<Ref<Poet>>,
+        #[denormalize(from = poet.name)]
+        #[serde(with = "plainly")]
+        #[field(stored = Option<String>, max_len = 40)]
+        pub poet_name: Option<String>,
+        pub lines: i32,
+    }
+}
+
+/// A copy that a function reads must be there, whether the reference beside it is or not.
+#[test]
+fn a_copy_that_must_be_there_is_null_without_its_reference() {
+    with_db(async |t| {
+        use left_out::{NewPoem, NewPoet, Poem, Poet};
+        let odm = Odm::new(t.db.clone(), models![Poet, Poem]).unwrap();
+        odm.sync().await.unwrap();
+        let (poets, poems) = (odm.collection::<Poet>(), odm.collection::<Poem>());
+        let ada = NewPoet {
+            id: 1,
+            name: "Ada".into(),
+        };
+        let ada = poets.insert(ada).await.unwrap();
+        let poem = |id, poet| NewPoem { id, poet, lines: 4 };
+        let name = async |id| poems.get(id).await.unwrap().unwrap().poet_name;
+        let anonymous = poems.insert(poem(1, None)).await.unwrap();
+        assert_eq!(anonymous.poet_name, None);
+        let stored = raw(&odm, "poems", 1).await;
+        assert!(!stored.contains_key("poet"), "{stored}");
+        assert_eq!(stored.get("poet_name"), Some(&Bson::Null));
+        poems
+            .insert_many([poem(2, Some(ada.to_ref())), poem(3, None)])
+            .await
+            .unwrap();
+        assert_eq!(name(2).await.as_deref(), Some("Ada"));
+        assert_clean(&odm).await;
+        // What the application brings is no copy of anything.
+        let whole = Poem {
+            poet_name: Some("nobody".into()),
+            ..anonymous
+        };
+        poems.replace(whole).await.unwrap();
+        assert_eq!(name(1).await, None);
+        poems.update(1).set(|p| p.poet, ada.to_ref()).await.unwrap();
+        assert_eq!(name(1).await.as_deref(), Some("Ada"));
+        poems.update(1).unset(|p| p.poet).await.unwrap();
+        assert_eq!(name(1).await, None);
+        // A new document of an upsert has it too, with a reference or without.
+        poems.update(4).set(|p| p.lines, 8).upsert().await.unwrap();
+        poems
+            .update_where(|p| p.id.eq(5) & p.poet.eq(ada.to_ref()))
+            .set(|p| p.lines, 8)
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!((name(4).await, name(5).await.as_deref()), (None, Some("Ada")));
+        assert_clean(&odm).await;
+    });
+}

@@ -154,8 +154,8 @@ impl Sources {
         for (i, copy) in edge.copies.iter().enumerate() {
             match source.and_then(|source| source.values.get(i)).cloned().flatten() {
                 Some(value) => drop(within.insert(copy.name, value)),
-                // Without the reference it may be another variant.
-                None if copy.required && within.contains_key(edge.name()) => {
+                // Without the reference it may be another variant, but for a field of the document itself.
+                None if copy.required && (within.contains_key(edge.name()) || is_own(edge, copy)) => {
                     drop(within.insert(copy.name, Bson::Null));
                 }
                 None if copy.required => {}
@@ -174,6 +174,11 @@ impl Sources {
             within.insert(COPIED, versions);
         }
     }
+}
+
+/// Whether the copy is a field of the document itself, which every document has.
+fn is_own(edge: &Edge, copy: &CopyField) -> bool {
+    edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
 }
 
 /// The value that a derived field has in a document without children; `None` where it is left out.
@@ -558,8 +563,22 @@ pub(crate) async fn amend_update(
     Ok(())
 }
 
-/// What the library has in a new document, where an upsert makes one: its derived fields, and their stamp.
+/// What the library has in a new document, where an upsert makes one: its derived fields, and their stamp, and the copies
+/// that must be there of references that it is not given.
 fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+    for edge in graph.outgoing(meta) {
+        for copy in edge
+            .copies
+            .iter()
+            .filter(|copy| copy.required && is_own(edge, copy))
+        {
+            let is_there =
+                |fields: &Document| fields.contains_key(&edge.path) || fields.contains_key(copy.name);
+            if !update.values().filter_map(Bson::as_document).any(is_there) {
+                put(update, "$setOnInsert", copy.name, Bson::Null);
+            }
+        }
+    }
     for derived in graph.derived_in(meta) {
         if let Some(nothing) = nothing(derived) {
             put(update, "$setOnInsert", derived.field.name, nothing);
