@@ -398,7 +398,7 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
 /// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
 /// is a pattern, and a document that begins with `$elemMatch` a condition. Behind `$eq` each is a value, so a list with one
 /// of these is written as conditions on its values.
-fn condition(name: &str, operator: &str, value: Bson) -> Document {
+pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
     let joined = match operator {
         "$in" => "$or",
         "$nin" => "$nor",

@@ -1,7 +1,7 @@
 //! What must hold of the stored document, so that a change keeps the bounds of its fields.
 
 use crate::shape::Number;
-use crate::{Error, Rule, Violation};
+use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
 
 /// Something that must hold of the stored document, so that the change keeps its bounds: part of the update's own filter,
@@ -76,13 +76,13 @@ impl Guard {
                     true => at_most(name, "maxItems", max.saturating_sub(*more)),
                 };
                 match (unless_there, id) {
-                    (Some(values), None) => doc! { "$or": [room, { name: { "$all": values.clone() } }] },
+                    (Some(values), None) => doc! { "$or": [room, has_all(name, values.clone())] },
                     (Some(values), Some(id)) => {
                         let ids: Vec<Bson> = values
                             .iter()
                             .filter_map(|value| identity(value, Some(id)))
                             .collect();
-                        doc! { "$or": [room, { format!("{name}.{id}"): { "$all": ids } }] }
+                        doc! { "$or": [room, has_all(&format!("{name}.{id}"), ids)] }
                     }
                     (None, _) => room,
                 }
@@ -306,6 +306,11 @@ impl Guard {
     }
 }
 
+/// That the array has all of these items, each of them a value whatever it looks like.
+fn has_all(name: &str, values: Vec<Bson>) -> Document {
+    filter::condition(name, "$all", Bson::Array(values))
+}
+
 /// What tells an item from others: the reference in it, where there is one with copies beside it.
 fn identity(item: &Bson, id: Option<&str>) -> Option<Bson> {
     match id {
@@ -508,6 +513,31 @@ mod tests {
         assert_eq!(
             items(doc! { "a": 1 }).offenders(),
             Some(doc! { "a": 1, "n": least })
+        );
+    }
+
+    #[test]
+    fn an_item_that_looks_like_an_operator_is_a_value() {
+        let room = |values: Vec<Bson>, id| Guard::Room {
+            name: "tags".to_owned(),
+            more: 1,
+            max: 3,
+            unless_there: Some(values),
+            id,
+            numbered: false,
+        };
+        let free = doc! { "tags.2": { "$exists": false } };
+        let plain = room(vec!["a".into(), "b".into()], None).condition();
+        assert_eq!(plain, doc! { "$or": [&free, { "tags": { "$all": ["a", "b"] } }] });
+        let operator = doc! { "$elemMatch": { "x": 1 } };
+        assert_eq!(
+            room(vec![operator.clone().into()], None).condition(),
+            doc! { "$or": [&free, { "$and": [{ "tags": { "$eq": &operator } }] }] }
+        );
+        let entry = doc! { "id": operator.clone() };
+        assert_eq!(
+            room(vec![entry.into()], Some("id")).condition(),
+            doc! { "$or": [&free, { "$and": [{ "tags.id": { "$eq": operator } }] }] }
         );
     }
 

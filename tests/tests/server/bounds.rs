@@ -2,7 +2,7 @@
 
 use super::models::*;
 use futures::future::join_all;
-use odm::bson::{Document as Doc, doc};
+use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Rule};
 use odm_tests::{lacks_transactions, with_db};
@@ -784,5 +784,81 @@ fn many_new_entries_of_a_map_are_counted_by_the_server() {
         let error = set(&keys).upsert().await.unwrap_err();
         assert!(matches!(error, Error::Query { .. }), "{error}");
         set(&["a", "b", "c", "d"]).upsert().await.unwrap();
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "games")]
+pub struct Game {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[field(min = 10, max = 100)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<i32>,
+    #[embed(max = 3)]
+    pub rounds: Vec<Round>,
+    #[embed]
+    pub rating: Option<Rating>,
+    #[embed(max = 6, key_len = 10)]
+    pub settings: Option<BTreeMap<String, i32>>,
+    #[embed(max = 2)]
+    pub marks: Vec<Mark>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Round {
+    pub n: i32,
+    #[field(min = 10)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<i32>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Rating {
+    #[field(min = 0)]
+    pub value: i32,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Mark(#[field(opaque)] pub Bson);
+
+fn game(id: i32, level: Option<i32>) -> NewGame {
+    NewGame {
+        id,
+        level,
+        rounds: Vec::new(),
+        rating: None,
+        settings: None,
+        marks: Vec::new(),
+    }
+}
+
+/// A pattern among the items of a set is an item, and says nothing of the others.
+#[test]
+fn a_pattern_that_is_added_to_a_full_set_is_an_item() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
+        // Without the validator, which would find it too.
+        let games = odm.collection::<Game>();
+        let pattern = Mark(Bson::RegularExpression(odm::bson::Regex {
+            pattern: odm::bson::cstr!("^a").into(),
+            options: odm::bson::cstr!("").into(),
+        }));
+        let text = |text: &str| Mark(text.into());
+        let marks = vec![text("abc"), text("x")];
+        let new = NewGame {
+            marks: marks.clone(),
+            ..game(1, None)
+        };
+        games.insert(new).await.unwrap();
+        let add = |mark: &Mark| games.update(1).add_to_set(|g| g.marks, mark.clone());
+        let error = add(&pattern).await.unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 2, .. }), "{error}");
+        assert_eq!(games.get(1).await.unwrap().unwrap().marks, marks);
+        // One that is there already is no new one.
+        let marks = vec![pattern.clone(), text("x")];
+        games.update(1).set(|g| g.marks, marks.clone()).await.unwrap();
+        assert_eq!(add(&pattern).await.unwrap().matched, 1);
+        assert_eq!(games.get(1).await.unwrap().unwrap().marks, marks);
     });
 }
