@@ -325,12 +325,17 @@ pub(super) const MOST_ALTERNATIVES: usize = 4;
 /// That the map has room for those of these entries that it lacks.
 fn entries(name: &str, keys: &[String], max: u64) -> Document {
     if keys.len() > MOST_ALTERNATIVES {
-        let is_map = doc! { "$eq": [{ "$type": format!("${name}") }, "object"] };
-        let map = doc! { "$cond": [is_map, format!("${name}"), {}] };
-        let there = doc! { "$map": { "input": { "$objectToArray": map }, "in": "$$this.k" } };
-        let known = doc! { "$setIsSubset": [{ "$literal": keys }, &there] };
-        let after = doc! { "$size": { "$setUnion": [there, { "$literal": keys }] } };
-        let fits = doc! { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] };
+        // No text is compared with another one: to the collation of a collection two keys may be the same.
+        let is_of = |path: String, name: &str| doc! { "$eq": [{ "$type": path }, name] };
+        let map = doc! { "$cond": [is_of(format!("${name}"), "object"), format!("${name}"), {}] };
+        let there = doc! { "$size": { "$objectToArray": map } };
+        let new: Vec<Document> = keys
+            .iter()
+            .map(|key| doc! { "$cond": [is_of(format!("${name}.{key}"), "missing"), 1, 0] })
+            .collect();
+        let new = doc! { "$add": new };
+        let known = doc! { "$eq": [&new, 0] };
+        let fits = doc! { "$lte": [{ "$add": [there, new] }, i64::try_from(max).unwrap_or(i64::MAX)] };
         return doc! { "$expr": { "$or": [known, fits] } };
     }
     // Not by `$expr`: the server refuses it in the filter of an upsert.
@@ -578,6 +583,28 @@ mod tests {
         assert!(refused(&guard, doc! { "wed": 1, "thu": 1, "mon": 1 }));
         // A map that is too full already takes no more, but what it has may change.
         assert!(!refused(&guard, doc! { "wed": 1, "thu": 1, "mon": 1, "tue": 1 }));
+    }
+
+    /// To a collation of the collection's `mon` and `MON` may be the same.
+    #[test]
+    fn many_entries_are_counted_without_comparing_their_keys() {
+        let condition = hours("a.hours", &["mon", "MON", "tue", "wed", "thu"]).condition();
+        let or = condition
+            .get_document("$expr")
+            .and_then(|expr| expr.get_array("$or"));
+        let or = or.expect("an expression");
+        let new = |key: &str| {
+            let there = doc! { "$type": format!("$a.hours.{key}") };
+            doc! { "$cond": [{ "$eq": [there, "missing"] }, 1, 0] }
+        };
+        let new = doc! { "$add": [new("mon"), new("MON"), new("tue"), new("wed"), new("thu")] };
+        assert_eq!(or[0], Bson::Document(doc! { "$eq": [&new, 0] }));
+        let is_map = doc! { "$eq": [{ "$type": "$a.hours" }, "object"] };
+        let there = doc! { "$size": { "$objectToArray": { "$cond": [is_map, "$a.hours", {}] } } };
+        assert_eq!(
+            or[1],
+            Bson::Document(doc! { "$lte": [{ "$add": [there, new] }, 3_i64] })
+        );
     }
 
     #[test]

@@ -862,3 +862,34 @@ fn a_pattern_that_is_added_to_a_full_set_is_an_item() {
         assert_eq!(games.get(1).await.unwrap().unwrap().marks, marks);
     });
 }
+
+/// To the collation of the collection `a` and `A` are the same, and to a map they are two keys.
+#[test]
+fn the_keys_of_a_map_are_counted_as_they_are() {
+    with_db(async |t| {
+        let collation = odm::mongodb::options::Collation::builder()
+            .locale("en")
+            .strength(odm::mongodb::options::CollationStrength::Primary)
+            .build();
+        t.db.create_collection("parcels")
+            .collation(collation)
+            .await
+            .unwrap();
+        let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
+        // Without the validator, which would find it too.
+        let parcels = odm.collection::<Parcel>();
+        parcels.insert(parcel(1, None)).await.unwrap();
+        let set = |keys: [&'static str; 5]| {
+            let start = parcels.update(1);
+            keys.into_iter()
+                .fold(start, |update, key| update.set_key(|p| p.stops, key, 1))
+        };
+        set(["a", "b", "c", "d", "e"]).await.unwrap();
+        let error = set(["A", "B", "C", "D", "E"]).await.unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 6, .. }), "{error}");
+        set(["a", "b", "c", "d", "A"]).await.unwrap();
+        let error = set(["a", "b", "c", "A", "B"]).await.unwrap_err();
+        assert!(matches!(error, Error::ArrayFull { max: 6, .. }), "{error}");
+        assert_eq!(parcels.get(1).await.unwrap().unwrap().stops.len(), 6);
+    });
+}
