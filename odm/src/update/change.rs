@@ -20,7 +20,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// the update has the cost.
 ///
 /// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). One that is
-/// missing counts as an empty array, or as 0. An update that does nothing but take items out of one array leaves a
+/// missing counts as an empty array or map, or as 0. An update that does nothing but take items out of one array leaves a
 /// document as it is that has `null` there.
 ///
 /// ```no_run
@@ -502,7 +502,8 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Sets the entry of a map: `$set`. A new entry of a full map is refused by the update's own filter
-    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)). An upsert sets at most four entries of a map with a bound.
+    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)), and one of a map that is stored as `null`
+    /// ([`Error::IsNull`](crate::Error::IsNull)). An upsert sets at most four entries of a map with a bound.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -526,6 +527,7 @@ pub trait Change<R: Rooted>: Sized {
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
                 changes.entry(P::PATH, key, max);
             }
+            changes.needs_value(P::PATH, P::FIELD);
             changes.put("$set", &format!("{}.{key}", P::PATH), value, replace);
         }
         self

@@ -833,6 +833,38 @@ fn game(id: i32, level: Option<i32>) -> NewGame {
     }
 }
 
+#[test]
+fn no_entry_is_set_in_a_map_that_is_null() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
+        odm.sync().await.unwrap();
+        let games = odm.collection::<Game>();
+        let with = NewGame {
+            settings: Some(BTreeMap::new()),
+            ..game(2, None)
+        };
+        games.insert_many([game(1, None), with]).await.unwrap();
+        let error = games.update(1).set_key(|g| g.settings, "a", 1).await.unwrap_err();
+        assert!(
+            matches!(&error, Error::IsNull { field, .. } if field == "settings"),
+            "{error}"
+        );
+        let many = games
+            .update_where(|g| g.id.gte(1))
+            .set_key(|g| g.settings, "a", 1);
+        let done = many.await.unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (1, 1, 1));
+        let stored = games.get(2).await.unwrap().unwrap().settings;
+        assert_eq!(stored, Some(BTreeMap::from([("a".to_owned(), 1)])));
+        games
+            .update(1)
+            .set(|g| g.settings, BTreeMap::new())
+            .await
+            .unwrap();
+        games.update(1).set_key(|g| g.settings, "a", 1).await.unwrap();
+    });
+}
+
 /// A pattern among the items of a set is an item, and says nothing of the others.
 #[test]
 fn a_pattern_that_is_added_to_a_full_set_is_an_item() {
