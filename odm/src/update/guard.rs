@@ -1,6 +1,6 @@
 //! What must hold of the stored document, so that a change keeps the bounds of its fields.
 
-use crate::shape::Number;
+use crate::shape::{Bounds, Number};
 use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -28,6 +28,8 @@ pub(crate) enum Guard {
     },
     /// The number stays within its bounds when `by` is added.
     Sum { name: String, by: Number, bound: Number },
+    /// There is a number to add to: what is added breaks this bound where there is none.
+    Base { name: String, bound: Rule },
     /// None of the items that are changed passes a bound of its field when `by` is added to it.
     Items {
         /// The array.
@@ -38,6 +40,16 @@ pub(crate) enum Guard {
         field: String,
         by: Number,
         bound: Number,
+    },
+    /// All of the items that are changed have a number to add to.
+    ItemBases {
+        /// The array.
+        name: String,
+        /// Which items are changed; empty for all.
+        within: Document,
+        /// The field of an item.
+        field: String,
+        bound: Rule,
     },
     /// In none of the items that are changed the field is stored as `null`.
     ItemValues {
@@ -93,10 +105,13 @@ impl Guard {
                 doc! { name: { "$exists": true, "$not": beyond(*by, *bound) } }
             }
             Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
-            Guard::Items { name, .. } | Guard::ItemValues { name, .. } => match self.offenders() {
-                Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
-                None => Document::new(),
-            },
+            Guard::Base { name, .. } => doc! { name: { "$exists": true } },
+            Guard::Items { name, .. } | Guard::ItemBases { name, .. } | Guard::ItemValues { name, .. } => {
+                match self.offenders() {
+                    Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
+                    None => Document::new(),
+                }
+            }
             Guard::There { name } => doc! { name: { "$type": "array" } },
             // An array with a null in it has that type too.
             Guard::Value { name, .. } => doc! { "$or": [
@@ -112,7 +127,9 @@ impl Guard {
             Guard::Room { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
+            | Guard::Base { name, .. }
             | Guard::Items { name, .. }
+            | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
             | Guard::There { name }
             | Guard::Value { name, .. } => name,
@@ -151,7 +168,7 @@ impl Guard {
         condition: &Document,
     ) -> Option<Error> {
         match self {
-            Guard::Sum { name, .. } => {
+            Guard::Sum { name, .. } | Guard::Base { name, .. } => {
                 self.refusal(collection, id, crate::relation::demanded(condition, name))
             }
             _ => None,
@@ -175,6 +192,7 @@ impl Guard {
                 };
                 (within, field, offence)
             }
+            Guard::ItemBases { within, field, .. } => (within, field, doc! { "$exists": false }),
             // An array with a null in it has that type too.
             Guard::ItemValues { within, field, .. } => {
                 let null = doc! { "$type": "null", "$not": { "$type": "array" } };
@@ -220,12 +238,11 @@ impl Guard {
                 } else {
                     Rule::Min(*bound)
                 };
-                Some(Error::Invalid {
-                    collection: collection.to_owned(),
-                    violations: vec![Violation::new(format!("{name}.{field}"), rule, None)],
-                    source: None,
-                })
+                Some(invalid(collection, format!("{name}.{field}"), rule))
             }
+            Guard::ItemBases {
+                name, field, bound, ..
+            } => Some(invalid(collection, format!("{name}.{field}"), bound.clone())),
             Guard::ItemValues { name, field, .. } => Some(Error::IsNull {
                 collection,
                 id: Box::new(id.clone()),
@@ -295,14 +312,19 @@ impl Guard {
                     true => Rule::Max(*bound),
                     false => Rule::Min(*bound),
                 };
-                passes(stored, *by, *bound).then(|| Error::Invalid {
-                    collection: collection.to_owned(),
-                    violations: vec![Violation::new(name.clone(), rule, None)],
-                    source: None,
-                })
+                passes(stored, *by, *bound).then(|| invalid(collection, name.clone(), rule))
             }
+            (Guard::Base { name, bound }, None) => Some(invalid(collection, name.clone(), bound.clone())),
             _ => None,
         }
+    }
+}
+
+fn invalid(collection: &'static str, path: String, rule: Rule) -> Error {
+    Error::Invalid {
+        collection: collection.to_owned(),
+        violations: vec![Violation::new(path, rule, None)],
+        source: None,
     }
 }
 
@@ -372,6 +394,13 @@ fn passes(stored: Number, by: Number, bound: Number) -> bool {
 /// Whether `by` passes the bound where there is nothing to which it is added.
 fn passes_alone(by: Number, bound: Number) -> bool {
     passes(Number::Int(0), by, bound)
+}
+
+/// The bound that a number breaks by itself.
+pub(super) fn broken(number: Number, bounds: &Bounds) -> Option<Rule> {
+    let (min, max) = (bounds.min, bounds.max);
+    let too_high = max.filter(|max| above(number, *max)).map(Rule::Max);
+    too_high.or_else(|| min.filter(|min| above(*min, number)).map(Rule::Min))
 }
 
 /// The numbers to which `by` can be added without passing the bound.

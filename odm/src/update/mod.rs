@@ -254,13 +254,20 @@ impl<R> Changes<R> {
             });
         }
         let bound = if by.is_positive() { bounds.max } else { bounds.min };
-        if let Some(bound) = bound
-            && by.value() != 0.0
-        {
+        let bound = bound.filter(|_| by.value() != 0.0);
+        if let Some(bound) = bound {
             self.guards.push(Guard::Sum {
                 name: name.to_owned(),
                 by,
                 bound,
+            });
+        }
+        // A sum of a missing field is what is added, which may lie before the other bound.
+        let ahead = |rule: &Rule| matches!(rule, Rule::Max(_)) == by.is_positive();
+        if let Some(rule) = guard::broken(by, &bounds).filter(|rule| bound.is_none() || !ahead(rule)) {
+            self.guards.push(Guard::Base {
+                name: name.to_owned(),
+                bound: rule,
             });
         }
     }
@@ -426,6 +433,12 @@ impl<R> Changes<R> {
                     within: within.clone(),
                     field,
                     by,
+                    bound,
+                }),
+                Guard::Base { name: field, bound } => self.guards.push(Guard::ItemBases {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field,
                     bound,
                 }),
                 Guard::There { name } => self.problem(format!(
@@ -680,6 +693,82 @@ impl<R> Changes<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::Bounds;
+
+    const LEVEL: &FieldMeta = &FieldMeta::value::<i32>(
+        "level",
+        "level",
+        "i32",
+        Bounds {
+            min: Some(Number::Int(10)),
+            max: Some(Number::Int(100)),
+            ..Bounds::NONE
+        },
+    );
+
+    fn added(by: i32) -> Changes<()> {
+        let mut changes = Changes::new();
+        changes.add("level", Some(LEVEL), &by.into());
+        changes
+    }
+
+    /// A sum of a missing number is what is added, which may break either bound.
+    #[test]
+    fn what_is_added_to_nothing_keeps_both_bounds() {
+        let there = doc! { "level": { "$exists": true } };
+        let at_most = |last: i64| doc! { "level": { "$not": { "$gt": last } } };
+        for (by, conditions) in [
+            (5, vec![at_most(95), there.clone()]),
+            (10, vec![at_most(90)]),
+            (0, vec![there]),
+            (
+                -5,
+                vec![doc! { "level": { "$exists": true, "$not": { "$lt": 15_i64 } } }],
+            ),
+        ] {
+            let found: Vec<Document> = added(by).guards.iter().map(Guard::condition).collect();
+            assert_eq!(found, conditions, "{by}");
+        }
+        let refused = |by: i32, condition: Document| {
+            let guards = added(by).guards;
+            let error = guards
+                .iter()
+                .find_map(|guard| guard.refused_insert("c", &Bson::Null, &condition));
+            match error {
+                Some(Error::Invalid { violations, .. }) => violations.into_iter().map(|v| v.rule).next(),
+                _ => None,
+            }
+        };
+        let min = || Some(Rule::Min(Number::Int(10)));
+        assert_eq!((refused(5, doc! {}), refused(0, doc! {})), (min(), min()));
+        assert_eq!(refused(101, doc! {}), Some(Rule::Max(Number::Int(100))));
+        assert_eq!(refused(10, doc! {}), None);
+        assert_eq!(refused(5, doc! { "level": { "$eq": 20 } }), None);
+    }
+
+    #[test]
+    fn what_is_added_to_nothing_in_an_item_keeps_both_bounds() {
+        let mut changes = Changes::<()>::new();
+        let within = doc! { "a": { "$eq": 1 } };
+        changes.below("items", &within, "items.$[e0]", added(5));
+        let offenders: Vec<Document> = changes.guards.iter().filter_map(Guard::offenders).collect();
+        assert_eq!(
+            offenders,
+            [
+                doc! { "a": { "$eq": 1 }, "level": { "$gt": 95_i64 } },
+                doc! { "a": { "$eq": 1 }, "level": { "$exists": false } },
+            ]
+        );
+        let rules: Vec<Rule> = changes
+            .guards
+            .iter()
+            .filter_map(|guard| match guard.offence("c", &Bson::Null) {
+                Some(Error::Invalid { violations, .. }) => violations.into_iter().map(|v| v.rule).next(),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(rules, [Rule::Max(Number::Int(100)), Rule::Min(Number::Int(10))]);
+    }
 
     #[test]
     fn one_item_stands_without_each_unless_it_looks_like_modifiers() {

@@ -833,6 +833,64 @@ fn game(id: i32, level: Option<i32>) -> NewGame {
     }
 }
 
+/// What is added to a missing number is all there is then: it may lie before the bound that the sum moves away from.
+#[test]
+fn a_sum_of_what_is_missing_keeps_its_other_bound() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
+        // Without the validator, which would find it too.
+        let games = odm.collection::<Game>();
+        let new = [game(1, None), game(2, Some(50))];
+        games.insert_many(new).await.unwrap();
+        let too_little = |error: Error, path: &str| {
+            assert_eq!(rules(error), [(path.to_owned(), Rule::Min(odm::Number::Int(10)))]);
+        };
+        for by in [5, 0] {
+            let one = games.update(1).inc(|g| g.level, by);
+            too_little(one.await.unwrap_err(), "level");
+            for id in [1, 3] {
+                let upsert = games.update(id).inc(|g| g.level, by).upsert();
+                too_little(upsert.await.unwrap_err(), "level");
+            }
+            let upsert = games.update_where(|g| g.id.eq(3)).inc(|g| g.level, by).upsert();
+            too_little(upsert.await.unwrap_err(), "level");
+            let many = games.update_where(|g| g.id.lte(2)).inc(|g| g.level, by);
+            let done = many.await.unwrap();
+            assert_eq!((done.matched, done.refused), (1, 1));
+        }
+        assert_eq!(games.find_all().count().await.unwrap(), 2);
+        assert_eq!(games.get(2).await.unwrap().unwrap().level, Some(55));
+        games.update(1).inc(|g| g.level, 10).await.unwrap();
+        assert_eq!(games.get(1).await.unwrap().unwrap().level, Some(10));
+
+        let round = |n, points| Round { n, points };
+        let rounds = vec![round(1, None), round(2, Some(20))];
+        games.update(1).set(|g| g.rounds, rounds).await.unwrap();
+        let all = games.update(1).each(|g| g.rounds, |r| r.inc(|r| r.points, 5));
+        too_little(all.await.unwrap_err(), "rounds.points");
+        let first = games
+            .update(1)
+            .elem(|g| g.rounds, |r| r.n.eq(1), |r| r.inc(|r| r.points, 5));
+        too_little(first.await.unwrap_err(), "rounds.points");
+        let many = games
+            .update_where(|g| g.id.eq(1))
+            .each(|g| g.rounds, |r| r.inc(|r| r.points, 5));
+        let done = many.await.unwrap();
+        assert_eq!((done.matched, done.refused), (0, 1));
+        let second = games
+            .update(1)
+            .elem(|g| g.rounds, |r| r.n.eq(2), |r| r.inc(|r| r.points, 5));
+        assert_eq!(second.await.unwrap().modified, 1);
+        games
+            .update(1)
+            .each(|g| g.rounds, |r| r.inc(|r| r.n, 1))
+            .await
+            .unwrap();
+        let stored = games.get(1).await.unwrap().unwrap().rounds;
+        assert_eq!(stored, [round(2, None), round(3, Some(25))]);
+    });
+}
+
 #[test]
 fn no_entry_is_set_in_a_map_that_is_null() {
     with_db(async |t| {
