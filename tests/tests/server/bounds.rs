@@ -891,6 +891,32 @@ fn a_sum_of_what_is_missing_keeps_its_other_bound() {
     });
 }
 
+/// The new document begins with what its condition says, of a whole struct too.
+#[test]
+fn an_upsert_adds_to_a_number_that_its_condition_says_within_a_struct() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
+        let games = odm.collection::<Game>();
+        let upsert = |id, value| {
+            games
+                .update_where(move |g| g.id.eq(id) & g.rating.eq(Rating { value }))
+                .inc(|g| g.rating.value, -5)
+                .upsert()
+        };
+        assert!(upsert(1, 50).await.unwrap().upserted.is_some());
+        let stored = t.db.collection::<Doc>("games").find_one(doc! { "_id": 1 }).await;
+        assert_eq!(
+            stored.unwrap().unwrap().get("rating"),
+            Some(&doc! { "value": 45 }.into())
+        );
+        let error = upsert(2, 3).await.unwrap_err();
+        assert_eq!(
+            rules(error),
+            [("rating.value".to_owned(), Rule::Min(odm::Number::Int(0)))]
+        );
+    });
+}
+
 #[test]
 fn no_entry_is_set_in_a_map_that_is_null() {
     with_db(async |t| {

@@ -448,21 +448,33 @@ pub(crate) fn from_condition(
     }
 }
 
-/// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document.
+/// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document:
+/// of the field itself, or of a document that it is in.
 pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
-    condition.iter().find_map(|(name, value)| match value {
-        Bson::Array(all) if name == "$and" => all
-            .iter()
-            .filter_map(Bson::as_document)
-            .find_map(|condition| demanded(condition, path)),
-        Bson::Document(operators) if name == path => match operators.get("$eq") {
-            Some(Bson::Null) => None,
-            Some(value) => Some(value),
-            // A value that is a document itself.
-            None => operators.keys().all(|key| !key.starts_with('$')).then_some(value),
-        },
-        Bson::Null | Bson::Array(_) | Bson::RegularExpression(_) => None,
-        value => (name == path).then_some(value),
+    condition.iter().find_map(|(name, value)| {
+        if name == "$and" {
+            let mut all = value.as_array()?.iter().filter_map(Bson::as_document);
+            return all.find_map(|condition| demanded(condition, path));
+        }
+        let rest = path.strip_prefix(name.as_str())?;
+        let value = match value {
+            Bson::Document(operators) => match operators.get("$eq") {
+                Some(value) => value,
+                // A value that is a document itself.
+                None if operators.keys().all(|key| !key.starts_with('$')) => value,
+                None => return None,
+            },
+            Bson::Array(_) | Bson::RegularExpression(_) => return None,
+            value => value,
+        };
+        let found = match rest.strip_prefix('.') {
+            Some(below) => below
+                .split('.')
+                .try_fold(value, |value, part| value.as_document()?.get(part))?,
+            None if rest.is_empty() => value,
+            None => return None,
+        };
+        (*found != Bson::Null).then_some(found)
     })
 }
 
@@ -858,4 +870,29 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
 /// Whether a document is to be deleted as soon as its debt is paid.
 pub(in super::super) fn is_gone(document: &RawDocumentBuf) -> bool {
     at(document, super::GONE).and_then(|gone| gone.as_bool()) == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_on_a_whole_struct_demands_its_fields() {
+        let rating = doc! { "value": 90, "by": { "name": "Ada" }, "none": null };
+        let behind_operator = doc! { "$and": [{ "a": 1 }, { "rating": { "$eq": &rating } }] };
+        for condition in [behind_operator, doc! { "rating": &rating }] {
+            let found = |path| demanded(&condition, path).cloned();
+            assert_eq!(found("rating"), Some(rating.clone().into()));
+            assert_eq!(found("rating.value"), Some(90.into()));
+            assert_eq!(found("rating.by.name"), Some("Ada".into()));
+            for none in ["rating.none", "rating.value.x", "rating.else", "ratings", "rat"] {
+                assert_eq!(found(none), None, "{none}");
+            }
+        }
+        let condition = doc! { "rating": { "$gt": 1 }, "by": [1], "n.m": { "$eq": 2 }, "x": null };
+        for none in ["rating", "rating.$gt", "by", "by.0", "n", "x"] {
+            assert_eq!(demanded(&condition, none), None, "{none}");
+        }
+        assert_eq!(demanded(&condition, "n.m"), Some(&2.into()));
+    }
 }
