@@ -3,12 +3,12 @@
 mod behind;
 
 use crate::join::{Join, ReadFrom as _, Work};
-use crate::{Document, Error, Filter, Find, Result, decode};
+use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use behind::{Key, behind, holds_text};
-use mongodb::bson::{self, Bson, RawDocument};
-use mongodb::options::{Collation, CollationAlternate, CollationStrength};
+use behind::{Key, at, behind, holds_text};
+use mongodb::bson::{self, Bson, RawDocument, doc};
+use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -87,12 +87,14 @@ struct Position {
 ///
 /// # Errors
 /// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one
-/// that is sorted by a path through an array, or one with a collation by which two ids may be equal (strings, where
-/// upper and lower case are); [`Error::Decode`] for the first document that does not fit.
+/// that is sorted by an array or a path through one, one that meets an array or a regular expression where it is sorted,
+/// or one with a collation by which two ids may be equal (strings, where upper and lower case are), or are where the page
+/// begins; [`Error::Decode`] for the first document that does not fit.
 ///
 /// # Cost
-/// One round trip for every 16 MB of documents. An index that has the sort order, with `_id` at its end, finds the
-/// beginning of the page.
+/// One round trip for every 16 MB of documents, and one before for a page behind a token where strings are ids and a
+/// collation compares them. An index that has the sort order, with `_id` at its end, finds the beginning of the page. Where
+/// the field may hold anything (`#[field(opaque)]`), every page looks through it for arrays.
 ///
 /// # Example
 /// ```no_run
@@ -177,7 +179,9 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 collection,
                 message: message.to_owned(),
             };
-            if let Some(order) = find.sort.iter().find(|order| order.multi) {
+            let shape = (T::META.shape)();
+            let has_several = |order: &&Order<T>| order.multi || Key::of(shape, order.name, false).is_array();
+            if let Some(order) = find.sort.iter().find(has_several) {
                 return Err(refuse(&format!(
                     "pages can't be sorted by `{}`, which has several values in one document",
                     order.name
@@ -188,7 +192,6 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     "a page has its size instead of `limit`, and its token instead of `skip`",
                 ));
             }
-            let shape = (T::META.shape)();
             let mut keys: Vec<Key> = find
                 .sort
                 .iter()
@@ -212,16 +215,28 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 .map(|key| format!("{}:{}", key.name, key.direction()))
                 .collect();
             let order = order.join(",");
-            if let Some(token) = after {
-                let position =
-                    read(&token, &order).map_err(|reason| Error::PageToken { collection, reason })?;
-                find.filter = find.filter & Filter::raw(behind(&keys, &position));
-            }
+            let position = after
+                .map(|token| read(&token, &order))
+                .transpose()
+                .map_err(|reason| Error::PageToken { collection, reason })?;
             if size == 0 {
                 return Ok(Page {
                     items: Vec::new(),
                     next: None,
                 });
+            }
+            if let Some(position) = position {
+                let filter = find.filter.into_document()?;
+                if holds_text(shape, "_id")
+                    && let Some((one, other)) =
+                        twins::<T>(find.collection, &filter, &find.options, &keys, &position).await?
+                {
+                    return Err(refuse(&format!(
+                        "the page begins at two documents that this collation takes for equal, with the ids {one} and \
+                         {other}, so neither comes before the other: use no collation, or give them other ids"
+                    )));
+                }
+                find.filter = Filter::raw(filter) & Filter::raw(behind(&keys, &position));
             }
             find.options.limit = Some(i64::from(size) + 1);
             let sort = keys
@@ -244,7 +259,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             }
             // One of several values stands for an array, another one in each direction: such a document would come
             // twice.
-            let may_hold_arrays = keys.iter().any(Key::may_be_array);
+            let may_be_refused = keys.iter().any(Key::may_be_refused);
             let (find, join) = find.without_join();
             let from = find.collection.source();
             let mut work = Work::new(&join);
@@ -259,12 +274,13 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 items.push(decode::decode(collection, document)?);
                 work.parent(document)?;
                 let is_last = items.len() == size as usize;
-                if is_last || may_hold_arrays {
+                if is_last || may_be_refused {
                     let values: Option<Vec<Bson>> =
                         keys.iter().map(|key| value_at(document, key.name)).collect();
                     if values.is_none() {
                         return Err(refuse(
-                            "a document of the page holds an array where a single value is sorted by",
+                            "a document of the page holds an array or a regular expression where it is sorted by a single \
+                             value that others are compared with",
                         ));
                     }
                     last = values.filter(|_| is_last);
@@ -286,6 +302,39 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             })
         })
     }
+}
+
+/// The ids of two documents that stand where a page ended, where the collation takes them for equal. It may, even where
+/// case counts: some characters have no weight, and some can be written in two ways.
+async fn twins<T: Document>(
+    collection: &Collection<T>,
+    filter: &bson::Document,
+    options: &FindOptions,
+    keys: &[Key],
+    position: &[Bson],
+) -> Result<Option<(Bson, Bson)>> {
+    let Some(collation) = options.collation.as_ref().filter(|by| by.locale != "simple") else {
+        return Ok(None);
+    };
+    let id = keys.iter().position(|key| key.name == "_id");
+    let Some(known) = id.and_then(|at| position.get(at)) else {
+        return Ok(None);
+    };
+    // One of the two may be the document at which the page ended.
+    let at_mark = Filter::raw(doc! { "$and": [filter.clone(), at(keys, position)] });
+    let mut find = Find::new(collection, at_mark);
+    find.options.collation = Some(collation.clone());
+    find.options.selection_criteria = options.selection_criteria.clone();
+    find.options.projection = Some(doc! { "_id": 1 });
+    find.options.limit = Some(2);
+    let mut twin = None;
+    find.each("page", |document| {
+        let other = value_at(document, "_id").filter(|id| id != known);
+        twin = twin.take().or(other);
+        Ok(())
+    })
+    .await?;
+    Ok(twin.map(|twin| (known.clone(), twin)))
 }
 
 /// Whether strings that differ may be equal by a collation, as `a` and `A` are where case does not count.
@@ -328,13 +377,18 @@ fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
     if sorted != order || values.len() != order.split(',').count() {
         return Err("belongs to a query with another order");
     }
-    if values
-        .iter()
-        .any(|v| matches!(v, Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined))
-    {
+    if !values.iter().all(is_compared_with) {
         return Err("holds a value that no document is sorted by");
     }
     Ok(values)
+}
+
+/// Whether the server tells what lies behind this value.
+fn is_compared_with(value: &Bson) -> bool {
+    !matches!(
+        value,
+        Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined
+    )
 }
 
 /// MongoDB's 100 levels, the token's own document and its array.
@@ -358,7 +412,8 @@ fn is_shallow(document: &RawDocument, levels: u32) -> bool {
         })
 }
 
-/// The value at a dotted name; `null` where it is missing, as it sorts. `None` where an array is.
+/// The value at a dotted name; `null` where it is missing, as it sorts. `None` where no page can end at it: at an array, and
+/// at what nothing is compared with.
 fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
     let mut at = document;
     let mut parts = name.split('.').peekable();
@@ -368,7 +423,7 @@ fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
             Some(bson::RawBsonRef::Array(_)) => return None,
             Some(bson::RawBsonRef::Document(inner)) if parts.peek().is_some() => at = inner,
             Some(_) if parts.peek().is_some() => return Some(Bson::Null),
-            Some(value) => return Bson::try_from(value).ok(),
+            Some(value) => return Bson::try_from(value).ok().filter(is_compared_with),
         }
     }
     None
@@ -378,7 +433,6 @@ fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
 mod tests {
     use super::*;
     use crate::shape::Shape;
-    use mongodb::bson::doc;
 
     fn id() -> Key {
         let mut id = Key::of(Shape::ObjectId, "", false);
@@ -478,5 +532,20 @@ mod tests {
         assert_eq!(value_at(&raw, "a.x"), Some(Bson::Null));
         assert_eq!(value_at(&raw, "a.b.c"), Some(Bson::Null));
         assert_eq!(value_at(&raw, "c"), None);
+    }
+
+    #[test]
+    fn no_page_ends_at_what_nothing_is_compared_with() {
+        let regex = bson::Regex {
+            pattern: bson::cstr!("x").into(),
+            options: bson::cstr!("").into(),
+        };
+        let any = Key::of(Shape::Any, "", false);
+        assert!(any.may_be_refused() && !id().may_be_refused());
+        let all: [Bson; 3] = [regex.into(), Bson::Undefined, vec![1, 2].into()];
+        for value in all {
+            let raw = bson::RawDocumentBuf::try_from(&doc! { "a": &value }).unwrap();
+            assert_eq!(value_at(&raw, "a"), None, "{value}");
+        }
     }
 }

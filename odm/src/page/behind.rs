@@ -21,7 +21,7 @@ impl Key {
         Key {
             name,
             descending,
-            types: at(shape, name).map_or(Types::ALL, |field| types(field, 0)),
+            types: shape_at(shape, name).map_or(Types::ALL, |field| types(field, 0)),
         }
     }
 
@@ -30,14 +30,25 @@ impl Key {
         if self.descending { -1 } else { 1 }
     }
 
-    pub(super) fn may_be_array(&self) -> bool {
-        self.types.has(Type::Array)
+    /// Whether it may hold what no page can be sorted by: an array, which stands in several places, or a regular expression,
+    /// which nothing is compared with. An id is neither.
+    pub(super) fn may_be_refused(&self) -> bool {
+        self.may_be_array() || self.types.has(Type::Regex) && self.name != "_id"
+    }
+
+    /// Whether it holds an array in every document that has it.
+    pub(super) fn is_array(&self) -> bool {
+        self.types == Types::one(Type::Array)
+    }
+
+    fn may_be_array(&self) -> bool {
+        self.types.has(Type::Array) && self.name != "_id"
     }
 }
 
 /// Whether a string may be in the field of this name, which a collation compares in its own way.
 pub(super) fn holds_text(shape: Shape, name: &str) -> bool {
-    at(shape, name).is_none_or(|field| has_text(field, 0))
+    shape_at(shape, name).is_none_or(|field| has_text(field, 0))
 }
 
 /// MongoDB's [order of types](https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/): those in one
@@ -152,7 +163,7 @@ impl Types {
 }
 
 /// The shape of the field with this dotted name, if all on the way to it is declared.
-fn at(shape: Shape, name: &str) -> Option<Shape> {
+fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
     let mut shape = shape;
     for part in name.split('.').filter(|part| !part.is_empty()) {
         shape = field(shape, part, 0)?;
@@ -261,6 +272,16 @@ fn has_text(shape: Shape, depth: u32) -> bool {
     }
 }
 
+/// What sorts where these values do.
+pub(super) fn at(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
+    let equal: Vec<_> = keys
+        .iter()
+        .zip(values)
+        .map(|(key, value)| doc! { key.name: { "$eq": value } })
+        .collect();
+    doc! { "$and": equal }
+}
+
 /// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.
 pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
     let mut alternatives = Vec::new();
@@ -293,6 +314,11 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
         Bson::Decimal128(n) => n.to_string().ends_with("NaN"),
         _ => false,
     };
+    let is_behind = |of: Type| if key.descending { of < own } else { of > own };
+    // One of several values stands for an array, which the comparisons find; but an empty array sorts before `null`, and one
+    // of arrays among the arrays.
+    let array = key.may_be_array() && (key.descending || is_behind(Type::Array));
+    let array = array.then(|| doc! { name: { "$type": ["array"] } });
     let mut all = match (own, key.descending) {
         (Type::MinKey | Type::Null | Type::MaxKey, _) => vec![],
         (_, false) if is_nan => vec![doc! { name: { "$gte": f64::NEG_INFINITY } }],
@@ -304,7 +330,7 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
         ],
         (_, true) => vec![doc! { name: { "$lt": value } }],
     };
-    let is_behind = |of: Type| if key.descending { of < own } else { of > own };
+    all.extend(array);
     if own == Type::Null && !key.descending && key.types != Types::ALL {
         // All types that the field may have.
         all.push(doc! { name: { "$ne": null } });
@@ -529,6 +555,25 @@ mod tests {
                 assert_eq!(fits(&earlier, value), place < at, "{value} before {mark}");
             }
         }
+    }
+
+    /// They are refused where they are met, so none is passed over.
+    #[test]
+    fn arrays_that_no_comparison_finds_are_met() {
+        let list = Shape::Array(|| Shape::Int {
+            min: i32::MIN,
+            max: i32::MAX,
+        });
+        let arrays = doc! { "a": { "$type": ["array"] } };
+        for shape in [Shape::Any, list] {
+            // `[]` sorts before `null`, `[[1]]` behind objects and before binary data.
+            for (value, ascending) in [(Bson::Null, true), (7.into(), true), (Bson::Boolean(true), false)] {
+                let met = |descending| filter(shape, descending, value.clone()).contains(&arrays);
+                assert_eq!((met(false), met(true)), (ascending, true), "{value} in {shape:?}");
+            }
+        }
+        assert!(!filter(Shape::Enum(EXTERNAL), true, "Draft").contains(&arrays));
+        assert!(Key::of(list, "", false).is_array() && !Key::of(Shape::Any, "", false).is_array());
     }
 
     #[test]
