@@ -304,7 +304,10 @@ impl Writer {
             None => doc! { "not": {} },
         };
         for alias in field.aliases {
-            object.properties.insert(*alias, schema.clone());
+            // What is stored under the name, as the tag of an enum, is no old name of the field.
+            if !object.properties.contains_key(*alias) {
+                object.properties.insert(*alias, schema.clone());
+            }
         }
         object.properties.insert(field.name, schema);
         // A document with an alias in its place can be read as well.

@@ -305,6 +305,32 @@ const fn variant(name: &'static str, body: Body) -> VariantMeta {
     }
 }
 
+/// The tag is stored under that name, whatever else was once.
+#[test]
+fn an_old_name_of_a_field_is_not_that_of_the_tag() {
+    const INNER: StructShape = StructShape {
+        name: "Inner",
+        fields: &[FieldMeta {
+            aliases: &["is", "old"],
+            ..field("kind", || Shape::Date)
+        }],
+        deny_unknown: false,
+    };
+    shape_enum!(
+        TAGGED,
+        Tagging::Internal("is"),
+        variant("a", Body::Struct(&INNER))
+    );
+    let date = doc! { "bsonType": "date" };
+    assert_eq!(
+        plain(Shape::Enum(&TAGGED)),
+        doc! {
+            "title": "a", "bsonType": "object", "required": ["is"],
+            "properties": { "is": { "enum": ["a"] }, "old": &date, "kind": date },
+        }
+    );
+}
+
 const TEXT: FieldMeta = FIELD;
 
 #[test]
