@@ -2,13 +2,14 @@
 //!
 //! Each quotes the row of the list that it stands for: the failure, and where it was seen.
 
-use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw};
+use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw, watched};
 use super::deletion::interrupted;
 use futures::FutureExt;
 use odm::bson::{Document as Doc, doc};
+use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm::{Error, FanOut};
-use odm_tests::with_db;
+use odm_tests::{lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -91,6 +92,151 @@ impl OfAuthor for odm::Collection<eventual::Book> {
         let author = Ref::new(id);
         self.find(|b| b.author.eq(author)).all().await.unwrap()
     }
+}
+
+/// The place that the reconcilers have stored.
+async fn place(t: &odm_tests::TestDb) -> Doc {
+    let state = t.db.collection::<Doc>("_odm_state");
+    let found = state.find_one(doc! { "token": { "$exists": true } }).await;
+    found.unwrap().expect("a place is stored")
+}
+
+/// What a reconciler sees until now is taken up.
+async fn reconcile(odm: &Odm) {
+    let reconciler = odm.reconciler().start().await.unwrap();
+    reconciler.caught_up().await.unwrap();
+    reconciler.stop().await.unwrap();
+}
+
+/// Changes an author as a program does that knows nothing of the library.
+async fn past_the_library(db: &odm::mongodb::Database, name: &str) {
+    let authors = db.collection::<Doc>("authors");
+    let set = doc! { "$set": { "name": name } };
+    let done = authors.update_one(doc! { "_id": 1_i64 }, set).await.unwrap();
+    assert_eq!(done.modified_count, 1);
+}
+
+/// "resume token stored before the event is applied": mongodb-data-sync.
+#[test]
+fn the_place_in_the_stream_is_stored_behind_what_was_applied() {
+    with_db(async |t| {
+        let odm = eventual::stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        reconcile(&odm).await;
+        let mut writes = 0;
+        loop {
+            // It dies at its n-th write of documents, which is not sent any more.
+            let (left, died) = (AtomicU64::new(writes), Arc::new(AtomicU64::new(0)));
+            let dies = died.clone();
+            let dying = watched(&t, eventual::models(), move |event| {
+                let CommandEvent::Started(started) = event else {
+                    return;
+                };
+                let name = started.command_name.as_str();
+                let is_write = matches!(
+                    name,
+                    "update" | "insert" | "delete" | "findAndModify" | "bulkWrite"
+                );
+                let of_its_own = started.command.get_str(name).is_ok_and(|of| of.starts_with('_'));
+                let before =
+                    || left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+                if is_write && !of_its_own && before().is_err() {
+                    dies.store(1, Ordering::SeqCst);
+                    // Unwinding without the hook's message, which would only confuse.
+                    std::panic::resume_unwind(Box::new("killed"));
+                }
+            })
+            .await;
+            let reconciler = dying.reconciler().start().await.unwrap();
+            // Behind what was written before, which it passes without a write.
+            reconciler.caught_up().await.unwrap();
+            let before = place(&t).await;
+            let name = format!("after {writes} writes");
+            past_the_library(&t.db, &name).await;
+            let ended = reconciler.caught_up().await;
+            if died.load(Ordering::SeqCst) == 0 {
+                ended.unwrap();
+                reconciler.stop().await.unwrap();
+                break;
+            }
+            assert!(matches!(ended, Err(Error::Query { .. })), "{ended:?}");
+            assert_eq!(place(&t).await, before, "it died {name}");
+            drop(reconciler);
+            // So another one comes by the same change.
+            reconcile(&odm).await;
+            for book in odm.collection::<eventual::Book>().of_author(1).await {
+                assert_eq!(book.author_name, name, "book {}", book.id);
+            }
+            assert_ne!(place(&t).await, before);
+            assert_true(&odm).await;
+            writes += 1;
+        }
+        assert!(
+            writes >= 2,
+            "the version is raised, and the copies are written: not {writes} writes"
+        );
+        assert_true(&odm).await;
+    });
+}
+
+/// "events of one source applied in parallel": mongodb-data-sync.
+#[test]
+fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
+    with_db(async |t| {
+        let odm = eventual::stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        reconcile(&odm).await;
+        let all_are = async |name: &str| {
+            for book in odm.collection::<eventual::Book>().of_author(1).await {
+                assert_eq!(book.author_name, name, "book {}", book.id);
+            }
+        };
+        // One is about to write the older value when another one has written the newer, and is done before it goes on.
+        let held = Arc::new(AtomicU64::new(0));
+        let holds = held.clone();
+        let slow = interrupted(&t, eventual::models(), "update", "books", move |db| {
+            async move {
+                past_the_library(&db, "newer").await;
+                let odm = Odm::new(db, eventual::models()).unwrap();
+                reconcile(&odm).await;
+                let book = odm.collection::<eventual::Book>().get(1).await.unwrap().unwrap();
+                assert_eq!(book.author_name, "newer");
+                holds.store(1, Ordering::SeqCst);
+            }
+            .boxed()
+        })
+        .await;
+        let reconciler = slow.reconciler().start().await.unwrap();
+        past_the_library(&t.db, "older").await;
+        reconciler.caught_up().await.unwrap();
+        reconciler.stop().await.unwrap();
+        assert_eq!(held.load(Ordering::SeqCst), 1, "it was held back");
+        all_are("newer").await;
+        assert_true(&odm).await;
+
+        // Many changes, which all of three take up, each as it comes to them.
+        let mut reconcilers = Vec::new();
+        for _ in 0..3 {
+            let other = watched(&t, eventual::models(), |_| ()).await;
+            reconcilers.push(other.reconciler().start().await.unwrap());
+        }
+        for n in 0..60 {
+            past_the_library(&t.db, &format!("name {n}")).await;
+            if n % 20 == 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+        for reconciler in reconcilers {
+            reconciler.caught_up().await.unwrap();
+            reconciler.stop().await.unwrap();
+        }
+        all_are("name 59").await;
+        assert_true(&odm).await;
+    });
 }
 
 /// "array element found by index, then `$set arr.<index>` while another writer shifts the array": herteby:denormalize.
