@@ -1,8 +1,9 @@
 //! What an operation tells `tracing`: collection, operation, round trips, documents, time; and no value.
 
+use super::copying::{eventual, mortal, owing};
 use super::models::*;
-use odm::Error;
 use odm::prelude::*;
+use odm::{Error, FanOut};
 use odm_tests::with_db;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -299,5 +300,81 @@ fn a_join_that_reads_a_whole_collection_warns() {
             (1, 1),
             "{log}"
         );
+    });
+}
+
+/// The lines that say this.
+fn lines_with(log: &str, words: &str) -> Vec<String> {
+    log.lines()
+        .filter(|line| line.contains(words))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_progress_of_a_delivery_is_told() {
+    with_db(async |t| {
+        let odm = eventual::stocked(&t).await.with_fan_out(FanOut::new().batch(2));
+        let captured = Captured::default();
+        let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::DEBUG));
+        let authors = odm.collection::<eventual::Author>();
+        authors.update(1).set(|a| a.name, "Secret Name").await.unwrap();
+        let log = captured.take();
+        let delivered = lines_with(&log, "copies are delivered");
+        let to_books: Vec<&String> = delivered
+            .iter()
+            .filter(|line| line.contains(r#"collection="books" field="author" "#))
+            .collect();
+        // Five books, in batches of two.
+        assert_eq!(to_books.len(), 3, "{log}");
+        for (line, told) in to_books.iter().zip([
+            "changed=2 batches=1",
+            "changed=4 batches=2",
+            "changed=5 batches=3",
+        ]) {
+            assert!(line.contains(told), "{told}: {line}");
+        }
+        assert!(!log.contains("Secret"), "{log}");
+    });
+}
+
+#[test]
+fn a_recovery_says_for_how_long_it_was_owed() {
+    with_db(async |t| {
+        let odm = eventual::stocked(&t).await;
+        let captured = Captured::default();
+        let recover = async || {
+            let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::DEBUG));
+            let recovered = odm.recover().await.unwrap();
+            (recovered, lines_with(&captured.take(), "what was owed is paid"))
+        };
+        let (recovered, told) = recover().await;
+        assert_eq!(
+            (recovered.oldest, told.len()),
+            (None, 0),
+            "nothing was owed: {told:?}"
+        );
+        // Somebody dies behind his write, and before its copies.
+        let dead = mortal(&t, eventual::models()).await;
+        for commands in 0.. {
+            let name = format!("name {commands}");
+            let died = dead
+                .dies_after(commands, async move |odm| {
+                    let authors = odm.collection::<eventual::Author>();
+                    drop(authors.update(1).set(|a| a.name, name).await);
+                })
+                .await;
+            assert!(died, "it is done, and has owed nothing on the way");
+            if !owing(&odm).await.is_empty() {
+                break;
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
+        let (recovered, told) = recover().await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        let oldest = recovered.oldest.unwrap().as_secs();
+        assert!(oldest >= 2, "{recovered:?}");
+        let expected = format!("documents={} oldest_s={oldest}", recovered.documents);
+        assert!(told[0].contains(&expected), "{expected}: {told:?}");
     });
 }
