@@ -18,7 +18,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use mongodb::Database;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm_tests::with_db;
+use odm_tests::{lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -78,6 +78,8 @@ pub struct Receipt {
 }
 
 const TASKS: i32 = 8;
+/// One that is to be killed is killed at one of its next commands, of so many.
+const KILLED_WITHIN: i32 = 15;
 /// Of each kind of document that others refer to there are so many, always.
 const SOURCES: i32 = 48;
 
@@ -1304,10 +1306,13 @@ impl Task {
 
     async fn run(mut self, operations: usize, kill_one_of: i32) -> Task {
         let mut process = self.process().await;
-        for _ in 0..operations {
-            if self.random.below(kill_one_of) == 0 {
-                let commands = 1 + self.random.below(15) as usize;
+        let mut dies = false;
+        for n in 0..operations {
+            // At half time certainly, whatever the seed is; and one after the other.
+            if (self.random.below(kill_one_of) == 0 || n == operations / 2) && !dies {
+                let commands = 1 + self.random.below(KILLED_WITHIN) as usize;
                 process.proxy.cut_after(commands);
+                dies = true;
             }
             let Operation {
                 name,
@@ -1317,15 +1322,22 @@ impl Task {
             } = self.operation(process.odm.clone());
             let mut running = tokio::spawn(run);
             let ended = tokio::select! {
-                ended = &mut running => ended.ok(),
+                ended = &mut running => ended,
                 () = process.proxy.cut() => {
                     running.abort();
-                    running.await.ok()
+                    running.await
                 }
+            };
+            // One that was cut off has ended somehow, but never by a panic.
+            let ended = match ended {
+                Ok(ended) => Some(ended),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => None,
             };
             let cut = process.proxy.is_cut();
             if cut {
                 self.kills += 1;
+                dies = false;
                 process.proxy.bury().await;
                 process = self.process().await;
             }
@@ -1830,7 +1842,7 @@ fn run(alone: bool) {
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
         let odm = handle(t.db.clone(), alone);
-        if !alone && !odm.server().await.unwrap().has_transactions() {
+        if !alone && lacks_transactions(&odm).await {
             return;
         }
         println!("ODM_RANDOM_SEED={seed} ODM_RANDOM_OPERATIONS={operations} alone: {alone}");
@@ -1886,6 +1898,13 @@ fn run(alone: bool) {
             own.len(),
             took.as_secs_f64()
         );
+        let each = operations / TASKS as usize;
+        if each - each / 2 >= KILLED_WITHIN as usize {
+            assert!(
+                kills >= TASKS as usize,
+                "each of {TASKS} processes is killed once at least, and {kills} kills were there"
+            );
+        }
         errors.iter().take(5).for_each(|error| println!("{error}"));
         let (wanted, mut found) = (with_copies(&own), stored(&t.db).await);
         for ((collection, _), document) in &mut found {
