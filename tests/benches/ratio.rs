@@ -19,9 +19,10 @@ mod report;
 #[path = "ratio/scenarios.rs"]
 mod scenarios;
 
+use copies::memory;
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
-use report::{Measured, Report};
+use report::{Measured, Memory, Report};
 use scenarios::Bench;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -34,7 +35,7 @@ Compares the library with the same written by hand on the driver.
   --quick        fewer rounds: a look, not a measurement
   --rounds N     pairs of blocks a scenario
   --only NAME    only the scenarios with NAME in their name (`--only joins`, `--only copies`; `--only build` is run this way alone)
-  --check        fail where a target is missed
+  --check        fail where a target is missed, or what has one can't be measured
 ";
 
 /// What was asked for.
@@ -44,6 +45,8 @@ pub struct Options {
     check: bool,
     rounds: Option<usize>,
     only: Option<String>,
+    /// A process of the benchmark's own: it measures the memory of one fan-out in a database.
+    memory_of: Option<String>,
 }
 
 impl Options {
@@ -57,6 +60,7 @@ impl Options {
                 "--check" => options.check = true,
                 "--rounds" => options.rounds = Some(value("--rounds")?.parse()?),
                 "--only" => options.only = Some(value("--only")?),
+                memory::OPTION => options.memory_of = Some(value(memory::OPTION)?),
                 "--help" | "-h" => return Ok(None),
                 // What cargo passes to every benchmark.
                 "--bench" => {}
@@ -98,14 +102,14 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<bool> {
+    if let Some(asked) = &options.memory_of {
+        return memory::tell(asked).map(|()| true);
+    }
     let started = Instant::now();
     if cfg!(debug_assertions) {
         eprintln!("warning: built without optimisation, so the ratios say nothing: use `cargo xtask bench`");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let mut report = Report::new();
     runtime.block_on(with_server(options, &mut report))?;
     if options.wants(compile::NAME) {
@@ -119,6 +123,18 @@ fn run(options: &Options) -> Result<bool> {
     Ok(!options.check || report.meets_targets())
 }
 
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?)
+}
+
+fn server() -> Result<String> {
+    std::env::var("MONGODB_URI")
+        .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI".into())
+}
+
 async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let operations = scenarios::NAMES.iter().any(|name| options.wants(name));
     let joins = joins::is_wanted(options);
@@ -126,8 +142,7 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     if !operations && !joins && !copies {
         return Ok(());
     }
-    let uri = std::env::var("MONGODB_URI")
-        .map_err(|_| "there is no MongoDB server: run `cargo xtask bench`, or set MONGODB_URI")?;
+    let uri = server()?;
     let client = Client::with_uri_str(&uri).await?;
     let name = format!("odm_bench_{}", ObjectId::new().to_hex());
     let outcome = async {
@@ -165,24 +180,38 @@ impl Measured {
         Measured {
             scenario: scenario.to_owned(),
             baseline: baseline.to_owned(),
-            ratio: interval.median,
-            low: interval.low,
-            high: interval.high,
+            ratio: Some(interval.median),
+            low: Some(interval.low),
+            high: Some(interval.high),
             target,
-            ours: pairs.ours(),
-            theirs: pairs.theirs(),
+            ours: Some(pairs.ours()),
+            theirs: Some(pairs.theirs()),
             pairs: pairs.len(),
+            left_out: None,
             memory: None,
-            memory_target: None,
+        }
+    }
+
+    /// One that can't be measured here.
+    fn left_out(scenario: &str, baseline: &str, target: Option<f64>, why: String) -> Measured {
+        Measured {
+            scenario: scenario.to_owned(),
+            baseline: baseline.to_owned(),
+            ratio: None,
+            low: None,
+            high: None,
+            target,
+            ours: None,
+            theirs: None,
+            pairs: 0,
+            left_out: Some(why),
+            memory: None,
         }
     }
 
     /// With how many MiB more were resident at most, where the system tells it, and how many may.
-    fn with_memory(self, memory: Option<f64>, target: f64) -> Measured {
-        Measured {
-            memory,
-            memory_target: memory.map(|_| target),
-            ..self
-        }
+    fn with_memory(self, mib: Option<f64>, target_mib: f64) -> Measured {
+        let memory = Some(Memory { mib, target_mib });
+        Measured { memory, ..self }
     }
 }

@@ -59,15 +59,15 @@ pub fn measure(scenario: &str, command: &str, options: &Options) -> Result<Measu
     Ok(Measured {
         scenario: scenario.to_owned(),
         baseline: format!("serde's Serialize and Deserialize alone, cargo {command}"),
-        ratio,
-        low,
-        high,
+        ratio: Some(ratio),
+        low: Some(low),
+        high: Some(high),
         target: None,
-        ours: interval(with).median,
-        theirs: interval(without).median,
+        ours: Some(interval(with).median),
+        theirs: Some(interval(without).median),
         pairs: rounds,
+        left_out: None,
         memory: None,
-        memory_target: None,
     })
 }
 

@@ -11,22 +11,40 @@ pub struct Measured {
     pub scenario: String,
     /// What it is compared with.
     pub baseline: String,
-    pub ratio: f64,
-    pub low: f64,
-    pub high: f64,
+    /// `None` where it could not be measured.
+    pub ratio: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
     /// The greatest ratio that is good enough.
     pub target: Option<f64>,
     /// Median seconds of the two sides.
     #[serde(rename = "seconds")]
-    pub ours: f64,
+    pub ours: Option<f64>,
     #[serde(rename = "baseline_seconds")]
-    pub theirs: f64,
+    pub theirs: Option<f64>,
     pub pairs: usize,
+    /// Why it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
     /// How many MiB more of the process were resident at most during our side.
-    #[serde(rename = "memory_mib", skip_serializing_if = "Option::is_none")]
-    pub memory: Option<f64>,
-    #[serde(rename = "memory_target_mib", skip_serializing_if = "Option::is_none")]
-    pub memory_target: Option<f64>,
+    #[serde(flatten)]
+    pub memory: Option<Memory>,
+}
+
+/// What an operation needs of memory.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    /// In MiB; `None` where the system does not tell.
+    #[serde(rename = "memory_mib")]
+    pub mib: Option<f64>,
+    #[serde(rename = "memory_target_mib")]
+    pub target_mib: f64,
+}
+
+impl Memory {
+    fn fits(&self) -> bool {
+        self.mib.is_some_and(|mib| mib <= self.target_mib)
+    }
 }
 
 impl Measured {
@@ -34,17 +52,29 @@ impl Measured {
         self.is_fast_enough() && self.fits_in_memory()
     }
 
-    /// Judged as it is printed: to two digits.
+    /// What was not measured has met no target.
     fn is_fast_enough(&self) -> bool {
         self.target
-            .is_none_or(|target| (self.ratio * 100.0).round() / 100.0 <= target)
+            .is_none_or(|target| self.ratio.is_some_and(|ratio| ratio <= target))
     }
 
     fn fits_in_memory(&self) -> bool {
-        let (Some(memory), Some(target)) = (self.memory, self.memory_target) else {
-            return true;
+        self.memory.as_ref().is_none_or(Memory::fits)
+    }
+
+    /// With as many digits as it takes to see on which side of the target it is.
+    fn shown_ratio(&self) -> String {
+        let Some(ratio) = self.ratio else {
+            return "–".to_owned();
         };
-        memory <= target
+        let shown = |digits: usize| format!("{ratio:.digits$}");
+        let tells = |text: &String| {
+            let (Some(target), Ok(shown)) = (self.target, text.parse::<f64>()) else {
+                return true;
+            };
+            (shown <= target) == (ratio <= target)
+        };
+        (3..9).map(shown).find(tells).unwrap_or_else(|| ratio.to_string())
     }
 }
 
@@ -77,21 +107,29 @@ impl Report {
             None => String::new(),
         };
         println!(
-            "{:<38} {:>10} {:>10} {:>7.3}  {:<15} {:>6} {target:>9}",
+            "{:<38} {:>10} {:>10} {:>7}  {:<15} {:>6} {target:>9}",
             measured.scenario,
-            time(measured.ours),
-            time(measured.theirs),
-            measured.ratio,
-            format!("{:.3} – {:.3}", measured.low, measured.high),
+            measured.ours.map(time).unwrap_or_default(),
+            measured.theirs.map(time).unwrap_or_default(),
+            measured.shown_ratio(),
+            match (measured.low, measured.high) {
+                (Some(low), Some(high)) => format!("{low:.3} – {high:.3}"),
+                _ => String::new(),
+            },
             measured.pairs,
         );
-        if let (Some(memory), Some(target)) = (measured.memory, measured.memory_target) {
-            let fits = if measured.fits_in_memory() { '✓' } else { '✗' };
+        if let Some(why) = &measured.left_out {
+            println!("  left out: {why}");
+        }
+        if let Some(memory) = &measured.memory {
+            let fits = if memory.fits() { '✓' } else { '✗' };
             println!(
-                "{:<38} {:>10} {:>47}",
+                "{:<38} {:>12} {:>45}",
                 "  memory of our process",
-                format!("{memory:.1} MiB"),
-                format!("≤ {target:.0} MiB {fits}")
+                memory
+                    .mib
+                    .map_or_else(|| "not measured".to_owned(), |mib| format!("{mib:.1} MiB")),
+                format!("≤ {:.0} MiB {fits}", memory.target_mib)
             );
         }
         self.measured.push(measured);
@@ -118,15 +156,15 @@ impl Report {
             let judged = self
                 .measured
                 .iter()
-                .filter(|m| (m.target.is_some() || m.memory_target.is_some()) && m.meets_target() == met);
-            judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join(", ")
+                .filter(|m| (m.target.is_some() || m.memory.is_some()) && m.meets_target() == met);
+            judged.map(|m| m.scenario.as_str()).collect::<Vec<_>>().join("; ")
         };
         let (met, missed) = (names(true), names(false));
         if !met.is_empty() {
             println!("within the target: {met}");
         }
         if !missed.is_empty() {
-            println!("beyond the target: {missed}");
+            println!("beyond the target, or not measured: {missed}");
         }
         println!(
             "figures in target/bench/results.json, after {:.0} s",

@@ -4,14 +4,13 @@
 //! MiB. A read from copies is not behind the join that it replaces.
 
 mod by_hand;
-mod memory;
+pub mod memory;
 mod model;
 
 use crate::pairs::{Pairs, Rounds, alternate};
 use crate::report::{Measured, Report};
 use crate::{Options, Result};
 use by_hand::{ByHand, Page};
-use memory::Before;
 use model::{Device, Event, Host, LogMsg, NewDevice, NewEvent, NewHost, NewProduct, Part, Product, Review};
 use mongodb::{Client, Database};
 use odm::prelude::*;
@@ -93,6 +92,11 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
     Ok(())
 }
 
+/// A handle for a database with all of them.
+fn handle(db: Database) -> odm::Result<Odm> {
+    Odm::new(db, models![Host, LogMsg, Device, Event, Part, Product, Review])
+}
+
 /// The data, for the library and for the driver.
 struct Copies {
     odm: Odm,
@@ -101,10 +105,7 @@ struct Copies {
 
 impl Copies {
     async fn prepare(db: &Database) -> Result<Copies> {
-        let odm = Odm::new(
-            db.clone(),
-            models![Host, LogMsg, Device, Event, Part, Product, Review],
-        )?;
+        let odm = handle(db.clone())?;
         // With the validators and the indexes that the copies need, for both sides.
         odm.sync().await?;
         let hand = ByHand::new(db).await?;
@@ -171,7 +172,7 @@ impl Copies {
         devices.insert(first).await?;
         self.store_events(device * 1_000_000, holders, |_| device).await?;
         let mut next = 0;
-        let mut renamed = async || {
+        let renamed = async || {
             next += 1;
             let name = format!("ours {next}");
             let started = Instant::now();
@@ -182,10 +183,8 @@ impl Copies {
                 false => Err(format!("{} of {holders} copies were changed", done.copies_updated).into()),
             }
         };
-        // The first one, before the allocator keeps what later ones use again.
-        let before = Before::take();
-        renamed().await?;
-        let memory = before.growth();
+        // By a process that has not stored the events itself, whose allocator would have kept the room for them.
+        let memory = memory::of_fan_out(self.odm.database().name(), device, holders)?;
         let mut other = 0;
         let by_hand = async || {
             other += 1;

@@ -76,6 +76,7 @@ const SIDES: [(&str, &[&str]); 7] = [
             "$lookup",
             "N+1",
             "lookup()",
+            "by queries",
             "Mongoose",
             "Beanie",
         ],
@@ -123,9 +124,7 @@ pub async fn measure(
         let db = client.database(&format!("{name}{suffix}"));
         let joins = Joins::prepare(&db, uri, suffix, options).await?;
         for (group, side) in wanted {
-            if let Some(measured) = joins.compare(group, side, options).await? {
-                report.add(measured);
-            }
+            report.add(joins.compare(group, side, options).await?);
         }
         db.drop().await?;
     }
@@ -270,12 +269,7 @@ impl Joins {
     }
 
     /// The library's `include` against one other way.
-    async fn compare(
-        &self,
-        group: &'static str,
-        side: &'static str,
-        options: &Options,
-    ) -> Result<Option<Measured>> {
+    async fn compare(&self, group: &'static str, side: &'static str, options: &Options) -> Result<Measured> {
         let rounds = |usual| Rounds::new(options.rounds(usual));
         let (baseline, target, pairs) = match (group, side) {
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$in") => (
@@ -420,7 +414,7 @@ impl Joins {
             ),
             _ => return self.compare_with_library(group, side, rounds(20)).await,
         };
-        Ok(Some(Measured::of(&row(group, side), baseline, target, &pairs)))
+        Ok(Measured::of(&row(group, side), baseline, target, &pairs))
     }
 
     /// A join of products with their parts: of all products, or of few.
@@ -463,13 +457,13 @@ impl Joins {
         .await
     }
 
-    /// The library's `include` against a library of another language: nothing where that can't be used here.
+    /// The library's `include` against a library of another language, which is left out where it can't be used here.
     async fn compare_with_library(
         &self,
         group: &'static str,
         side: &'static str,
         rounds: Rounds,
-    ) -> Result<Option<Measured>> {
+    ) -> Result<Measured> {
         let (library, query, baseline) = match (group, side) {
             (SHARED, "Mongoose") => (Library::Mongoose, "parts", "Mongoose: find, populate"),
             (SHARED, "Mongoose lean") => (Library::Mongoose, "parts lean", "Mongoose: find, populate, lean"),
@@ -498,20 +492,15 @@ impl Joins {
         let database = self.odm.database().name();
         let first = Program::start(library, &self.uri, database, query)
             .and_then(|mut program| Ok((program.once()?.1, program)));
+        let left_out = |why: String| Ok(Measured::left_out(&row(group, side), baseline, AHEAD, why));
         let mut program = match first {
             Ok((outcome, program)) if outcome == expected => program,
             Ok((outcome, _)) => {
-                left_out(
-                    group,
-                    side,
-                    &format!("it gives {outcome:?} on this server instead of {expected:?}"),
-                );
-                return Ok(None);
+                return left_out(format!(
+                    "it gives {outcome:?} on this server instead of {expected:?}"
+                ));
             }
-            Err(error) => {
-                left_out(group, side, &error.to_string());
-                return Ok(None);
-            }
+            Err(error) => return left_out(error.to_string()),
         };
         let ours = async || match group {
             SHARED => time(1, async || self.parts(None).await).await,
@@ -523,7 +512,7 @@ impl Joins {
             (_, outcome) => Err(format!("{outcome:?} is not {expected:?}").into()),
         })
         .await?;
-        Ok(Some(Measured::of(&row(group, side), baseline, AHEAD, &pairs)))
+        Ok(Measured::of(&row(group, side), baseline, AHEAD, &pairs))
     }
 
     /// What any library's join has to give.
@@ -546,10 +535,6 @@ impl Joins {
             }),
         })
     }
-}
-
-fn left_out(group: &str, side: &str, why: &str) {
-    println!("{:<38} left out: {why}", row(group, side));
 }
 
 /// Stores products that share so many parts, and gives their ids.

@@ -2,7 +2,7 @@
 //! it is told to, so that both sides take turns here too.
 //!
 //! They are installed below `target/bench` with the versions that stand beside their scripts. Where that is not possible
-//! (no npm, no Python, no registry), their rows are left out.
+//! (no npm, no Python, no registry), their rows have no ratio, and meet no target.
 
 use crate::Result;
 use crate::report::target_dir;
