@@ -281,42 +281,37 @@ fn what_others_have_linked_since_stays() {
 
 #[test]
 fn a_reference_that_others_have_set_since_stays() {
+    const PASSPORT: [u8; 12] = [7; 12];
     with_db(async |t| {
         let odm = links::odm(&t).await.without_transactions();
         let (citizens, passports) = (odm.collection::<Citizen>(), odm.collection::<Passport>());
-        let new = links::NewCitizen {
-            id: 1,
-            passport: None,
-        };
-        citizens.insert(new).await.unwrap();
-        let [first, second] = [7, 8].map(|byte| ObjectId::from_bytes([byte; 12]));
-        for id in [first, second] {
-            passports.insert(Passport { id, holder: None }).await.unwrap();
-        }
+        let new = |id| links::NewCitizen { id, passport: None };
+        citizens.insert_many([1, 2].map(new)).await.unwrap();
+        let id = ObjectId::from_bytes(PASSPORT);
+        passports.insert(Passport { id, holder: None }).await.unwrap();
         let work: Work = |odm| {
             Box::pin(async move {
-                let citizens = odm.collection::<Citizen>();
-                let [first, second] = [7, 8].map(|byte| Ref::new(ObjectId::from_bytes([byte; 12])));
-                let now = citizens.get(1).await.unwrap().unwrap();
-                assert_eq!(now.passport, Some(first), "the write was made");
-                let set = citizens.update(1).set(|c| c.passport, second);
+                let (passports, id) = (odm.collection::<Passport>(), ObjectId::from_bytes(PASSPORT));
+                let now = passports.get(id).await.unwrap().unwrap();
+                assert_eq!(now.holder, Some(Ref::new(1)), "the write was made");
+                let set = passports.update(id).set(|p| p.holder, Ref::new(2));
                 set.await.unwrap();
-                let passports = odm.database().collection::<Doc>("passports");
-                passports.delete_one(doc! { "_id": first.key() }).await.unwrap();
+                let citizens = odm.database().collection::<Doc>("citizens");
+                citizens.delete_one(doc! { "_id": 1 }).await.unwrap();
             })
         };
-        let steps = before_an_update(|_, command| is(command, "update", "passports"), t.db.name(), work);
+        let steps = before_an_update(|_, command| is(command, "update", "citizens"), t.db.name(), work);
         let (own, taken) = meddled(&odm, models![Citizen, Passport], steps).await;
         let own = own.without_transactions();
-        let own = own.collection::<Citizen>();
-        let set = own.update(1).set(|c| c.passport, Ref::new(first));
+        let own = own.collection::<Passport>();
+        let set = own.update(id).set(|p| p.holder, Ref::new(1));
         let refused = set.await.unwrap_err();
         assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
         assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 1);
-        let now = citizens.get(1).await.unwrap().unwrap();
-        assert_eq!(now.passport, Some(Ref::new(second)));
-        let now = passports.get(second).await.unwrap().unwrap();
-        assert_eq!(now.holder, Some(Ref::new(1)));
+        let now = passports.get(id).await.unwrap().unwrap();
+        assert_eq!(now.holder, Some(Ref::new(2)));
+        let now = citizens.get(2).await.unwrap().unwrap();
+        assert_eq!(now.passport, Some(Ref::new(id)));
         assert_clean(&odm).await;
     });
 }
