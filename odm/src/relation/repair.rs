@@ -319,8 +319,12 @@ impl Repaired {
         let mut links = Vec::new();
         let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();
         let mut repeated: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
+        let mut known = HashSet::new();
         for fault in faults {
             match &fault.kind {
+                // Within one collection both documents of a link may have led to it. Told twice, it would be two claims.
+                Kind::OneSided { other }
+                    if !known.insert((fault.edge.at, Key::of_bson(&fault.holder), Key::of_bson(other))) => {}
                 Kind::Dangling {
                     target: Some(target), ..
                 } if detaches(&fault) => {

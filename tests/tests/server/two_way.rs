@@ -1291,6 +1291,34 @@ fn an_older_program_does_not_write_one_side_alone() {
     });
 }
 
+/// Of a field that is its own other side both documents are marked, and each leads to the same link.
+#[test]
+fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
+    with_db(async |t| {
+        let odm = odm(&t).await.without_transactions();
+        let nodes = odm.collection::<Node>();
+        let raw = t.db.collection::<Raw>("nodes");
+        nodes.insert_many((1..=3).map(node)).await.unwrap();
+        for (lost, partners) in [(2, [Some(2), Some(1)]), (1, [None, None])] {
+            nodes.update(1).set(|n| n.partner, Ref::new(2)).await.unwrap();
+            nodes.update(3).set(|n| n.parent, Ref::new(1)).await.unwrap();
+            let marks = doc! { "$set": { "_odm.links": [ObjectId::new()] } };
+            raw.update_many(doc! {}, marks).await.unwrap();
+            let unset = doc! { "$unset": { "partner": "" } };
+            raw.update_one(doc! { "_id": lost }, unset).await.unwrap();
+            let pull = doc! { "$pull": { "children": 3 } };
+            raw.update_one(doc! { "_id": 1 }, pull).await.unwrap();
+            odm.recover().await.unwrap();
+            assert_clean(&odm).await;
+            let all = nodes.find_all().sort(|n| n.id.asc()).all().await.unwrap();
+            let found = all.iter().map(|node| node.partner.map(Ref::into_key));
+            // The lesser id is believed.
+            assert!(found.take(2).eq(partners), "{lost}: {all:?}");
+            assert_eq!(all[0].children, [Ref::new(3)], "{lost}");
+        }
+    });
+}
+
 /// Another process recovers between any two commands of a deletion without transactions, or deletes between any two of a
 /// recovery. Then the first one goes on, or dies. Neither leaves a reference to what is gone, and who lives has deleted what
 /// he was to.
