@@ -4,23 +4,6 @@ use super::*;
 use crate::crashes::{Edge, Effect, Row};
 use futures::FutureExt;
 
-/// One row: the name of the write, what a crash may leave of it, and the write.
-macro_rules! row {
-    ($name:literal, $effect:ident, |$odm:ident| $body:block) => {
-        Row {
-            write: $name,
-            effect: Effect::$effect,
-            run: |$odm: Odm| {
-                async move {
-                    $body
-                    Ok(())
-                }
-                .boxed()
-            },
-        }
-    };
-}
-
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
@@ -76,6 +59,17 @@ fn fields() -> Edge {
                 odm.collection::<Host>().insert_many((1..=3).map(host)).await?;
                 let logs = [log(1, 1), log(2, 1), log(3, 2), log(4, 1)];
                 odm.collection::<Log>().insert_many(logs).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                odm.collection::<Host>()
+                    .update_where(|h| h.id.gt(0))
+                    .set(|h| h.name, "again")
+                    .inc(|h| h.load, 1)
+                    .await?;
                 Ok(())
             }
             .boxed()
@@ -225,6 +219,17 @@ fn entries() -> Edge {
                 odm.collection::<Part>().insert_many((1..=4).map(part)).await?;
                 let products = [product(1, &[1, 2]), product(2, &[2, 1, 3]), product(3, &[3])];
                 odm.collection::<Product>().insert_many(products).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let parts = odm.collection::<Part>();
+                parts
+                    .update_where(|p| p.id.gt(0))
+                    .set(|p| p.name, "again")
+                    .await?;
                 Ok(())
             }
             .boxed()
@@ -388,6 +393,17 @@ fn single() -> Edge {
                     order(4, None),
                 ];
                 odm.collection::<Order>().insert_many(orders).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let users = odm.collection::<User>();
+                users
+                    .update_where(|u| u.id.gt(0))
+                    .set(|u| u.name, "again")
+                    .await?;
                 Ok(())
             }
             .boxed()
@@ -696,23 +712,32 @@ macro_rules! children {
                 .await?;
             }),
         ];
-        (setup, rows)
+        let again: crate::crashes::Run = |odm| {
+            async move {
+                let children = odm.collection::<$Child>();
+                children.update_where(|c| c.id.gt(0)).inc(|c| c.stars, 1).await?;
+                Ok(())
+            }
+            .boxed()
+        };
+        (setup, again, rows)
     }};
 }
 
 fn reviews() -> Edge {
-    let (setup, rows) = children!(Shop, NewShop, Review, NewReview, |p| p.best.clear());
+    let (setup, again, rows) = children!(Shop, NewShop, Review, NewReview, |p| p.best.clear());
     Edge {
         name: "subset",
         models: || models![Shop, Review].into(),
         copies: &[("shops", "best")],
         setup,
+        again,
         rows,
     }
 }
 
 fn votes() -> Edge {
-    let (setup, rows) = children!(Bar, NewBar, Vote, NewVote, |p| p.votes = 99);
+    let (setup, again, rows) = children!(Bar, NewBar, Vote, NewVote, |p| p.votes = 99);
     Edge {
         name: "computed fields",
         models: || models![Bar, Vote].into(),
@@ -724,6 +749,7 @@ fn votes() -> Edge {
             ("bars", "most"),
         ],
         setup,
+        again,
         rows,
     }
 }
@@ -782,6 +808,19 @@ fn chain() -> Edge {
                 odm.collection::<Street>().insert_many(streets).await?;
                 let mayors = (1..=3).map(|id| mayor(id, id));
                 odm.collection::<Mayor>().insert_many(mayors).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let regions = odm.collection::<Region>();
+                regions
+                    .update_where(|r| r.id.gt(0))
+                    .set(|r| r.name, "again")
+                    .await?;
+                // A number that is copied is another one, too.
+                odm.collection::<Street>().delete_where(|s| s.id.gt(3)).await?;
                 Ok(())
             }
             .boxed()
@@ -917,6 +956,19 @@ fn two_way() -> Edge {
             }
             .boxed()
         },
+        again: |odm| {
+            async move {
+                let teams = odm.collection::<Team>();
+                teams
+                    .update_where(|t| t.id.gt(0))
+                    .set(|t| t.name, "again")
+                    .await?;
+                let members = odm.collection::<Member>();
+                members.update_where(|m| m.id.gt(1)).unset(|m| m.team).await?;
+                Ok(())
+            }
+            .boxed()
+        },
         rows: vec![
             row!("insert", Linked, |odm| {
                 odm.collection::<Member>().insert(member(5, Some(1))).await?;
@@ -1046,6 +1098,15 @@ fn late_parents() -> Edge {
             }
             .boxed()
         },
+        again: |odm| {
+            async move {
+                let samples = odm.collection::<Sample>();
+                samples.update_where(|s| s.id.gt(0)).inc(|s| s.depth, 10).await?;
+                samples.delete_where(|s| s.id.eq(2)).await?;
+                Ok(())
+            }
+            .boxed()
+        },
         rows: vec![
             row!("insert a child", One, |odm| {
                 odm.collection::<Sample>().insert(sample(5, 1)).await?;
@@ -1091,18 +1152,19 @@ fn late_parents() -> Edge {
 }
 
 fn offers() -> Edge {
-    let (setup, rows) = children!(Market, NewMarket, Offer, NewOffer, |p| p.cheapest.clear());
+    let (setup, again, rows) = children!(Market, NewMarket, Offer, NewOffer, |p| p.cheapest.clear());
     Edge {
         name: "subset, filtered, first",
         models: || models![Market, Offer].into(),
         copies: &[("markets", "cheapest")],
         setup,
+        again,
         rows,
     }
 }
 
 fn grades() -> Edge {
-    let (setup, rows) = children!(Course, NewCourse, Grade, NewGrade, |p| p.least = Some(99));
+    let (setup, again, rows) = children!(Course, NewCourse, Grade, NewGrade, |p| p.least = Some(99));
     Edge {
         name: "computed min, max, avg",
         models: || models![Course, Grade].into(),
@@ -1114,6 +1176,7 @@ fn grades() -> Edge {
             ("courses", "sum_public"),
         ],
         setup,
+        again,
         rows,
     }
 }
@@ -1145,6 +1208,18 @@ fn lines() -> Edge {
                 odm.collection::<Board>().insert_many((1..=3).map(board)).await?;
                 let lines = [line(2, 1), line(3, 1), line(4, 1), line(5, 2), line(6, 1)];
                 odm.collection::<Line>().insert_many(lines).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                for board in 1..=3 {
+                    match odm.collection::<Line>().insert(line(90 + board, board)).await {
+                        Ok(_) | Err(odm::Error::MissingReference { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
                 Ok(())
             }
             .boxed()
@@ -1238,6 +1313,14 @@ fn snapshot() -> Edge {
                 ];
                 odm.collection::<Sale>().insert_many(sales).await?;
                 // What was taken before is another value than what is taken from now on.
+                articles.update_where(|a| a.id.gt(0)).inc(|a| a.price, 1).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let articles = odm.collection::<Article>();
                 articles.update_where(|a| a.id.gt(0)).inc(|a| a.price, 1).await?;
                 Ok(())
             }
@@ -1390,6 +1473,17 @@ fn embedded() -> Edge {
             }
             .boxed()
         },
+        again: |odm| {
+            async move {
+                let goods = odm.collection::<Good>();
+                goods
+                    .update_where(|g| g.id.gt(0))
+                    .set(|g| g.name, "again")
+                    .await?;
+                Ok(())
+            }
+            .boxed()
+        },
         rows: vec![
             row!("insert", One, |odm| {
                 let baskets = odm.collection::<Basket>();
@@ -1535,6 +1629,14 @@ fn comments() -> Edge {
             }
             .boxed()
         },
+        again: |odm| {
+            async move {
+                let comments = odm.buckets::<Comment>();
+                comments.edit(1, |c| c.n.gt(0), |c| c.inc(|c| c.stars, 1)).await?;
+                Ok(())
+            }
+            .boxed()
+        },
         rows: vec![
             row!("push", One, |odm| {
                 odm.buckets::<Comment>().push(1, comment(8)).await?;
@@ -1630,6 +1732,16 @@ fn readings() -> Edge {
                 let at = [(1, 0), (2, 30), (3, 59), (4, 60), (5, 90)];
                 readings
                     .push_many(1, at.map(|(n, minute)| reading(n, minute)))
+                    .await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let readings = odm.buckets::<Reading>();
+                readings
+                    .edit(1, |r| r.n.gt(0), |r| r.inc(|r| r.degrees, 1))
                     .await?;
                 Ok(())
             }
