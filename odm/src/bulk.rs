@@ -475,7 +475,7 @@ impl Prepared<'_> {
         let mut rest = writes.as_slice();
         while let Some(first) = rest.first() {
             let alike = |next: &&Write| match ruled(first) {
-                true => ruled(next) && std::ptr::eq(next.meta, first.meta),
+                true => ruled(next) && relation::is(next.meta, first.meta),
                 false => !ruled(next),
             };
             let length = rest.iter().take_while(alike).count().max(1);
@@ -662,7 +662,7 @@ impl Prepared<'_> {
         while let Some(first) = rest.first() {
             let alike = |next: &&Write| {
                 matches!((&first.what, &next.what), (What::Insert(_), What::Insert(_)))
-                    && std::ptr::eq(first.meta, next.meta)
+                    && relation::is(first.meta, next.meta)
             };
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
@@ -1022,7 +1022,7 @@ async fn by_runs(
             .take(server.max_write_batch())
             .take_while(|next| {
                 bytes += next.size();
-                std::ptr::eq(next.meta, meta) && next.command == command && bytes <= MOST_BYTES
+                relation::is(next.meta, meta) && next.command == command && bytes <= MOST_BYTES
             })
             .count()
             .max(1);

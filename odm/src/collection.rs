@@ -108,7 +108,7 @@ impl Odm {
             && !self
                 .models()
                 .iter()
-                .any(|model| std::ptr::eq(model.meta, T::META))
+                .any(|model| crate::relation::is(model.meta, T::META))
         {
             tracing::warn!(
                 target: "odm",

@@ -26,7 +26,7 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub(crate) use derived::{Amended, Inserts, Left, OWED, Token, Unknown, demanded, order_of};
-pub(crate) use graph::{Edge, Graph, What as Derivation};
+pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, combines};
 pub(crate) use remove::{Later, remove};
