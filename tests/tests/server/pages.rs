@@ -456,11 +456,14 @@ fn no_page_begins_between_two_ids_that_are_equal() {
         });
         words.insert_many(new).await.unwrap();
         let by = |locale: &str| Collation::builder().locale(locale).build();
-        let walk = async |locale| {
+        let walk = async |locale: Option<&str>| {
             let (mut found, mut token) = (Vec::new(), None);
             loop {
                 let order = words.find_all().sort(|w| w.length.asc());
-                let mut page = order.collation(by(locale)).page(1);
+                let mut page = match locale {
+                    Some(locale) => order.collation(by(locale)).page(1),
+                    None => order.page(1),
+                };
                 if let Some(token) = token {
                     page = page.after(token);
                 }
@@ -476,12 +479,12 @@ fn no_page_begins_between_two_ids_that_are_equal() {
                 }
             }
         };
-        let (found, error) = walk("simple").await;
+        let (found, error) = walk(None).await;
         assert_eq!((found.len(), error.map(|error| error.to_string())), (4, None));
         // Not every stand-in knows that the two are equal.
         let equal = words.find(|w| w.id.eq("caf\u{e9}")).collation(by("en"));
         if equal.count().await.unwrap() == 2 {
-            let (found, error) = walk("en").await;
+            let (found, error) = walk(Some("en")).await;
             let Some(Error::Query { message, .. }) = &error else {
                 panic!("{error:?} behind {found:?}")
             };
