@@ -290,6 +290,7 @@ impl Recheck {
 pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()> {
     let graph = scope.odm.graph();
     let mut first = None;
+    let mut failed = Ok(());
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
     while !open.is_empty() {
         let mut asked = Asked::default();
@@ -309,7 +310,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
             match refuse(graph, &recheck.brought, is_there) {
                 Ok(()) => kept.push(recheck),
                 Err(error) => {
-                    recheck.take_back(scope, graph, &is_there).await?;
+                    failed = failed.and(recheck.take_back(scope, graph, &is_there).await);
                     first.get_or_insert(error);
                 }
             }
@@ -320,7 +321,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
             false => kept,
         };
     }
-    first.map_or(Ok(()), Err)
+    failed.and(first.map_or(Ok(()), Err))
 }
 
 impl Recheck {
@@ -346,6 +347,7 @@ impl Recheck {
         for (meta, ids) in &self.written.inserted {
             super::write::remove(scope, meta, ids, &[]).await?;
         }
+        let mut debts = Vec::new();
         for (meta, documents) in &self.written.changed {
             let edges: Vec<&Edge> = self
                 .brought
@@ -398,10 +400,11 @@ impl Recheck {
                 }
             }
             if owing {
-                derived::settle(*scope, meta, token).await?;
+                debts.push((*meta, token));
             }
         }
-        Ok(())
+        // Behind the last one: what can't be paid may not keep a reference from being taken back.
+        derived::settle_all(scope, debts).await.map(drop)
     }
 }
 

@@ -45,10 +45,8 @@ impl<'a> Duties<'a> {
         let others = others.filter_map(|edge| graph.inverse(edge));
         let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
         let agreed = pairs::agree(scope, diff.links(), metas, tokens).await;
-        let mut paid = Ok(0);
-        for meta in links_read(graph, self.edges()) {
-            paid = paid.and(derived::settle(*scope, meta, token).await);
-        }
+        let read = links_read(graph, self.edges()).into_iter();
+        let paid = derived::settle_all(scope, read.map(|meta| (meta, token)).collect()).await;
         let done = done?;
         agreed?;
         paid?;

@@ -935,12 +935,11 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         let mut known = HashSet::new();
         owing.retain(|meta| known.insert(meta.collection));
-        for meta in owing {
-            derived::settle(self.scope, meta, token).await?;
-        }
+        let owing = owing.into_iter().map(|meta| (meta, token)).collect();
+        let paid = derived::settle_all(&self.scope, owing).await;
         let mut known = HashSet::new();
         self.marked.retain(|meta| known.insert(meta.collection));
-        Ok(())
+        paid.map(drop)
     }
 
     /// The second look waits until the caller's transaction is committed: within it nothing could come.

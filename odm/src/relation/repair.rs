@@ -348,10 +348,8 @@ impl Repaired {
         let mended = self
             .mend_all(scope, (detached, repeated, links), &mut write)
             .await;
-        let mut paid = Ok(0);
-        for meta in std::mem::take(&mut write.owing) {
-            paid = paid.and(derived::settle(*scope, meta, write.token).await);
-        }
+        let owing = std::mem::take(&mut write.owing).into_iter();
+        let paid = derived::settle_all(scope, owing.map(|meta| (meta, write.token)).collect()).await;
         left.extend(mended?);
         paid?;
         Ok(left)

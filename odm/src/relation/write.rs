@@ -280,25 +280,30 @@ impl<'a> Duties<'a> {
             Ok(done) => done,
             // A part of the writes may have been made.
             Err(error) => {
-                if scope.session.is_none() {
-                    for meta in self.owing() {
-                        derived::settle(*scope, meta, token).await?;
-                    }
+                if scope.session.is_none()
+                    && let Err(unpaid) = derived::settle_all(scope, self.owing(token)).await
+                {
+                    tracing::debug!(
+                        target: "odm",
+                        error = %unpaid,
+                        "what a write owes that failed in part is left to `recover`"
+                    );
                 }
                 return Err(error);
             }
         };
-        for meta in self.owing() {
-            match scope.session {
-                Some(session) => session.owe(meta, token),
-                None => done.copies(derived::settle(*scope, meta, token).await?),
-            }
+        let owing = self.owing(token);
+        match scope.session {
+            Some(session) => owing
+                .into_iter()
+                .for_each(|(meta, token)| session.owe(meta, token)),
+            None => done.copies(derived::settle_all(scope, owing).await?),
         }
         Ok(done)
     }
 
     /// The collections whose documents the writes may leave debts in.
-    fn owing(&self) -> Vec<&'static DocumentMeta> {
+    fn owing(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in &self.writes {
             if self.graph().takes_part(write.meta)
@@ -307,7 +312,7 @@ impl<'a> Duties<'a> {
                 metas.push(write.meta);
             }
         }
-        metas
+        metas.into_iter().map(|meta| (meta, token)).collect()
     }
 
     pub(super) fn token(&self) -> Token {
@@ -898,10 +903,8 @@ pub(super) fn remove<'s>(
                 owing
             }
         };
-        for meta in owing {
-            derived::settle(*scope, meta, token).await?;
-        }
-        Ok(())
+        let owing = owing.into_iter().map(|meta| (meta, token)).collect();
+        derived::settle_all(scope, owing).await.map(drop)
     }
     .boxed()
 }
@@ -970,10 +973,11 @@ async fn unlink(
             false => scope.delete_many(meta, which).await?,
         };
     }
+    let mut paid = Ok(0);
     if derives {
         owing.push(meta);
         if scope.session.is_none() {
-            derived::settle(*scope, meta, token).await?;
+            paid = derived::settle(*scope, meta, token).await;
         }
     }
     if let Some(mark) = mark.filter(|_| graph.is_linked(meta)) {
@@ -981,6 +985,7 @@ async fn unlink(
         let metas = metas.flatten().map(|edge| edge.holder).collect();
         pairs::agree(scope, diff.links(), metas, vec![mark]).await?;
     }
+    paid?;
     Ok(owing)
 }
 

@@ -69,9 +69,7 @@ impl Left {
         let graph = scope.odm.graph();
         let scope = &scope.unvalidated();
         let mut paid = Written::default();
-        for (meta, token) in self.debts {
-            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
-        }
+        paid.add(settle_all(scope, self.debts).await.map(Written::of))?;
         let mut derived = Written::default();
         for (at, keys) in self.parents {
             if let Some(edge) = graph.edge(at) {
@@ -621,6 +619,22 @@ pub(crate) fn settle<'s>(
     .boxed()
 }
 
+/// Pays the debts by these tokens, each in one collection: also those behind one that can't be paid. Gives how many documents
+/// were changed.
+///
+/// # Errors
+/// The first of what can't be paid, when everything else is.
+pub(in super::super) async fn settle_all(
+    scope: &Scope<'_>,
+    debts: Vec<(&'static DocumentMeta, Token)>,
+) -> Result<u64> {
+    let mut paid = Written::default();
+    for (meta, token) in debts {
+        paid.add(settle(*scope, meta, token).await.map(Written::of))?;
+    }
+    paid.all()
+}
+
 /// Pays what these documents owe, whoever owes it, and strikes it out. Where a part of it can't be paid, the others are, and
 /// nothing is struck out.
 pub(crate) fn pay<'s>(
@@ -723,9 +737,8 @@ pub(crate) fn pay<'s>(
             paid.and(strike_out(scope, meta, done).await)?;
         }
         collections.dedup_by_key(|meta| meta.collection);
-        for meta in collections {
-            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
-        }
+        let further = collections.into_iter().map(|meta| (meta, token)).collect();
+        paid.add(settle_all(scope, further).await.map(Written::of))?;
         paid.all()
     }
     .boxed()
