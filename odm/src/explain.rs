@@ -198,22 +198,23 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'_, T
         let mut joins = Vec::new();
         self.join.queries(&mut joins);
         let mut find = doc! { "find": T::META.collection, "filter": filter };
-        if let Some(sort) = self.options.sort {
+        let options = self.options.into_inner().unwrap_or_default();
+        if let Some(sort) = options.sort {
             find.insert("sort", sort);
         }
-        if let Some(projection) = self.options.projection {
+        if let Some(projection) = options.projection {
             find.insert("projection", projection);
         }
-        if let Some(skip) = self.options.skip {
+        if let Some(skip) = options.skip {
             find.insert("skip", i64::try_from(skip).unwrap_or(i64::MAX));
         }
-        if let Some(limit) = self.options.limit {
+        if let Some(limit) = options.limit {
             find.insert("limit", limit);
         }
-        if let Some(collation) = self.options.collation {
+        if let Some(collation) = options.collation {
             find.insert("collation", crate::operand::id(&collation)?);
         }
-        if let Some(mongodb::options::Hint::Name(hint)) = self.options.hint {
+        if let Some(mongodb::options::Hint::Name(hint)) = options.hint {
             find.insert("hint", hint);
         }
         let command = doc! { "explain": find, "verbosity": "executionStats" };

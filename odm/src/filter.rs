@@ -4,7 +4,7 @@
 
 use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
-use crate::operand::{Operand, encode};
+use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Nested, Path, Plain, PlainItems, Root, Step};
 use crate::value::{List, Text};
 use crate::{Error, Result};
@@ -258,7 +258,7 @@ macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
         $(#[$doc])*
         pub fn $name(self, value: impl Operand<T>) -> Filter<R> {
-            Filter::of_field::<P>($operator, encode::<T, C>(P::PATH, value))
+            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value))
         }
     )*};
 }
@@ -431,7 +431,7 @@ fn is_carried_out(value: &Bson) -> bool {
 fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Item = V>) -> Result<Bson> {
     values
         .into_iter()
-        .map(|value| encode::<T, C>(name, value))
+        .map(|value| encode_bson::<T, C>(name, value))
         .collect::<Result<Vec<Bson>>>()
         .map(Bson::Array)
 }
@@ -450,7 +450,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode::<A::Item, Plain>(P::PATH, item))
+        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item))
     }
 
     /// The array holds all of these items.

@@ -7,11 +7,12 @@ use crate::key::Key;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
-use mongodb::options::{Collation, FindOptions, Hint};
+use mongodb::options::{Collation, FindOneOptions, FindOptions, Hint};
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, LazyLock};
 
 /// A query, until one of its last methods carries it out: [`all`](Find::all), [`one`](Find::one),
 /// [`stream`](Find::stream), [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or
@@ -33,7 +34,7 @@ use std::sync::Arc;
 pub struct Find<'c, T, Out = T, J = ()> {
     pub(crate) collection: &'c Collection<T>,
     pub(crate) filter: Filter<T>,
-    pub(crate) options: FindOptions,
+    pub(crate) options: Options,
     pub(crate) sort: Vec<crate::Order<T>>,
     pub(crate) fields: Option<Vec<&'static str>>,
     pub(crate) join: J,
@@ -46,6 +47,52 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
             .field("collection", &T::META.collection)
             .field("filter", &self.filter)
             .finish()
+    }
+}
+
+/// The driver's options of a query. They are large, and most queries have none: so they are in a box, which is made where one
+/// is set.
+#[derive(Clone, Default)]
+pub(crate) struct Options(Option<Box<FindOptions>>);
+
+impl Options {
+    pub(crate) fn into_inner(self) -> Option<FindOptions> {
+        self.0.map(|options| *options)
+    }
+
+    fn into_one(self) -> Option<FindOneOptions> {
+        let FindOptions {
+            sort,
+            skip,
+            projection,
+            collation,
+            hint,
+            selection_criteria,
+            ..
+        } = self.into_inner()?;
+        let mut options = FindOneOptions::default();
+        options.sort = sort;
+        options.skip = skip;
+        options.projection = projection;
+        options.collation = collation;
+        options.hint = hint;
+        options.selection_criteria = selection_criteria;
+        Some(options)
+    }
+}
+
+impl Deref for Options {
+    type Target = FindOptions;
+
+    fn deref(&self) -> &FindOptions {
+        static NONE: LazyLock<FindOptions> = LazyLock::new(FindOptions::default);
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for Options {
+    fn deref_mut(&mut self) -> &mut FindOptions {
+        self.0.get_or_insert_default()
     }
 }
 
@@ -95,7 +142,7 @@ impl<'c, T: Document> Find<'c, T> {
         Find {
             collection,
             filter,
-            options: FindOptions::default(),
+            options: Options::default(),
             sort: Vec::new(),
             fields: None,
             join: (),
@@ -403,7 +450,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         let filter = self.prepare()?;
         let trace = self.collection.trace("stream");
         trace.values("filter", &filter);
-        let action = self.collection.raw().find(filter).with_options(self.options);
+        let action = self
+            .collection
+            .raw()
+            .find(filter)
+            .with_options(self.options.into_inner());
         let read = move |batch: RawBatch| {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
             documents
@@ -433,13 +484,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         trace.values("filter", &filter);
         trace
             .run(async {
-                let mut options = mongodb::options::FindOneOptions::default();
-                options.sort = self.options.sort;
-                options.skip = self.options.skip;
-                options.projection = self.options.projection;
-                options.collation = self.options.collation;
-                options.hint = self.options.hint;
-                options.selection_criteria = self.options.selection_criteria;
+                let options = self.options.into_one();
                 let action = self.collection.raw().find_one(filter).with_options(options);
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());
@@ -521,8 +566,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 let mut options = mongodb::options::CountOptions::default();
                 options.limit = self.options.limit.and_then(|n| u64::try_from(n).ok());
                 options.skip = self.options.skip;
-                options.collation = self.options.collation;
-                options.hint = self.options.hint;
+                options.collation = self.options.collation.clone();
+                options.hint = self.options.hint.clone();
                 let action = self
                     .collection
                     .raw()
@@ -558,11 +603,9 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         trace.values("filter", &filter);
         trace
             .run(async {
-                let mut options = mongodb::options::FindOneOptions::default();
-                options.skip = self.options.skip;
-                options.collation = self.options.collation;
-                options.hint = self.options.hint;
-                options.projection = Some(doc! { "_id": 1 });
+                self.options.sort = None;
+                self.options.projection = Some(doc! { "_id": 1 });
+                let options = self.options.into_one();
                 let action = self.collection.raw().find_one(filter).with_options(options);
                 let found = act!(self.collection.session(), action)
                     .map_err(Collection::<T>::error)?
@@ -596,7 +639,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         trace.values("filter", &filter);
         trace
             .run(async {
-                let action = self.collection.raw().find(filter).with_options(self.options);
+                let action = self
+                    .collection
+                    .raw()
+                    .find(filter)
+                    .with_options(self.options.into_inner());
                 let (round_trips, documents) = hand_out!(T, self.collection.session(), action, take);
                 trace.done(round_trips, documents);
                 Ok(())

@@ -378,7 +378,7 @@ impl<T: Document> Prepared<'_, T> {
     /// Carries out one way of making the change, with what its references ask for.
     async fn carry_out<R, F>(&self, trace: &Trace, nothing: impl Fn() -> R, make: F) -> Result<R>
     where
-        R: Done + Send,
+        R: Done + Send + Sync,
         F: for<'a> Fn(&'a Self, Collection<T>, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let collection = self.collection;
@@ -864,7 +864,7 @@ impl Many {
     /// Carries it out at once, with what its references ask for.
     async fn carry_out<T: Document, R>(mut self, collection: &Collection<T>, trace: &Trace) -> Result<R>
     where
-        R: Done + From<Updated> + Send,
+        R: Done + From<Updated> + Send + Sync,
     {
         let amend = Amend {
             odm: collection.odm(),

@@ -3,7 +3,7 @@
 use crate::copy::Entry;
 use crate::reference::{Wrapped, Wraps};
 use crate::{Error, Ref, Result, path::Codec};
-use mongodb::bson::{self, Bson, Document, error::Result as BsonResult};
+use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocumentBuf, doc, error::Result as BsonResult};
 use serde::{Serialize, Serializer};
 use std::marker::PhantomData;
 
@@ -26,21 +26,49 @@ use std::marker::PhantomData;
 pub trait Operand<T> {
     /// The value as the field stores it.
     #[doc(hidden)]
-    fn to_bson<C: Codec<T>>(self) -> BsonResult<Bson>;
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored>;
+}
+
+/// A value as a field stores it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Stored {
+    /// The value alone in a document.
+    raw: RawDocumentBuf,
+}
+
+impl Stored {
+    /// By the serializer that writes whole documents.
+    ///
+    /// The other one of `bson`, `serialize_to_bson`, says of itself that it is human readable, so that an `IpAddr` is a text
+    /// to it and bytes in a document, and it takes a map with the key `$regularExpression` for a pattern, whoever sent it.
+    fn of<T: Serialize + ?Sized>(value: &T) -> BsonResult<Stored> {
+        #[derive(Serialize)]
+        struct Alone<'a, T: ?Sized> {
+            v: &'a T,
+        }
+        let raw = bson::serialize_to_raw_document_buf(&Alone { v: value })?;
+        Ok(Stored { raw })
+    }
+
+    fn of_bson(value: Bson) -> BsonResult<Stored> {
+        let raw = RawDocumentBuf::try_from(&doc! { "v": value })?;
+        Ok(Stored { raw })
+    }
+
+    /// `None` for what serde stores nothing of.
+    pub(crate) fn raw(&self) -> BsonResult<Option<RawBsonRef<'_>>> {
+        self.raw.iter().next().map(|alone| Ok(alone?.1)).transpose()
+    }
+
+    pub(crate) fn bson(&self) -> BsonResult<Bson> {
+        self.raw()?.map_or(Ok(Bson::Null), Bson::try_from)
+    }
 }
 
 /// The BSON of a value as a document holds it: by the serializer that writes whole documents.
-///
-/// The other one of `bson`, `serialize_to_bson`, says of itself that it is human readable, so that an `IpAddr` is a text to
-/// it and bytes in a document, and it takes a map with the key `$regularExpression` for a pattern, whoever sent the map.
 pub fn stored<T: Serialize + ?Sized>(value: &T) -> BsonResult<Bson> {
-    #[derive(Serialize)]
-    struct Alone<'a, T: ?Sized> {
-        v: &'a T,
-    }
-    let raw = bson::serialize_to_raw_document_buf(&Alone { v: value })?;
-    let mut document = Document::try_from(raw)?;
-    Ok(document.remove("v").unwrap_or(Bson::Null))
+    Stored::of(value)?.bson()
 }
 
 /// The same of a value that is a document.
@@ -48,60 +76,60 @@ pub(crate) fn stored_document<T: Serialize + ?Sized>(value: &T) -> BsonResult<Do
     Document::try_from(bson::serialize_to_raw_document_buf(&value)?)
 }
 
-fn coded<T, C: Codec<T>>(value: &T) -> BsonResult<Bson> {
-    stored(&Coded::<T, C>(value, PhantomData))
+fn coded<T, C: Codec<T>>(value: &T) -> BsonResult<Stored> {
+    Stored::of(&Coded::<T, C>(value, PhantomData))
 }
 
 impl<T> Operand<T> for T {
-    fn to_bson<C: Codec<T>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored> {
         coded::<T, C>(&self)
     }
 }
 
 impl<T> Operand<Option<T>> for T {
-    fn to_bson<C: Codec<Option<T>>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<Option<T>>>(self) -> BsonResult<Stored> {
         coded::<Option<T>, C>(&Some(self))
     }
 }
 
 impl<T> Operand<T> for &T {
-    fn to_bson<C: Codec<T>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored> {
         coded::<T, C>(self)
     }
 }
 
 impl Operand<String> for &str {
-    fn to_bson<C: Codec<String>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<String>>(self) -> BsonResult<Stored> {
         coded::<String, C>(&self.to_owned())
     }
 }
 
 impl Operand<Option<String>> for &str {
-    fn to_bson<C: Codec<Option<String>>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<Option<String>>>(self) -> BsonResult<Stored> {
         coded::<Option<String>, C>(&Some(self.to_owned()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, U: Wrapped + Wraps<T>> Operand<U> for Ref<T> {
-    fn to_bson<C: Codec<U>>(self) -> BsonResult<Bson> {
-        U::wrap(self)
+    fn to_stored<C: Codec<U>>(self) -> BsonResult<Stored> {
+        Stored::of_bson(U::wrap(self)?)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, U: Wrapped + Wraps<T>> Operand<Option<U>> for Ref<T> {
-    fn to_bson<C: Codec<Option<U>>>(self) -> BsonResult<Bson> {
-        U::wrap(self)
+    fn to_stored<C: Codec<Option<U>>>(self) -> BsonResult<Stored> {
+        Stored::of_bson(U::wrap(self)?)
     }
 }
 
 // Not for every such pointer, and not for an `Option<Ref<T>>`: then the type of a plain `None` or `vec![]` could not be told.
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, E: Entry + Wraps<T>> Operand<Vec<E>> for Vec<Ref<T>> {
-    fn to_bson<C: Codec<Vec<E>>>(self) -> BsonResult<Bson> {
+    fn to_stored<C: Codec<Vec<E>>>(self) -> BsonResult<Stored> {
         let items: BsonResult<Vec<Bson>> = self.into_iter().map(E::wrap).collect();
-        items.map(Bson::Array)
+        Stored::of_bson(Bson::Array(items?))
     }
 }
 
@@ -113,12 +141,22 @@ impl<T, C: Codec<T>> Serialize for Coded<'_, T, C> {
     }
 }
 
+/// A value, as the field `name` stores it.
+pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<Stored> {
+    value.to_stored::<C>().map_err(|source| refused(name, source))
+}
+
 /// The BSON of a value, as the field `name` stores it.
-pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<Bson> {
-    value.to_bson::<C>().map_err(|source| Error::Encode {
+pub(crate) fn encode_bson<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<Bson> {
+    let stored = value.to_stored::<C>().and_then(|stored| stored.bson());
+    stored.map_err(|source| refused(name, source))
+}
+
+fn refused(name: &str, source: bson::error::Error) -> Error {
+    Error::Encode {
         field: name.to_owned(),
         source: Box::new(source),
-    })
+    }
 }
 
 /// The BSON of an id.
@@ -142,7 +180,7 @@ pub fn text_id(id: &str) -> Result<Bson> {
 mod tests {
     use super::*;
     use mongodb::bson::{
-        Binary, DateTime, Decimal128, Timestamp, Uuid, bson, doc, oid::ObjectId, spec::BinarySubtype,
+        Binary, DateTime, Decimal128, Timestamp, Uuid, bson, oid::ObjectId, spec::BinarySubtype,
     };
     use serde::Deserialize;
     use serde::de::DeserializeOwned;

@@ -123,9 +123,10 @@ fn run(options: &Options) -> Result<bool> {
     Ok(!options.check || report.meets_targets())
 }
 
+/// One thread for both sides and the driver: with several, most of what differs is how often a thread has to be woken for the
+/// other's reply.
 fn runtime() -> Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?)
 }

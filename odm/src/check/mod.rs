@@ -67,26 +67,14 @@ fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
 }
 
 /// Checks what an update stores in a field at `path`.
-pub(crate) fn value(
-    _collection: &str,
-    path: &str,
-    field: &FieldMeta,
-    value: RawBsonRef<'_>,
-    violations: &mut Vec<Violation>,
-) {
+pub(crate) fn value(path: &str, field: &FieldMeta, value: RawBsonRef<'_>, violations: &mut Vec<Violation>) {
     let mut walk = Walk::below(path, violations);
     walk.bounded(field.shape, &field.bounds, false, value, &At::Root(path));
     *violations = walk.violations;
 }
 
 /// Checks one item that an update adds to the array at `path`, or the value of one entry of the map there.
-pub(crate) fn item(
-    _collection: &str,
-    path: &str,
-    field: &FieldMeta,
-    value: RawBsonRef<'_>,
-    violations: &mut Vec<Violation>,
-) {
+pub(crate) fn item(path: &str, field: &FieldMeta, value: RawBsonRef<'_>, violations: &mut Vec<Violation>) {
     let mut walk = Walk::below(path, violations);
     walk.level += 1;
     walk.item(field.shape, &field.bounds, value, &At::Root(path));

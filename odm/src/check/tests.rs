@@ -673,16 +673,10 @@ fn values_and_items_of_updates_are_checked_alone() {
     });
     let part = |name: &str| get(&parts, name).expect("there");
     let mut violations = Vec::new();
-    value(
-        "tests",
-        "a.addresses",
-        addresses,
-        part("addresses"),
-        &mut violations,
-    );
-    item("tests", "addresses", addresses, part("address"), &mut violations);
-    item("tests", "tags", tags, part("tag"), &mut violations);
-    item("tests", "scores.go", scores, part("score"), &mut violations);
+    value("a.addresses", addresses, part("addresses"), &mut violations);
+    item("addresses", addresses, part("address"), &mut violations);
+    item("tags", tags, part("tag"), &mut violations);
+    item("scores.go", scores, part("score"), &mut violations);
     assert_eq!(
         violations,
         [
@@ -706,7 +700,6 @@ fn a_pushed_item_counts_as_a_level() {
         let mut violations = Vec::new();
         let encoded = raw(&doc! { "v": child });
         item(
-            "tests",
             "children",
             &NODE_FIELDS[0],
             get(&encoded, "v").expect("there"),
@@ -747,13 +740,7 @@ fn all_leaves_accept_their_own_type_only() {
             let mut violations = Vec::new();
             let encoded = raw(&doc! { "v": leaf.clone() });
             let field = plain("v", *shape);
-            value(
-                "tests",
-                "v",
-                &field,
-                get(&encoded, "v").expect("there"),
-                &mut violations,
-            );
+            value("v", &field, get(&encoded, "v").expect("there"), &mut violations);
             assert_eq!(violations.is_empty(), i == j, "{i} {j} {violations:?}");
         }
     }
@@ -766,13 +753,7 @@ fn binary_data_is_counted_in_bytes() {
         let subtype = mongodb::bson::spec::BinarySubtype::Generic;
         let encoded = raw(&doc! { "v": mongodb::bson::Binary { subtype, bytes: vec![0; len] } });
         let mut violations = Vec::new();
-        value(
-            "tests",
-            "v",
-            &blob,
-            get(&encoded, "v").expect("there"),
-            &mut violations,
-        );
+        value("v", &blob, get(&encoded, "v").expect("there"), &mut violations);
         assert_eq!(violations.is_empty(), fits, "{len}");
     }
 }

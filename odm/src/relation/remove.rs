@@ -21,6 +21,7 @@ use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::reference::OnDelete;
 use crate::{Deleted, Error, Result};
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -49,45 +50,49 @@ const ATTEMPTS: u32 = 10;
 
 /// Deletes the documents that fit, as the rules of all registered references say. What was done is added to `done`, also
 /// where it ends with an error.
-pub(crate) async fn remove(
-    scope: Scope<'_>,
+pub(crate) fn remove<'s>(
+    scope: Scope<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
-    done: &mut Deleted,
-) -> Result<()> {
-    may_follow(scope, meta)?;
-    // What is derived in them changes before they go, and so does whom they are linked with among each other.
-    let graph = scope.odm.graph();
-    let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
-        true => {
-            let rest = rest(graph, meta, &filter, empties_itself);
-            let found = found(&scope, meta, filter, "deleted").await?;
-            all([doc! { "_id": { "$in": found } }, rest])
+    done: &'s mut Deleted,
+) -> BoxFuture<'s, Result<()>> {
+    // In a box: what it may take is large, and most deletions do not come here.
+    async move {
+        may_follow(scope, meta)?;
+        // What is derived in them changes before they go, and so does whom they are linked with among each other.
+        let graph = scope.odm.graph();
+        let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
+            true => {
+                let rest = rest(graph, meta, &filter, empties_itself);
+                let found = found(&scope, meta, filter, "deleted").await?;
+                all([doc! { "_id": { "$in": found } }, rest])
+            }
+            false => filter,
+        };
+        let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+        let mut removal = Removal::new(scope, transactions, done);
+        let mut root = removal.level(meta, filter, true);
+        if root.rules.restricts {
+            let copy = removal.level(meta, root.filter.clone(), true);
+            removal.run(copy).await?;
+            // A single batch need not be read again.
+            if let Some(documents) = removal.first.take() {
+                root.resume(State::Before(0), documents);
+            }
         }
-        false => filter,
-    };
-    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
-    let mut removal = Removal::new(scope, transactions, done);
-    let mut root = removal.level(meta, filter, true);
-    if root.rules.restricts {
-        let copy = removal.level(meta, root.filter.clone(), true);
-        removal.run(copy).await?;
-        // A single batch need not be read again.
-        if let Some(documents) = removal.first.take() {
-            root.resume(State::Before(0), documents);
+        removal.deletes = true;
+        let outcome = removal.run(root).await;
+        let agreed = removal.agree(outcome.is_ok()).await;
+        if let Some(session) = scope.session {
+            if let Err(error) = &outcome {
+                // A part of it may be written: whatever the caller does with the error, that is not committed.
+                session.spoil(error);
+            }
+            session.look_at_the_end(std::mem::take(&mut removal.later));
         }
+        outcome.and(agreed)
     }
-    removal.deletes = true;
-    let outcome = removal.run(root).await;
-    let agreed = removal.agree(outcome.is_ok()).await;
-    if let Some(session) = scope.session {
-        if let Err(error) = &outcome {
-            // A part of it may be written: whatever the caller does with the error, that is not committed.
-            session.spoil(error);
-        }
-        session.look_at_the_end(std::mem::take(&mut removal.later));
-    }
-    outcome.and(agreed)
+    .boxed()
 }
 
 /// Refuses a deletion that writes documents of which these models lack copies, or deletes some to which they lack references.

@@ -232,23 +232,34 @@ impl<'a> Duties<'a> {
     ///
     /// # Errors
     /// Those of `work`; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
-    pub(crate) async fn carry_out<R, F>(&self, session: Option<&Shared>, trace: &Trace, work: F) -> Result<R>
+    // In a box: what it may take is large, and few operations come here.
+    pub(crate) fn carry_out<'s, R, F>(
+        &'s self,
+        session: Option<&'s Shared>,
+        trace: &'s Trace,
+        work: F,
+    ) -> BoxFuture<'s, Result<R>>
     where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+        R: Done + Send + Sync + 's,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync + 's,
     {
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(self.odm, session, &trips);
-        let transaction = self.wants_transaction();
-        let done = match (transaction, session) {
-            (false, _) => self.checked(&scope, &work).await,
-            (true, Some(_)) => self.linked(&scope, &work).await,
-            (true, None) if self.odm.has_transactions().await? => self.in_transaction(&scope, &work).await,
-            (true, None) => self.one_after_the_other(&scope, &work).await,
-        };
-        let done = self.settled(&scope, done).await;
-        trace.more(trips.load(Ordering::Relaxed));
-        done
+        async move {
+            let trips = AtomicU64::new(0);
+            let scope = Scope::new(self.odm, session, &trips);
+            let transaction = self.wants_transaction();
+            let done = match (transaction, session) {
+                (false, _) => self.checked(&scope, &work).await,
+                (true, Some(_)) => self.linked(&scope, &work).await,
+                (true, None) if self.odm.has_transactions().await? => {
+                    self.in_transaction(&scope, &work).await
+                }
+                (true, None) => self.one_after_the_other(&scope, &work).await,
+            };
+            let done = self.settled(&scope, done).await;
+            trace.more(trips.load(Ordering::Relaxed));
+            done
+        }
+        .boxed()
     }
 
     /// Where there are no transactions.

@@ -2,7 +2,7 @@
 
 use super::{Changes, Part, Rooted, never, replace};
 use crate::filter::{Element, Filter, below};
-use crate::operand::{Operand, encode};
+use crate::operand::{Operand, encode, encode_bson};
 use crate::path::{Codec, MayBeMissing, Nested, Path, Plain, PlainItems, Single, Writable};
 use crate::update::guard::Guard;
 use crate::value::{Array, List, Numeric, Removable};
@@ -133,7 +133,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.add(P::PATH, P::FIELD, &by);
             changes.needs_value(P::PATH, P::FIELD);
             changes.put("$inc", P::PATH, by, never);
@@ -156,7 +156,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        if let Some(by) = changes.value(encode::<V, C>(P::PATH, by)) {
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.needs_value(P::PATH, P::FIELD);
             changes.put("$mul", P::PATH, by, never);
         }
@@ -299,7 +299,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let mut values = Vec::new();
         for item in items {
-            if let Some(value) = changes.value(encode::<A::Item, Plain>(P::PATH, item)) {
+            if let Some(value) = changes.value(encode_bson::<A::Item, Plain>(P::PATH, item)) {
                 values.push(value);
             }
         }
@@ -484,10 +484,14 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let name = format!("e{}", changes.array_filters.len());
-        let old = changes.value(encode::<A::Item, Plain>(P::PATH, old));
-        let new = changes.value(encode::<A::Item, Plain>(P::PATH, new));
+        let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
+        let new = changes.checked(
+            P::PATH,
+            P::FIELD,
+            encode::<A::Item, Plain>(P::PATH, new),
+            Part::Item,
+        );
         if let (Some(old), Some(new)) = (old, new) {
-            changes.check(P::PATH, P::FIELD, &new, Part::Item);
             let same = match P::FIELD.and_then(crate::copy::entry) {
                 Some(id) => doc! { format!("{name}.{id}"): { "$eq": crate::copy::id_of(old, id) } },
                 None => doc! { &name: { "$eq": old } },
@@ -522,8 +526,8 @@ pub trait Change<R: Rooted>: Sized {
         if !changes.key::<A>(P::PATH, P::FIELD, key) {
             return self;
         }
-        if let Some(value) = changes.value(encode::<A::Item, Plain>(P::PATH, value)) {
-            changes.check(P::PATH, P::FIELD, &value, Part::Item);
+        let value = encode::<A::Item, Plain>(P::PATH, value);
+        if let Some(value) = changes.checked(P::PATH, P::FIELD, value, Part::Item) {
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
                 changes.entry(P::PATH, key, max);
             }

@@ -1,12 +1,12 @@
 //! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
 
 use crate::filter::Element;
-use crate::operand::{Operand, encode};
+use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Nested, Plain, Root};
 use crate::shape::{FieldMeta, Managed, Number, Shape};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
-use mongodb::bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf, cstr, doc};
+use mongodb::bson::{Bson, DateTime, Document, doc};
 use std::marker::PhantomData;
 
 mod change;
@@ -64,18 +64,9 @@ pub struct Changes<R> {
     operators: Document,
     array_filters: Vec<Document>,
     guards: Vec<Guard>,
-    checks: Vec<Check>,
+    violations: Vec<Violation>,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
-}
-
-/// A value that a change brings, to be checked against the bounds of its field before it is sent.
-struct Check {
-    path: String,
-    field: &'static FieldMeta,
-    /// As the only value of a document.
-    value: mongodb::bson::error::Result<RawDocumentBuf>,
-    kind: Part,
 }
 
 enum Part {
@@ -99,7 +90,7 @@ impl<R> Default for Changes<R> {
             operators: Document::new(),
             array_filters: Vec::new(),
             guards: Vec::new(),
-            checks: Vec::new(),
+            violations: Vec::new(),
             error: None,
             of: PhantomData,
         }
@@ -184,15 +175,28 @@ impl<R> Changes<R> {
         }
     }
 
-    fn check(&mut self, path: &str, field: Option<&'static FieldMeta>, value: &Bson, kind: Part) {
-        if let Some(field) = field {
-            self.checks.push(Check {
-                path: path.to_owned(),
-                field,
-                value: alone(value),
-                kind,
-            });
-        }
+    /// A value that a change brings, checked against the bounds of its field.
+    fn checked(
+        &mut self,
+        path: &str,
+        field: Option<&'static FieldMeta>,
+        value: Result<Stored>,
+        kind: Part,
+    ) -> Option<Bson> {
+        let value = self.value(value)?;
+        let read = value.raw().and_then(|raw| {
+            if let (Some(field), Some(raw)) = (field, raw) {
+                match kind {
+                    Part::Whole => check::value(path, field, raw, &mut self.violations),
+                    Part::Item => check::item(path, field, raw, &mut self.violations),
+                }
+            }
+            value.bson()
+        });
+        self.value(read.map_err(|source| Error::Encode {
+            field: path.to_owned(),
+            source: Box::new(source),
+        }))
     }
 
     fn value<V>(&mut self, value: Result<V>) -> Option<V> {
@@ -213,8 +217,7 @@ impl<R> Changes<R> {
         value: impl Operand<V>,
         again: fn(&mut Bson, Bson) -> Result<(), ()>,
     ) {
-        if let Some(value) = self.value(encode::<V, C>(name, value)) {
-            self.check(name, field, &value, Part::Whole);
+        if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
             self.put(operator, name, value, again);
             if operator == "$set" {
                 self.without_aliases(name, field);
@@ -333,10 +336,7 @@ impl<R> Changes<R> {
     ) -> Vec<Bson> {
         let mut values = Vec::new();
         for item in items {
-            if let Some(value) = self.value(encode::<I, Plain>(name, item)) {
-                self.check(name, field, &value, Part::Item);
-                values.push(value);
-            }
+            values.extend(self.checked(name, field, encode::<I, Plain>(name, item), Part::Item));
         }
         values
     }
@@ -457,10 +457,12 @@ impl<R> Changes<R> {
                 ),
             }
         }
-        self.checks.extend(changes.checks.into_iter().map(|check| Check {
-            path: format!("{}.{}", prefix.replace(".$[", ".["), check.path),
-            ..check
-        }));
+        let above = prefix.replace(".$[", ".[");
+        self.violations
+            .extend(changes.violations.into_iter().map(|violation| Violation {
+                path: format!("{above}.{}", violation.path),
+                ..violation
+            }));
     }
 }
 
@@ -501,26 +503,7 @@ impl<T: crate::Document> Changes<T> {
             Some(error) => return Err(error),
             None => {}
         }
-        let mut violations = Vec::new();
-        for Check {
-            path,
-            field,
-            value,
-            kind,
-        } in std::mem::take(&mut self.checks)
-        {
-            let raw = value.map_err(|source| Error::Encode {
-                field: path.clone(),
-                source: Box::new(source),
-            })?;
-            let Some(value) = raw.get("v").ok().flatten() else {
-                continue;
-            };
-            match kind {
-                Part::Whole => check::value(collection, &path, field, value, &mut violations),
-                Part::Item => check::item(collection, &path, field, value, &mut violations),
-            }
-        }
+        let violations = std::mem::take(&mut self.violations);
         if !violations.is_empty() {
             return Err(Error::Invalid {
                 collection: collection.to_owned(),
@@ -627,16 +610,6 @@ pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> 
             meta.name
         ),
     })
-}
-
-/// The value as the only one of a document. A document is not cloned for it, which takes longer than writing it.
-fn alone(value: &Bson) -> mongodb::bson::error::Result<RawDocumentBuf> {
-    let mut raw = RawDocumentBuf::new();
-    match value {
-        Bson::Document(document) => raw.append(cstr!("v"), RawDocumentBuf::try_from(document)?),
-        other => raw.append(cstr!("v"), RawBson::try_from(other.clone())?),
-    }
-    Ok(raw)
 }
 
 /// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).
