@@ -9,6 +9,9 @@ pub struct Slot {
     pub(super) at: u32,
 }
 
+/// The bytes of an `ObjectId` in an array, with its type and position.
+const OF_AN_ID: usize = 16;
+
 /// What stands at a path: nothing, one reference, or an array of whatever stands in its items.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
@@ -43,13 +46,14 @@ impl Tree {
         want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
     ) -> Tree {
         match (value, rest) {
-            (RawBsonRef::Array(items), _) => Tree::Many(
-                items
-                    .into_iter()
-                    .filter_map(Result::ok)
-                    .map(|item| Tree::below(item, rest, want))
-                    .collect(),
-            ),
+            (RawBsonRef::Array(items), _) => {
+                // About as many as there are of ids that take as much as an `ObjectId`.
+                let about = rest.map_or(items.as_bytes().len() / OF_AN_ID, |_| 0);
+                let mut trees = Vec::with_capacity(about);
+                let items = items.into_iter().filter_map(Result::ok);
+                trees.extend(items.map(|item| Tree::below(item, rest, want)));
+                Tree::Many(trees)
+            }
             (RawBsonRef::Null | RawBsonRef::Undefined, _) => Tree::Nothing,
             (RawBsonRef::Document(document), Some(rest)) => Tree::of(document, rest, want),
             (_, Some(_)) => Tree::Nothing,
