@@ -19,6 +19,7 @@ use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{RawBsonRef, RawDocument};
 use parts::Owned;
 use shapes::longer;
+pub(crate) use walk::MOST;
 use walk::Walk;
 
 /// How many wrappers (options, newtypes) may stand around one value: more is a shape that refers to nothing but itself.
@@ -66,17 +67,26 @@ fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
     walk.violations
 }
 
-/// Checks what an update stores in a field at `path`.
-pub(crate) fn value(path: &str, field: &FieldMeta, value: RawBsonRef<'_>, violations: &mut Vec<Violation>) {
-    let mut walk = Walk::below(path, violations);
+/// Checks what an update stores in a field at `path`, so many documents and arrays below the outermost document.
+pub(crate) fn value(
+    (path, level): (&str, u32),
+    field: &FieldMeta,
+    value: RawBsonRef<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    let mut walk = Walk::below(level, violations);
     walk.bounded(field.shape, &field.bounds, false, value, &At::Root(path));
     *violations = walk.violations;
 }
 
 /// Checks one item that an update adds to the array at `path`, or the value of one entry of the map there.
-pub(crate) fn item(path: &str, field: &FieldMeta, value: RawBsonRef<'_>, violations: &mut Vec<Violation>) {
-    let mut walk = Walk::below(path, violations);
-    walk.level += 1;
+pub(crate) fn item(
+    (path, level): (&str, u32),
+    field: &FieldMeta,
+    value: RawBsonRef<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    let mut walk = Walk::below(level + 1, violations);
     walk.item(field.shape, &field.bounds, value, &At::Root(path));
     *violations = walk.violations;
 }

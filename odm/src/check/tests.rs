@@ -673,10 +673,10 @@ fn values_and_items_of_updates_are_checked_alone() {
     });
     let part = |name: &str| get(&parts, name).expect("there");
     let mut violations = Vec::new();
-    value("a.addresses", addresses, part("addresses"), &mut violations);
-    item("addresses", addresses, part("address"), &mut violations);
-    item("tags", tags, part("tag"), &mut violations);
-    item("scores.go", scores, part("score"), &mut violations);
+    value(("a.addresses", 1), addresses, part("addresses"), &mut violations);
+    item(("addresses", 0), addresses, part("address"), &mut violations);
+    item(("tags", 0), tags, part("tag"), &mut violations);
+    item(("scores.go", 1), scores, part("score"), &mut violations);
     assert_eq!(
         violations,
         [
@@ -700,7 +700,7 @@ fn a_pushed_item_counts_as_a_level() {
         let mut violations = Vec::new();
         let encoded = raw(&doc! { "v": child });
         item(
-            "children",
+            ("children", 0),
             &NODE_FIELDS[0],
             get(&encoded, "v").expect("there"),
             &mut violations,
@@ -740,7 +740,12 @@ fn all_leaves_accept_their_own_type_only() {
             let mut violations = Vec::new();
             let encoded = raw(&doc! { "v": leaf.clone() });
             let field = plain("v", *shape);
-            value("v", &field, get(&encoded, "v").expect("there"), &mut violations);
+            value(
+                ("v", 0),
+                &field,
+                get(&encoded, "v").expect("there"),
+                &mut violations,
+            );
             assert_eq!(violations.is_empty(), i == j, "{i} {j} {violations:?}");
         }
     }
@@ -753,7 +758,12 @@ fn binary_data_is_counted_in_bytes() {
         let subtype = mongodb::bson::spec::BinarySubtype::Generic;
         let encoded = raw(&doc! { "v": mongodb::bson::Binary { subtype, bytes: vec![0; len] } });
         let mut violations = Vec::new();
-        value("v", &blob, get(&encoded, "v").expect("there"), &mut violations);
+        value(
+            ("v", 0),
+            &blob,
+            get(&encoded, "v").expect("there"),
+            &mut violations,
+        );
         assert_eq!(violations.is_empty(), fits, "{len}");
     }
 }

@@ -8,7 +8,7 @@ use crate::{Rule, Violation};
 use mongodb::bson::{RawArray, RawBsonRef, RawDocument};
 
 /// How many violations are collected: enough for a form, little enough for a log.
-const MOST: usize = 100;
+pub(crate) const MOST: usize = 100;
 
 /// MongoDB's limit for the nesting of a document.
 pub(super) const MAX_LEVELS: u32 = 100;
@@ -33,10 +33,10 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn below(path: &str, violations: &mut Vec<Violation>) -> Walk {
+    pub(super) fn below(level: u32, violations: &mut Vec<Violation>) -> Walk {
         Walk {
             violations: std::mem::take(violations),
-            level: path.matches('.').count() as u32,
+            level,
             ..Walk::default()
         }
     }

@@ -9,8 +9,11 @@ pub struct Slot {
     pub(super) at: u32,
 }
 
-/// The bytes of an `ObjectId` in an array, with its type and position.
-const OF_AN_ID: usize = 16;
+/// How many ids stand in an array of so many bytes, if each takes as much as an `ObjectId` with its type and a position of one
+/// digit. Where there are very many, room is made for the others as they come.
+fn about(bytes: usize) -> usize {
+    (bytes / 15).min(1024)
+}
 
 /// What stands at a path: nothing, one reference, or an array of whatever stands in its items.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +50,7 @@ impl Tree {
     ) -> Tree {
         match (value, rest) {
             (RawBsonRef::Array(items), _) => {
-                // About as many as there are of ids that take as much as an `ObjectId`.
-                let about = rest.map_or(items.as_bytes().len() / OF_AN_ID, |_| 0);
+                let about = rest.map_or(about(items.as_bytes().len()), |_| 0);
                 let mut trees = Vec::with_capacity(about);
                 let items = items.into_iter().filter_map(Result::ok);
                 trees.extend(items.map(|item| Tree::below(item, rest, want)));
@@ -86,5 +88,22 @@ impl Tree {
             Tree::One(slot) => take(*slot),
             Tree::Many(items) => items.iter().for_each(|item| item.each(take)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{RawDocumentBuf, doc, oid::ObjectId};
+
+    #[test]
+    fn there_is_room_for_all_ids_and_not_for_much_more() {
+        for n in 1..=300 {
+            let ids: Vec<ObjectId> = (0..n).map(|_| ObjectId::new()).collect();
+            let document = RawDocumentBuf::try_from(&doc! { "ids": ids }).expect("encodes");
+            let room = about(document.get_array("ids").expect("is there").as_bytes().len());
+            assert!((n..=n + 2 + n / 5).contains(&room), "{n}: {room}");
+        }
+        assert_eq!(about(16 << 20), 1024);
     }
 }

@@ -344,8 +344,10 @@ impl Recheck {
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
     ) -> Result<()> {
+        // One that can't be taken back does not keep the others.
+        let mut failed = Ok(());
         for (meta, ids) in &self.written.inserted {
-            super::write::remove(scope, meta, ids, &[]).await?;
+            failed = failed.and(super::write::remove(scope, meta, ids, &[]).await);
         }
         let mut debts = Vec::new();
         for (meta, documents) in &self.written.changed {
@@ -403,8 +405,10 @@ impl Recheck {
                 debts.push((*meta, token));
             }
         }
-        // Behind the last one: what can't be paid may not keep a reference from being taken back.
-        derived::settle_all(scope, debts).await.map(drop)
+        // Behind the last one: what can't be paid may not keep a reference from being taken back, nor the caller from what
+        // is missing.
+        derived::leave_unpaid(derived::settle_all(scope, debts).await);
+        failed
     }
 }
 

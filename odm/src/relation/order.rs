@@ -100,7 +100,13 @@ impl<'a> Duties<'a> {
         if let Err(error) = effects::apply(scope, graph, &last, Some(token), token.into()).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
             take_back(scope, graph, &all, tokens).await;
-            self.undo(scope, &before, diff, &done, tokens).await?;
+            if let Err(left) = self.undo(scope, &before, diff, &done, tokens).await {
+                tracing::warn!(
+                    target: "odm",
+                    error = %left,
+                    "a write that failed is not undone in all documents: the rest is left to `recover`"
+                );
+            }
             return Err(error);
         }
         if let Some(recheck) = self.recheck(scope, before, &done).await? {
@@ -162,12 +168,14 @@ impl<'a> Duties<'a> {
         tokens: &mut Vec<Token>,
     ) -> Result<()> {
         let graph = self.graph();
+        // One that can't be undone does not keep the others.
+        let mut failed = Ok(());
         for (at, write) in self.writes().iter().enumerate() {
             if let What::Insert(document) = write.what
                 && let Some(holder) = super::write::node(document)
                 && done.inserted(at)
             {
-                remove(scope, write.meta, &[holder.id], tokens).await?;
+                failed = failed.and(remove(scope, write.meta, &[holder.id], tokens).await);
             }
         }
         for (meta, documents) in &before.changed {
@@ -207,9 +215,9 @@ impl<'a> Duties<'a> {
                     statement
                 })
                 .collect();
-            scope.update(meta, &statements).await?;
+            failed = failed.and(scope.update(meta, &statements).await.map(drop));
         }
-        Ok(())
+        failed
     }
 }
 

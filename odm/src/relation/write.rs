@@ -291,14 +291,8 @@ impl<'a> Duties<'a> {
             Ok(done) => done,
             // A part of the writes may have been made.
             Err(error) => {
-                if scope.session.is_none()
-                    && let Err(unpaid) = derived::settle_all(scope, self.owing(token)).await
-                {
-                    tracing::debug!(
-                        target: "odm",
-                        error = %unpaid,
-                        "what a write owes that failed in part is left to `recover`"
-                    );
+                if scope.session.is_none() {
+                    derived::leave_unpaid(derived::settle_all(scope, self.owing(token)).await);
                 }
                 return Err(error);
             }
@@ -883,14 +877,16 @@ pub(super) fn remove<'s>(
     async move {
         let token = Token::new();
         let linked = scope.odm.graph().is_linked(meta);
+        let mut paid = Ok(());
         let owing = match linked && scope.odm.has_transactions().await? {
             true => {
-                scope
+                let (owing, _) = scope
                     .odm
                     .transaction(|tx| async move {
                         unlink(&scope.within(tx.shared()), meta, ids, token, None, own).await
                     })
-                    .await?
+                    .await?;
+                owing
             }
             false => {
                 let mut open = ids.to_vec();
@@ -900,8 +896,11 @@ pub(super) fn remove<'s>(
                     if going.is_some() {
                         pairs::settle_of_others(scope, meta, &open, own).await?;
                     }
-                    owing.append(&mut unlink(scope, meta, &open, token, going, own).await?);
-                    if going.is_none() {
+                    let (more, settled) = unlink(scope, meta, &open, token, going, own).await?;
+                    owing.extend(more);
+                    paid = settled;
+                    // What can't be paid does not go, however often it is tried.
+                    if going.is_none() || paid.is_err() {
                         break;
                     }
                     // Somebody has struck out that they go.
@@ -915,7 +914,8 @@ pub(super) fn remove<'s>(
             }
         };
         let owing = owing.into_iter().map(|meta| (meta, token)).collect();
-        derived::settle_all(scope, owing).await.map(drop)
+        let rest = derived::settle_all(scope, owing).await;
+        paid.and(rest.map(drop))
     }
     .boxed()
 }
@@ -925,7 +925,7 @@ struct Unlinked;
 
 impl Done for Unlinked {}
 
-/// Gives the collections in which something is owed by the token. With a token of their own the documents say first that
+/// Gives the collections in which something is owed by the token, and whether what is derived of the documents was paid. With a token of their own the documents say first that
 /// they go, and stay where somebody has struck that out, or has marked them who has none of these tokens.
 async fn unlink(
     scope: &Scope<'_>,
@@ -934,7 +934,7 @@ async fn unlink(
     token: Token,
     going: Option<Token>,
     own: &[Token],
-) -> Result<Vec<&'static DocumentMeta>> {
+) -> Result<(Vec<&'static DocumentMeta>, Result<()>)> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
     let mut owing = Vec::new();
@@ -984,11 +984,11 @@ async fn unlink(
             false => scope.delete_many(meta, which).await?,
         };
     }
-    let mut paid = Ok(0);
+    let mut paid = Ok(());
     if derives {
         owing.push(meta);
         if scope.session.is_none() {
-            paid = derived::settle(*scope, meta, token).await;
+            paid = derived::settle(*scope, meta, token).await.map(drop);
         }
     }
     if let Some(mark) = mark.filter(|_| graph.is_linked(meta)) {
@@ -996,8 +996,7 @@ async fn unlink(
         let metas = metas.flatten().map(|edge| edge.holder).collect();
         pairs::agree(scope, diff.links(), metas, vec![mark]).await?;
     }
-    paid?;
-    Ok(owing)
+    Ok((owing, paid))
 }
 
 /// The collections on the other side of these two-way references, where something is derived of them.

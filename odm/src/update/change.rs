@@ -408,7 +408,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let inner = change(Changes::new());
+        let inner = change(Changes::of_items(changes, P::PATH));
         if !inner.array_filters.is_empty() {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
@@ -450,7 +450,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let inner = change(Changes::new());
+        let inner = change(Changes::of_items(changes, P::PATH));
         if !inner.array_filters.is_empty() {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition".to_owned(),

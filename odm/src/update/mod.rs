@@ -65,6 +65,8 @@ pub struct Changes<R> {
     array_filters: Vec<Document>,
     guards: Vec<Guard>,
     violations: Vec<Violation>,
+    /// How many documents and arrays stand above the paths.
+    level: u32,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
 }
@@ -91,6 +93,7 @@ impl<R> Default for Changes<R> {
             array_filters: Vec::new(),
             guards: Vec::new(),
             violations: Vec::new(),
+            level: 0,
             error: None,
             of: PhantomData,
         }
@@ -116,6 +119,14 @@ impl<R> Changes<R> {
     /// ```
     pub fn new() -> Changes<R> {
         Changes::default()
+    }
+
+    /// No change yet of the items of this array of `above`.
+    fn of_items<P>(above: &Changes<P>, array: &str) -> Changes<R> {
+        Changes {
+            level: above.level + 2 + array.matches('.').count() as u32,
+            ..Changes::default()
+        }
     }
 
     /// Whether nothing would change: then nothing is sent.
@@ -186,9 +197,10 @@ impl<R> Changes<R> {
         let value = self.value(value)?;
         let read = value.raw().and_then(|raw| {
             if let (Some(field), Some(raw)) = (field, raw) {
+                let at = (path, self.level + path.matches('.').count() as u32);
                 match kind {
-                    Part::Whole => check::value(path, field, raw, &mut self.violations),
-                    Part::Item => check::item(path, field, raw, &mut self.violations),
+                    Part::Whole => check::value(at, field, raw, &mut self.violations),
+                    Part::Item => check::item(at, field, raw, &mut self.violations),
                 }
             }
             value.bson()
@@ -458,11 +470,12 @@ impl<R> Changes<R> {
             }
         }
         let above = prefix.replace(".$[", ".[");
-        self.violations
-            .extend(changes.violations.into_iter().map(|violation| Violation {
-                path: format!("{above}.{}", violation.path),
-                ..violation
-            }));
+        let room = check::MOST.saturating_sub(self.violations.len());
+        let violations = changes.violations.into_iter().take(room);
+        self.violations.extend(violations.map(|violation| Violation {
+            path: format!("{above}.{}", violation.path),
+            ..violation
+        }));
     }
 }
 
@@ -741,6 +754,44 @@ mod tests {
             })
             .collect();
         assert_eq!(rules, [Rule::Max(Number::Int(100)), Rule::Min(Number::Int(10))]);
+    }
+
+    #[test]
+    fn a_value_in_an_item_is_checked_where_it_will_stand() {
+        const EXTRA: &FieldMeta = &FieldMeta::value::<i32>(
+            "extra",
+            "extra",
+            "Document",
+            Bounds {
+                opaque: true,
+                ..Bounds::NONE
+            },
+        );
+        let deep = |levels: usize| (1..levels).fold(doc! {}, |inner, _| doc! { "d": inner });
+        let mut refused = 0;
+        for levels in 90..110 {
+            let set = |changes: &mut Changes<()>, path: &str| {
+                let value = encode::<Document, Plain>(path, deep(levels));
+                changes.checked(path, Some(EXTRA), value, Part::Whole);
+            };
+            let mut direct = Changes::<()>::new();
+            set(&mut direct, "list.items.0.extra");
+            let mut outer = Changes::<()>::new();
+            let mut inner = Changes::<()>::of_items(&outer, "list.items");
+            set(&mut inner, "extra");
+            outer.below("list.items", &Document::new(), "list.items.$[e0]", inner);
+            let found = |changes: &Changes<()>| changes.violations.iter().map(|v| v.rule.clone()).collect();
+            let (direct, through): (Vec<Rule>, Vec<Rule>) = (found(&direct), found(&outer));
+            assert_eq!(direct, through, "{levels}");
+            refused += direct.len();
+            if let Some(violation) = outer.violations.first() {
+                assert!(
+                    violation.path.starts_with("list.items.[e0].extra"),
+                    "{violation:?}"
+                );
+            }
+        }
+        assert!((1..20).contains(&refused), "{refused}");
     }
 
     #[test]

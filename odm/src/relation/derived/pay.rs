@@ -623,16 +623,30 @@ pub(crate) fn settle<'s>(
 /// were changed.
 ///
 /// # Errors
-/// The first of what can't be paid, when everything else is.
+/// The first of what can't be paid, when everything else is; or at once what would fail with all of them.
 pub(in super::super) async fn settle_all(
     scope: &Scope<'_>,
     debts: Vec<(&'static DocumentMeta, Token)>,
 ) -> Result<u64> {
     let mut paid = Written::default();
+    let mut known = HashSet::new();
     for (meta, token) in debts {
-        paid.add(settle(*scope, meta, token).await.map(Written::of))?;
+        if known.insert((meta.collection, token)) {
+            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
+        }
     }
     paid.all()
+}
+
+/// Leaves what can't be paid to `recover`, where the caller has another error to tell.
+pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
+    if let Err(error) = paid {
+        tracing::warn!(
+            target: "odm",
+            %error,
+            "what a write owes that failed, or was taken back, is left to `recover`"
+        );
+    }
 }
 
 /// Pays what these documents owe, whoever owes it, and strikes it out. Where a part of it can't be paid, the others are, and
