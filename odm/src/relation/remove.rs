@@ -944,7 +944,9 @@ impl<'a, 'd> Removal<'a, 'd> {
         let paid = derived::settle_all(&self.scope, owing).await;
         let mut known = HashSet::new();
         self.marked.retain(|meta| known.insert(meta.collection));
-        paid.map(drop)
+        // The documents are there again, whatever is still owed: the caller has to know what holds them.
+        derived::leave_unpaid(derived::but_for_the_deployment(paid)?);
+        Ok(())
     }
 
     /// The second look waits until the caller's transaction is committed: within it nothing could come.
