@@ -50,8 +50,8 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
     }
 }
 
-/// The driver's options of a query. They are large, and most queries have none: so they are in a box, which is made where one
-/// is set.
+/// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
+/// which is made where one is set.
 #[derive(Clone, Default)]
 pub(crate) struct Options(Option<Box<FindOptions>>);
 

@@ -302,7 +302,14 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
                 asked.add(meta, edge.by(), key);
             }
         }
-        let there = asked.ask(scope).await?;
+        let there = match asked.ask(scope).await {
+            Ok(there) => there,
+            // What an earlier round has found is told all the same.
+            Err(error) => {
+                failed = failed.and(Err(error));
+                break;
+            }
+        };
         let is_there = |column: Column, key: &Key| there.get(&column).is_some_and(|keys| keys.contains(key));
         let before = open.len();
         let mut kept = Vec::new();
@@ -351,56 +358,9 @@ impl Recheck {
         }
         let mut debts = Vec::new();
         for (meta, documents) in &self.written.changed {
-            let edges: Vec<&Edge> = self
-                .brought
-                .iter()
-                .filter_map(|one| graph.edge(one.edge))
-                .filter(|edge| is(edge.holder, meta))
-                .collect();
-            let names = roots(edges.iter().copied());
-            let token = Token::new();
-            let transactions = scope.odm.has_transactions().await?;
-            let mut owing = false;
-            let keys: Vec<Key> = documents.iter().map(id).collect();
-            // Where others change a document meanwhile it is looked at again: what it was given may be there still.
-            for _ in 0..ATTEMPTS {
-                let now: HashMap<Key, RawDocumentBuf> =
-                    by_ids(scope, meta, keys.iter(), names.iter().copied())
-                        .await?
-                        .into_iter()
-                        .map(|document| (id(&document), document))
-                        .collect();
-                let statements: Vec<Statement> = documents
-                    .iter()
-                    .filter_map(|before| {
-                        let now = now.get(&id(before))?;
-                        let dangles = |edge: &&Edge| {
-                            edge.targets.iter().enumerate().any(|(at, target)| {
-                                let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
-                                let column = (target.collection, edge.by());
-                                let is_new = |key: &Key| self.brings(edge, at, key) && !before.contains(key);
-                                let mut keys = edge.keys(at, now).into_iter();
-                                keys.any(|key| is_new(&key) && !is_there(column, &key))
-                            })
-                        };
-                        // Only what this write has brought, and what dangles now and did not before.
-                        let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
-                        let own = Own {
-                            added: &|edge, target, key| self.brings(edge, target, key),
-                            removed: &|edge, target, key| {
-                                self.replaces(edge) && !self.brings(edge, target, key)
-                            },
-                        };
-                        let mut back = put_back(before, now, &dangling, &own)?;
-                        owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
-                        Some(back)
-                    })
-                    .collect();
-                if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64
-                {
-                    break;
-                }
-            }
+            let (token, mut owing) = (Token::new(), false);
+            let restored = self.restore(scope, graph, is_there, (meta, documents), (token, &mut owing));
+            failed = failed.and(restored.await);
             if owing {
                 debts.push((*meta, token));
             }
@@ -409,6 +369,64 @@ impl Recheck {
         // is missing.
         derived::leave_unpaid(derived::settle_all(scope, debts).await);
         failed
+    }
+
+    /// Takes out of the documents of one collection what dangles in them since they were changed.
+    async fn restore(
+        &self,
+        scope: &Scope<'_>,
+        graph: &Graph,
+        is_there: &(impl Fn(Column, &Key) -> bool + Sync),
+        (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
+        (token, owing): (Token, &mut bool),
+    ) -> Result<()> {
+        let edges: Vec<&Edge> = self
+            .brought
+            .iter()
+            .filter_map(|one| graph.edge(one.edge))
+            .filter(|edge| is(edge.holder, meta))
+            .collect();
+        let names = roots(edges.iter().copied());
+        let transactions = scope.odm.has_transactions().await?;
+        let keys: Vec<Key> = documents.iter().map(id).collect();
+        // Where others change a document meanwhile it is looked at again: what it was given may be there still.
+        for _ in 0..ATTEMPTS {
+            let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
+                .await?
+                .into_iter()
+                .map(|document| (id(&document), document))
+                .collect();
+            let statements: Vec<Statement> = documents
+                .iter()
+                .filter_map(|before| {
+                    let now = now.get(&id(before))?;
+                    let dangles = |edge: &&Edge| {
+                        edge.targets.iter().enumerate().any(|(at, target)| {
+                            let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
+                            let column = (target.collection, edge.by());
+                            let is_new = |key: &Key| self.brings(edge, at, key) && !before.contains(key);
+                            let mut keys = edge.keys(at, now).into_iter();
+                            keys.any(|key| is_new(&key) && !is_there(column, &key))
+                        })
+                    };
+                    // Only what this write has brought, and what dangles now and did not before.
+                    let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
+                    let own = Own {
+                        added: &|edge, target, key| self.brings(edge, target, key),
+                        removed: &|edge, target, key| {
+                            self.replaces(edge) && !self.brings(edge, target, key)
+                        },
+                    };
+                    let mut back = put_back(before, now, &dangling, &own)?;
+                    *owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
+                    Some(back)
+                })
+                .collect();
+            if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64 {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

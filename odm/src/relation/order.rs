@@ -185,7 +185,13 @@ impl<'a> Duties<'a> {
             let edges: Vec<&Edge> = of_these.collect();
             let names = super::checks::roots(edges.iter().copied());
             let keys: Vec<Key> = documents.iter().map(id).collect();
-            let now = read(scope, meta, &keys, &names).await?;
+            let now = match read(scope, meta, &keys, &names).await {
+                Ok(now) => now,
+                Err(error) => {
+                    failed = failed.and(Err(error));
+                    continue;
+                }
+            };
             let token = Token::new();
             let debt = tokens.first().copied().unwrap_or(token);
             tokens.push(token);

@@ -925,8 +925,9 @@ struct Unlinked;
 
 impl Done for Unlinked {}
 
-/// Gives the collections in which something is owed by the token, and whether what is derived of the documents was paid. With a token of their own the documents say first that
-/// they go, and stay where somebody has struck that out, or has marked them who has none of these tokens.
+/// Gives the collections in which something is owed by the token, and whether what is derived of the documents was paid.
+/// With a token of their own the documents say first that they go, and stay where somebody has struck that out, or has
+/// marked them who has none of these tokens.
 async fn unlink(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
