@@ -137,6 +137,7 @@ mod fan_out;
 mod filter;
 mod find;
 pub mod geo;
+mod insert_many;
 mod join;
 mod key;
 mod map;
@@ -174,6 +175,7 @@ pub use explain::{Explain, JoinExplain};
 pub use fan_out::{FanOut, Progress};
 pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
 pub use find::{Find, Lossy, LossyFind};
+pub use insert_many::InsertMany;
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
     ReadFrom, Strict,
@@ -444,7 +446,7 @@ pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
 pub use value::{Array, Value};
-pub use write::{Delete, Deleted, Insert, InsertMany};
+pub use write::{Delete, Deleted, Insert};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
 pub(crate) fn now() -> bson::DateTime {

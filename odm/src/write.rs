@@ -2,8 +2,7 @@
 
 use crate::collection::act;
 use crate::document::Fresh;
-use crate::map::Context;
-use crate::relation::{self, Amend, Done, Duties, IN_ONE, What as Relation, Write};
+use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::never_changed;
@@ -12,17 +11,12 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
 
 /// The document as serde stores it, within its bounds.
 pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
-    encode_into(document, 512)
-}
-
-/// The same, with room for so many bytes: a buffer that grows from nothing is moved seven times on its way to 1 kB.
-fn encode_into<T: Document>(document: &T, room: usize) -> Result<RawDocumentBuf> {
-    let mut bytes = Vec::with_capacity(room);
+    // A buffer that grows from nothing is moved seven times on its way to 1 kB.
+    let mut bytes = Vec::with_capacity(512);
     let raw =
         bson::serialize_to_buffer(document, &mut bytes).and_then(|()| RawDocumentBuf::from_bytes(bytes));
     let raw = raw.map_err(|source| Error::Encode {
@@ -43,77 +37,6 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
         // What is derived from others is missing, so its bounds are checked when that is there.
         Fresh::Partial(raw) => Ok((None, raw?)),
     }
-}
-
-/// So many documents are worth a thread of their own: a millisecond of work, against some fifty microseconds for the thread.
-const WORTH_A_THREAD: usize = 250;
-
-/// How many documents a thread takes at a time.
-const PART: usize = 50;
-
-/// Encodes and checks many documents: on several threads if they are very many, since all of them are checked before the
-/// first is sent, and the server has nothing to do meanwhile.
-fn encode_all<T: Document>(documents: &[T]) -> Vec<Result<RawDocumentBuf>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (documents.len() / WORTH_A_THREAD).min(cores);
-    if threads < 2 {
-        return encode_part(documents);
-    }
-    // Each takes the next part when it is done with one, so that nobody waits for a thread that gets no core.
-    let parts: Vec<_> = documents
-        .chunks(PART)
-        .map(|part| (part, OnceLock::new()))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((part, encoded)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            encoded.get_or_init(|| encode_part(part));
-        }
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        work();
-        for other in others {
-            if let Err(panic) = other.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
-    });
-    let encoded = parts.into_iter().filter_map(|(_, encoded)| encoded.into_inner());
-    encoded.flatten().collect()
-}
-
-/// The documents that are whole before others are asked, and how each is stored.
-fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Result<RawDocumentBuf>>) {
-    let all = documents.len();
-    let mut whole = Vec::with_capacity(all);
-    let mut partial = Vec::new();
-    for (at, document) in documents.into_iter().enumerate() {
-        match document {
-            Fresh::Whole(document) => whole.push(document),
-            Fresh::Partial(raw) => partial.push((at, raw)),
-        }
-    }
-    let mut encoded = encode_all(&whole);
-    if partial.is_empty() {
-        return (whole, encoded);
-    }
-    // A document is `Partial` by its type, so that all are.
-    for (at, raw) in partial {
-        encoded.insert(at.min(encoded.len()), raw);
-    }
-    (whole, encoded)
-}
-
-fn encode_part<T: Document>(part: &[T]) -> Vec<Result<RawDocumentBuf>> {
-    // Each is about as long as the one before.
-    let mut room = 0;
-    let encode = |document: &T| {
-        let raw = encode_into(document, room)?;
-        room = raw.as_bytes().len().min(4096) + 16;
-        Ok(raw)
-    };
-    part.iter().map(encode).collect()
 }
 
 /// One document to insert. Carried out by `.await`, which gives it as it is stored.
@@ -152,6 +75,8 @@ impl<'c, T: Document> Insert<'c, T> {
         Insert { collection, document }
     }
 }
+
+impl Done for () {}
 
 impl<'c, T: Document> IntoFuture for Insert<'c, T> {
     type Output = Result<T>;
@@ -198,259 +123,6 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
                 .await
         }
         .boxed()
-    }
-}
-
-/// Documents to insert. Carried out by `.await`, which gives them as they are stored.
-///
-/// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references, and
-/// with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has them: if the
-/// server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted in parts of
-/// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer to their own
-/// kind, or that link one document with two of them, are one all the same. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
-///
-/// # Errors
-/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-/// that the server refused, and of the first of a part that failed as a whole behind others. [`Error::MissingReference`] lists
-/// all targets that don't exist: then none is inserted, or those that were are deleted again.
-///
-/// # Cost
-/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`], however many documents there are, but for
-/// each part of 1,000 where those are transactions.
-///
-/// # Example
-/// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
-/// let stored = people.insert_many(new).await?;
-/// # Ok(()) }
-/// ```
-#[must_use = "an insert does nothing until it is awaited"]
-#[derive(Debug)]
-pub struct InsertMany<'c, T: Document> {
-    collection: &'c Collection<T>,
-    documents: Vec<Fresh<T>>,
-    ordered: bool,
-}
-
-impl<'c, T: Document> InsertMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<Fresh<T>>) -> Self {
-        InsertMany {
-            collection,
-            documents,
-            ordered: true,
-        }
-    }
-
-    /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent.
-    ///
-    /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example(people: Collection<Person>, new: Vec<NewPerson>) -> odm::Result<()> {
-    /// let stored = people.insert_many(new).unordered().await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn unordered(mut self) -> Self {
-        self.ordered = false;
-        self
-    }
-}
-
-impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
-    type Output = Result<Vec<T>>;
-    type IntoFuture = BoxFuture<'c, Result<Vec<T>>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        async move {
-            let InsertMany {
-                collection,
-                documents,
-                ordered,
-            } = self;
-            // The documents that can be sent, with their positions, and the others with the reason.
-            let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-            let (mut documents, encoded) = encoded_all(documents);
-            for (at, document) in encoded.into_iter().enumerate() {
-                match document {
-                    Ok(document) => {
-                        raw.push(document);
-                        places.push(at);
-                    }
-                    Err(error) if ordered => return Err(error),
-                    Err(error) => refused.push((at, error)),
-                }
-            }
-            let sent = raw.len();
-            let mut inserted = 0;
-            let trace = collection.trace("insert_many");
-            trace
-                .run(async {
-                    let most = most_at_once(collection, &raw).await?;
-                    let related = sent > 0 && amend(collection, &trace).concerns(T::META).await?;
-                    if related {
-                        documents.clear();
-                    }
-                    let (mut rest, mut first, mut parts) = (raw, 0, 0);
-                    while !rest.is_empty() {
-                        let behind = rest.split_off(most.min(rest.len()));
-                        let part = std::mem::replace(&mut rest, behind);
-                        let size = part.len();
-                        let stored = related.then_some(&mut documents);
-                        let made = insert_part(collection, &trace, part, ordered, stored).await;
-                        let ends = ordered || matches!(made, Err(Error::Driver(_)));
-                        let made = match made {
-                            Err(Error::InsertMany { inserted, errors, .. }) => Inserted {
-                                inserted,
-                                errors,
-                                ordered,
-                            },
-                            // What became of the parts before it has to be said.
-                            Err(error) if first > 0 => Inserted {
-                                inserted: 0,
-                                errors: vec![(0, error)],
-                                ordered,
-                            },
-                            made => made?,
-                        };
-                        // A position that was not sent is no position: what the server says is not trusted to index with.
-                        let place = |at: usize| places.get(first + at).copied().unwrap_or(first + at);
-                        inserted += made.inserted;
-                        refused.extend(made.errors.into_iter().map(|(at, error)| (place(at), error)));
-                        (first, parts) = (first + size, parts + 1);
-                        if ends && !refused.is_empty() {
-                            break;
-                        }
-                    }
-                    // The driver splits what is too much for one command; it does not say into how many.
-                    trace.done(parts, inserted as u64);
-                    if refused.is_empty() {
-                        return Ok(documents);
-                    }
-                    refused.sort_by_key(|(at, _)| *at);
-                    Err(Error::InsertMany {
-                        collection: T::META.collection,
-                        inserted,
-                        errors: refused,
-                    })
-                })
-                .await
-        }
-        .boxed()
-    }
-}
-
-/// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
-/// the documents may refer to each other.
-async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[RawDocumentBuf]) -> Result<usize> {
-    let odm = collection.odm();
-    if raw.len() <= IN_ONE || collection.session().is_some() || relation::belong_together(odm, T::META, raw) {
-        return Ok(usize::MAX);
-    }
-    Ok(match Duties::of(odm, inserts::<T>(raw), None)? {
-        Some(duties) if duties.is_one().await? => IN_ONE,
-        _ => usize::MAX,
-    })
-}
-
-fn inserts<T: Document>(raw: &[RawDocumentBuf]) -> impl Iterator<Item = Write<'_>> + Clone {
-    raw.iter().map(|document| Write {
-        meta: T::META,
-        what: Relation::Insert(document),
-    })
-}
-
-/// Inserts documents at once, with what their references ask for. `stored` takes them as they are stored.
-async fn insert_part<T: Document>(
-    collection: &Collection<T>,
-    trace: &Trace,
-    mut raw: Vec<RawDocumentBuf>,
-    ordered: bool,
-    stored: Option<&mut Vec<T>>,
-) -> Result<Inserted> {
-    let mut token = None;
-    if let Some(stored) = stored {
-        amend(collection, trace)
-            .insert(T::META, &mut raw, &mut token)
-            .await?;
-        for document in &raw {
-            check::document(T::META, document)?;
-            stored.push(decode::decode(T::META.collection, document)?);
-        }
-    }
-    let duties = Duties::of(collection.odm(), inserts::<T>(&raw), token)?;
-    match duties {
-        None => {
-            drop(duties);
-            // By value: the driver copies each, and into the memory of the one before if that is free by then.
-            insert_raw(collection, collection.session().cloned(), raw, ordered).await
-        }
-        Some(duties) => {
-            let insert = |session| insert_raw(collection, session, raw.as_slice(), ordered).boxed();
-            duties.carry_out(collection.session(), trace, insert).await
-        }
-    }
-}
-
-/// What came of inserting many documents.
-struct Inserted {
-    inserted: usize,
-    /// By their positions among those that were sent.
-    errors: Vec<(usize, Error)>,
-    ordered: bool,
-}
-
-impl Done for Inserted {
-    fn inserted(&self, position: usize) -> bool {
-        match self.ordered {
-            true => self.errors.iter().all(|(at, _)| position < *at),
-            false => self.errors.iter().all(|(at, _)| position != *at),
-        }
-    }
-}
-
-impl Done for () {}
-
-/// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
-async fn insert_raw<T: Document, I>(
-    collection: &Collection<T>,
-    session: Option<Shared>,
-    raw: I,
-    ordered: bool,
-) -> Result<Inserted>
-where
-    I: IntoIterator<Item: std::borrow::Borrow<RawDocumentBuf> + Send, IntoIter: ExactSizeIterator + Send>,
-{
-    let raw = raw.into_iter();
-    let sent = raw.len();
-    let action = collection.raw().insert_many(raw).ordered(ordered);
-    let Err(error) = act!(session.as_ref(), action) else {
-        return Ok(Inserted {
-            inserted: sent,
-            errors: Vec::new(),
-            ordered,
-        });
-    };
-    match Context::of(T::META).insert_many(error, sent, ordered) {
-        Error::InsertMany { inserted, errors, .. } => {
-            let made = Inserted {
-                // A transaction of the operation's own is rolled back.
-                inserted: match (&session, collection.session()) {
-                    (Some(_), None) => 0,
-                    _ => inserted,
-                },
-                errors,
-                ordered,
-            };
-            match session {
-                None => Ok(made),
-                Some(_) => Err(Error::InsertMany {
-                    collection: T::META.collection,
-                    inserted: made.inserted,
-                    errors: made.errors,
-                }),
-            }
-        }
-        other => Err(other),
     }
 }
 
@@ -528,7 +200,7 @@ pub(crate) async fn peek<T: Document>(
 }
 
 /// What is done before a write of this collection.
-fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Amend<'a> {
+pub(crate) fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Amend<'a> {
     Amend {
         odm: collection.odm(),
         session: collection.session(),

@@ -6,6 +6,7 @@
 
 mod number;
 mod parts;
+mod plan;
 mod quick;
 mod shapes;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Numbers of different BSON types, compared exactly.
 
-use crate::shape::Number;
+use crate::shape::{Bounds, Number};
 use mongodb::bson::RawBsonRef;
 use std::cmp::Ordering;
 
@@ -33,6 +33,18 @@ pub(super) fn order(a: Number, b: Number) -> Option<Ordering> {
 /// Whether `a` is not below `b`: never true of NaN.
 pub(super) fn at_least(a: Number, b: Number) -> bool {
     matches!(order(a, b), Some(Ordering::Greater | Ordering::Equal))
+}
+
+/// The integers of a type that are within declared bounds too; `None` where a bound is no integer itself.
+pub(super) fn within((least, greatest): (i64, i64), bounds: &Bounds) -> Option<(i64, i64)> {
+    let int = |bound: Number| match bound {
+        Number::Int(n) => Some(n),
+        Number::Float(_) => None,
+    };
+    Some((
+        bounds.min.map_or(Some(least), int)?.max(least),
+        bounds.max.map_or(Some(greatest), int)?.min(greatest),
+    ))
 }
 
 // A conversion to a double would lose the last digits of a large integer.

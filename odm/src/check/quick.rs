@@ -7,10 +7,11 @@
 //!
 //! [`Walk`]: super::walk::Walk
 
-use super::shapes::{longer, named, shorter, tightened};
+use super::plan::{self, Field, Spec, Test};
+use super::shapes::{longer, shorter};
 use super::walk::MAX_LEVELS;
-use super::{MAX_WRAPPERS, key_rule, number};
-use crate::shape::{Body, Bounds, EnumShape, FieldMeta, Number, Shape, ShapeFn, StructShape, Tagging};
+use super::{key_rule, number};
+use crate::shape::{Bounds, EnumShape, Number, StructShape};
 use mongodb::bson::RawDocument;
 use mongodb::bson::spec::{BinarySubtype, ElementType};
 
@@ -18,8 +19,8 @@ use mongodb::bson::spec::{BinarySubtype, ElementType};
 type Fits = Option<()>;
 
 /// Whether a whole document surely fits.
-pub(super) fn document(shape: &StructShape, doc: &RawDocument) -> bool {
-    let look = || fields(shape, Elements::of(doc.as_bytes())?, 0);
+pub(super) fn document(shape: &'static StructShape, doc: &RawDocument) -> bool {
+    let look = || fields(plan::of(shape)?, Elements::of(doc.as_bytes())?, 0);
     look().is_some()
 }
 
@@ -30,13 +31,6 @@ struct Elements<'a>(&'a [u8]);
 struct Value<'a> {
     kind: ElementType,
     bytes: &'a [u8],
-}
-
-/// How many values are around one.
-#[derive(Clone, Copy, Default)]
-struct Depth {
-    level: u32,
-    wrappers: u32,
 }
 
 impl<'a> Elements<'a> {
@@ -50,19 +44,11 @@ impl<'a> Elements<'a> {
         self.0.is_empty()
     }
 
-    /// The next value, if this is its name.
-    #[inline]
-    fn named(&mut self, name: &str) -> Option<Value<'a>> {
-        let (kind, rest) = self.0.split_first()?;
-        let (end, rest) = rest.strip_prefix(name.as_bytes())?.split_first()?;
-        match end {
-            0 => self.value(*kind, rest),
-            _ => None,
-        }
-    }
+    // Returned through memory, a value's kind would be written as a byte and read as a word, with what is behind it: a stall
+    // that takes longer than all else that is done with the value. So these are inlined.
 
     /// The next value with the bytes of its name.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<(&'a [u8], Value<'a>)> {
         let (kind, rest) = self.0.split_first()?;
         let end = rest.iter().position(|byte| *byte == 0)?;
@@ -71,7 +57,7 @@ impl<'a> Elements<'a> {
         Some((name, value))
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, kind: u8, rest: &'a [u8]) -> Option<Value<'a>> {
         let kind = ElementType::from(kind)?;
         let len = match kind {
@@ -109,253 +95,185 @@ fn length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The fields of a struct in their order.
-fn fields(shape: &StructShape, mut elements: Elements<'_>, level: u32) -> Fits {
-    let mut fields = shape.fields.iter();
-    while !elements.is_empty() {
-        let (field, value) = loop {
+fn fields(fields: &[Field], mut elements: Elements<'_>, level: u32) -> Fits {
+    let mut fields = fields.iter();
+    while let Some((kind, named)) = elements.0.split_first() {
+        let (field, rest) = loop {
             let field = fields.next()?;
-            if field.flatten {
-                return None;
-            }
-            match elements.named(field.name) {
-                Some(value) => break (field, value),
-                None if field.required && field.copied.is_none() => return None,
+            match field.name.strip(named) {
+                Some(rest) => break (field, rest),
+                None if field.required => return None,
                 None => {}
             }
         };
-        // MongoDB has rules of its own for an `_id` that is no plain value.
-        if level == 0
-            && matches!(value.kind, ElementType::EmbeddedDocument | ElementType::Array)
-            && field.name == "_id"
-        {
+        let value = elements.value(*kind, rest)?;
+        if field.is_id && matches!(value.kind, ElementType::EmbeddedDocument | ElementType::Array) {
             return None;
         }
-        let depth = Depth { level, wrappers: 0 };
-        bounded(field.shape, &field.bounds, false, value, depth)?;
+        one(&field.spec, value, level)?;
     }
-    fields
-        .all(|field| !field.flatten && (!field.required || field.copied.is_some()))
-        .then_some(())
+    fields.all(|field| !field.required).then_some(())
 }
 
-fn bounded(shape: ShapeFn, bounds: &Bounds, nullable: bool, value: Value<'_>, depth: Depth) -> Fits {
-    if bounds.opaque {
-        return opaque(value, depth.level);
+#[inline(always)]
+fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
+    let Value { kind, bytes } = value;
+    if kind == ElementType::Null && spec.nullable {
+        return Some(());
     }
-    if bounds.depth.is_some() {
-        return None;
+    match (&spec.test, kind) {
+        (Test::Null, ElementType::Null)
+        | (Test::Bool, ElementType::Boolean)
+        | (Test::ObjectId, ElementType::ObjectId)
+        | (Test::Date, ElementType::DateTime)
+        | (Test::Timestamp, ElementType::Timestamp)
+        | (Test::Decimal, ElementType::Decimal128) => Some(()),
+        (Test::Text { min: None, max: None }, ElementType::String) => Some(()),
+        // There are no more code points than bytes, so a short one need not be decoded.
+        (
+            Test::Text {
+                min: None,
+                max: Some(max),
+            },
+            ElementType::String,
+        ) if bytes.len() as u64 <= max.saturating_add(5) => Some(()),
+        (Test::Text { min, max }, ElementType::String) => text(bytes, *min, *max),
+        (Test::Int { min, max } | Test::Long { min, max }, ElementType::Int32) => {
+            let n = i32::from_le_bytes(*bytes.first_chunk()?).into();
+            (*min <= n && n <= *max).then_some(())
+        }
+        (Test::Long { min, max }, ElementType::Int64) => {
+            let n = i64::from_le_bytes(*bytes.first_chunk()?);
+            (*min <= n && n <= *max).then_some(())
+        }
+        (Test::Double { min: None, max: None }, ElementType::Double) => Some(()),
+        _ => other(&spec.test, kind, bytes, level),
     }
-    typed(shape(), bounds, nullable, value, depth)
 }
 
-fn typed(shape: Shape, bounds: &Bounds, nullable: bool, value: Value<'_>, depth: Depth) -> Fits {
-    let level = depth.level;
-    let deeper = || {
-        let wrappers = depth.wrappers + 1;
-        (wrappers < MAX_WRAPPERS).then_some(Depth { level, wrappers })
-    };
-    match (shape, value.kind) {
-        (Shape::Any, _) => opaque(value, level),
-        (Shape::Optional(_), ElementType::Null) => Some(()),
-        (Shape::Optional(inner), _) => typed(inner(), bounds, true, value, deeper()?),
-        (_, ElementType::Null) if nullable => Some(()),
-        (Shape::Bounded(meta), _) => match tightened(&meta.bounds, bounds) {
-            Some(both) => bounded(meta.shape, &both, nullable, value, deeper()?),
-            None => bounded(meta.shape, &meta.bounds, nullable, value, deeper()?),
-        },
-        (Shape::Null, ElementType::Null)
-        | (Shape::Bool, ElementType::Boolean)
-        | (Shape::ObjectId, ElementType::ObjectId)
-        | (Shape::Date, ElementType::DateTime)
-        | (Shape::Timestamp, ElementType::Timestamp) => Some(()),
-        (Shape::Int { min, max }, ElementType::Int32) => {
-            numeric(value, bounds, Some((min.into(), max.into())))
+/// What is larger than a few bytes, or rarer.
+fn other(test: &Test, kind: ElementType, bytes: &[u8], level: u32) -> Fits {
+    match (test, kind) {
+        (Test::Opaque, _) => opaque(kind, bytes, level),
+        (Test::Double { min, max }, ElementType::Double | ElementType::Int32 | ElementType::Int64) => {
+            let n = match kind {
+                ElementType::Int32 => Number::Int(i32::from_le_bytes(*bytes.first_chunk()?).into()),
+                ElementType::Int64 => Number::Int(i64::from_le_bytes(*bytes.first_chunk()?)),
+                _ => Number::Float(f64::from_le_bytes(*bytes.first_chunk()?)),
+            };
+            let fits = min.is_none_or(|min| number::at_least(n, min))
+                && max.is_none_or(|max| number::at_least(max, n));
+            fits.then_some(())
         }
-        (Shape::Long { min, max }, ElementType::Int32 | ElementType::Int64) => {
-            numeric(value, bounds, Some((min, max)))
+        (Test::Binary { min, max }, ElementType::Binary) => binary(bytes, *min, *max),
+        (Test::Array { items, max }, ElementType::Array) => {
+            let count = each(bytes, level, |_, value, level| one(items, value, level))?;
+            max.is_none_or(|max| count as u64 <= max).then_some(())
         }
-        (Shape::Double, ElementType::Double | ElementType::Int32 | ElementType::Int64) => {
-            numeric(value, bounds, None)
+        (Test::Fixed { items, len }, ElementType::Array) => {
+            let count = each(bytes, level, |_, value, level| one(items, value, level))?;
+            (count == *len).then_some(())
         }
-        (Shape::Decimal, ElementType::Decimal128) => {
-            (bounds.min.is_none() && bounds.max.is_none()).then_some(())
-        }
-        (Shape::String, ElementType::String) => text(value, bounds.min_len, bounds.max_len),
-        (Shape::Char, ElementType::String) => text(value, Some(1), Some(1)),
-        (Shape::Binary, ElementType::Binary) => binary(value, bounds),
-        (Shape::Array(items), ElementType::Array) => {
-            let count = each(value, level, |_, value, depth| {
-                typed(items(), bounds, false, value, depth)
-            })?;
-            bounds
-                .max_items
-                .is_none_or(|max| count as u64 <= max)
-                .then_some(())
-        }
-        (Shape::Fixed { items, len }, ElementType::Array) => {
-            let count = each(value, level, |_, value, depth| {
-                typed(items(), bounds, false, value, depth)
-            })?;
-            (count == len).then_some(())
-        }
-        (Shape::Tuple(items), ElementType::Array) => {
-            let count = each(value, level, |i, value, depth| {
-                typed(items.get(i)?(), bounds, false, value, depth)
-            })?;
+        (Test::Tuple(items), ElementType::Array) => {
+            let count = each(bytes, level, |i, value, level| one(items.get(i)?, value, level))?;
             (count == items.len()).then_some(())
         }
-        (Shape::Map(values), ElementType::EmbeddedDocument) => entries(values, bounds, value, level),
-        (Shape::Struct(shape), ElementType::EmbeddedDocument) => {
-            let (elements, level) = below(value, level)?;
-            fields(shape, elements, level)
+        (Test::Map { values, bounds }, ElementType::EmbeddedDocument) => {
+            entries(values, bounds, bytes, level)
         }
-        (Shape::Enum(shape), _) => variant(shape, value, level),
+        (Test::Struct(inner), ElementType::EmbeddedDocument) => {
+            let (elements, level) = below(bytes, level)?;
+            fields(inner, elements, level)
+        }
+        (Test::External(..), ElementType::String) => Some(()),
+        (Test::External(shape, bodies), ElementType::EmbeddedDocument) => {
+            let (mut elements, level) = below(bytes, level)?;
+            let (name, value) = elements.next()?;
+            one(bodies.get(variant(shape, name)?)?, value, level)
+        }
+        (Test::Internal { tag, shape, bodies }, ElementType::EmbeddedDocument) => {
+            let (mut elements, level) = below(bytes, level)?;
+            let (first, name) = elements.next()?;
+            if first != tag.as_bytes() || name.kind != ElementType::String {
+                return None;
+            }
+            let name = name.bytes.get(4..name.bytes.len().checked_sub(1)?)?;
+            fields(bodies.get(variant(shape, name)?)?.as_ref()?, elements, level)
+        }
         _ => None,
     }
 }
 
-fn numeric(value: Value<'_>, bounds: &Bounds, of_type: Option<(i64, i64)>) -> Fits {
-    let n = match value.kind {
-        ElementType::Int32 => Number::Int(i32::from_le_bytes(*value.bytes.first_chunk()?).into()),
-        ElementType::Int64 => Number::Int(i64::from_le_bytes(*value.bytes.first_chunk()?)),
-        _ => Number::Float(f64::from_le_bytes(*value.bytes.first_chunk()?)),
-    };
-    let fits = bounds.min.is_none_or(|min| number::at_least(n, min))
-        && bounds.max.is_none_or(|max| number::at_least(max, n))
-        && match (of_type, n) {
-            (Some((min, max)), Number::Int(n)) => (min..=max).contains(&n),
-            _ => of_type.is_none(),
-        };
-    fits.then_some(())
+/// The position of the variant with this name.
+fn variant(shape: &EnumShape, name: &[u8]) -> Option<usize> {
+    let mut variants = shape.variants.iter();
+    variants.position(|variant| variant.name.as_bytes() == name)
 }
 
-#[inline]
-fn text(value: Value<'_>, min: Option<u64>, max: Option<u64>) -> Fits {
-    let bytes = value.bytes.get(4..value.bytes.len().checked_sub(1)?)?;
-    // There are no more code points than bytes, so a short one need not be decoded.
-    if min.is_none() && max.is_none_or(|max| bytes.len() as u64 <= max) {
-        return Some(());
-    }
+fn text(bytes: &[u8], min: Option<u64>, max: Option<u64>) -> Fits {
+    let bytes = bytes.get(4..bytes.len().checked_sub(1)?)?;
     let text = std::str::from_utf8(bytes).ok()?;
     let fits = max.is_none_or(|max| !longer(text, max)) && min.is_none_or(|min| !shorter(text, min));
     fits.then_some(())
 }
 
-fn binary(value: Value<'_>, bounds: &Bounds) -> Fits {
-    let (len, subtype) = (value.bytes.len().checked_sub(5)? as u64, value.bytes.get(4)?);
+fn binary(bytes: &[u8], min: Option<u64>, max: Option<u64>) -> Fits {
+    let (len, subtype) = (bytes.len().checked_sub(5)? as u64, bytes.get(4)?);
     // The old subtype has its length twice.
     let fits = BinarySubtype::from(*subtype) != BinarySubtype::BinaryOld
-        && bounds.max_len.is_none_or(|max| len <= max)
-        && bounds.min_len.is_none_or(|min| len >= min);
+        && max.is_none_or(|max| len <= max)
+        && min.is_none_or(|min| len >= min);
     fits.then_some(())
 }
 
 /// What is in a document or array, and how deep it is.
-fn below(value: Value<'_>, level: u32) -> Option<(Elements<'_>, u32)> {
+fn below(bytes: &[u8], level: u32) -> Option<(Elements<'_>, u32)> {
     if level >= MAX_LEVELS {
         return None;
     }
-    Some((Elements::of(value.bytes)?, level + 1))
+    Some((Elements::of(bytes)?, level + 1))
 }
 
 /// Looks at each item of an array, and says how many there are.
-#[inline]
-fn each(
-    array: Value<'_>,
-    level: u32,
-    mut look: impl FnMut(usize, Value<'_>, Depth) -> Fits,
-) -> Option<usize> {
+#[inline(always)]
+fn each(array: &[u8], level: u32, mut look: impl FnMut(usize, Value<'_>, u32) -> Fits) -> Option<usize> {
     let (mut elements, level) = below(array, level)?;
-    let depth = Depth { level, wrappers: 0 };
     let mut count = 0;
     while !elements.is_empty() {
         let (position, value) = elements.next()?;
         if !position.is_ascii() {
             return None;
         }
-        look(count, value, depth)?;
+        look(count, value, level)?;
         count += 1;
     }
     Some(count)
 }
 
-fn entries(values: ShapeFn, bounds: &Bounds, map: Value<'_>, level: u32) -> Fits {
+fn entries(values: &Spec, bounds: &Bounds, map: &[u8], level: u32) -> Fits {
     let (mut elements, level) = below(map, level)?;
-    let depth = Depth { level, wrappers: 0 };
     let mut count = 0_u64;
     while !elements.is_empty() {
         let (key, value) = elements.next()?;
         if key_rule(bounds, std::str::from_utf8(key).ok()?).is_some() {
             return None;
         }
-        typed(values(), bounds, false, value, depth)?;
+        one(values, value, level)?;
         count += 1;
     }
     bounds.max_items.is_none_or(|max| count <= max).then_some(())
 }
 
-fn variant(shape: &EnumShape, value: Value<'_>, level: u32) -> Fits {
-    match (shape.tagging, value.kind) {
-        (Tagging::External, ElementType::String) => Some(()),
-        (Tagging::External, ElementType::EmbeddedDocument) => {
-            let (mut elements, level) = below(value, level)?;
-            let (name, value) = elements.next()?;
-            let variant = named(shape, std::str::from_utf8(name).ok()?)?;
-            body(&variant.body, value, level)
-        }
-        (Tagging::Internal(tag), ElementType::EmbeddedDocument) => {
-            let (mut elements, level) = below(value, level)?;
-            let name = elements.named(tag)?;
-            if name.kind != ElementType::String {
-                return None;
-            }
-            let name = name.bytes.get(4..name.bytes.len().checked_sub(1)?)?;
-            match named(shape, std::str::from_utf8(name).ok()?)?.body {
-                Body::Unit => Some(()),
-                Body::Struct(inner) => {
-                    let is_tag = |field: &FieldMeta| field.name == tag || field.aliases.contains(&tag);
-                    if inner.fields.iter().any(is_tag) {
-                        return None;
-                    }
-                    fields(inner, elements, level)
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-fn body(body: &Body, value: Value<'_>, level: u32) -> Fits {
-    let depth = Depth { level, wrappers: 0 };
-    match (body, value.kind) {
-        (Body::Unit, _) => Some(()),
-        (Body::Newtype(field), _) => bounded(field.shape, &field.bounds, false, value, depth),
-        (Body::Tuple(fields), ElementType::Array) => {
-            let count = each(value, level, |i, value, depth| {
-                let field = fields.get(i)?;
-                bounded(field.shape, &field.bounds, false, value, depth)
-            })?;
-            (count == fields.len()).then_some(())
-        }
-        (Body::Struct(shape), ElementType::EmbeddedDocument) => {
-            let (elements, level) = below(value, level)?;
-            fields(shape, elements, level)
-        }
-        _ => None,
-    }
-}
-
 /// A value of any shape: only its nesting is counted.
-fn opaque(value: Value<'_>, level: u32) -> Fits {
-    if !matches!(value.kind, ElementType::EmbeddedDocument | ElementType::Array) {
+fn opaque(kind: ElementType, bytes: &[u8], level: u32) -> Fits {
+    if !matches!(kind, ElementType::EmbeddedDocument | ElementType::Array) {
         return Some(());
     }
-    let (mut elements, level) = below(value, level)?;
+    let (mut elements, level) = below(bytes, level)?;
     while !elements.is_empty() {
         let (name, value) = elements.next()?;
         std::str::from_utf8(name).ok()?;
-        opaque(value, level)?;
+        opaque(value.kind, value.bytes, level)?;
     }
     Some(())
 }

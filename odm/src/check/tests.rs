@@ -237,6 +237,86 @@ fn the_quick_look_knows_what_serde_writes() {
 }
 
 #[test]
+fn the_quick_look_tells_names_apart_by_all_of_their_bytes() {
+    const fn optional(name: &'static str) -> FieldMeta {
+        FieldMeta {
+            required: false,
+            ..plain(name, || Shape::Bool)
+        }
+    }
+    // Seven bytes are compared at once with the zero behind them, eight without it.
+    const FIELDS: &[FieldMeta] = &[
+        optional("a"),
+        optional("ab"),
+        optional("seventh"),
+        optional("sevenths"),
+        optional("sevenths9"),
+        optional("sevenths and more"),
+        plain("z", || Shape::Null),
+    ];
+    fn shape() -> Shape {
+        Shape::Struct(const { &structure("Names", FIELDS) })
+    }
+    for field in FIELDS.iter().filter(|field| !field.required) {
+        assert!(
+            passes(shape, &raw(&doc! { field.name: true, "z": null })),
+            "{}",
+            field.name
+        );
+        assert!(
+            !passes(shape, &raw(&doc! { field.name: 1, "z": null })),
+            "{}",
+            field.name
+        );
+    }
+    for other in [
+        "",
+        "b",
+        "abc",
+        "sevent",
+        "seventh_",
+        "sevenths and",
+        "sevenths and more of it",
+    ] {
+        assert!(!passes(shape, &raw(&doc! { other: true, "z": null })), "{other}");
+    }
+    let mut all: Document = FIELDS
+        .iter()
+        .map(|field| (field.name.to_owned(), true.into()))
+        .collect();
+    all.insert("z", Bson::Null);
+    assert!(passes(shape, &raw(&all)));
+    assert!(!passes(shape, &raw(&doc! {})));
+    // A document's bytes may end behind any of its names' bytes.
+    let whole = raw(&doc! { "z": null });
+    for end in 0..whole.as_bytes().len() {
+        assert!(RawDocument::from_bytes(&whole.as_bytes()[..end]).is_err());
+    }
+}
+
+#[test]
+fn a_type_that_contains_itself_is_left_to_the_walk() {
+    fn node() -> Shape {
+        const FIELDS: &[FieldMeta] = &[plain("next", || Shape::Optional(node))];
+        Shape::Struct(const { &structure("Node", FIELDS) })
+    }
+    fn tree() -> Shape {
+        const FIELDS: &[FieldMeta] = &[
+            plain("left", || Shape::Optional(tree)),
+            plain("right", || Shape::Optional(tree)),
+        ];
+        Shape::Struct(const { &structure("Tree", FIELDS) })
+    }
+    assert!(passes(node, &raw(&doc! { "next": { "next": { "next": null } } })));
+    let deep = (0..60).fold(doc! { "next": null }, |inner, _| doc! { "next": inner });
+    assert!(!passes(node, &raw(&deep)));
+    assert_eq!(found(node, deep), []);
+    let small = doc! { "left": { "left": null, "right": null }, "right": null };
+    passes(tree, &raw(&small));
+    assert_eq!(found(tree, small), []);
+}
+
+#[test]
 fn every_violation_is_collected_with_its_path() {
     let doc = doc! {
         "_id": 1,

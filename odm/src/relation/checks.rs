@@ -413,9 +413,7 @@ impl Recheck {
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = Own {
                         added: &|edge, target, key| self.brings(edge, target, key),
-                        removed: &|edge, target, key| {
-                            self.replaces(edge) && !self.brings(edge, target, key)
-                        },
+                        removed: &|edge, target, key| self.replaces(edge) && !self.brings(edge, target, key),
                     };
                     let mut back = put_back(before, now, &dangling, &own)?;
                     *owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);

@@ -140,12 +140,12 @@ pub(crate) fn prepare_upsert(
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
-pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
+pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[&RawDocument]) -> bool {
     let graph = odm.graph();
     graph.outgoing(meta).any(|edge| {
         let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
         let mut claimed: HashSet<Key> = HashSet::new();
-        let mut is_claimed = |document: &RawDocumentBuf| {
+        let mut is_claimed = |document: &&RawDocument| {
             let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
             keys.into_iter().any(|key| !claimed.insert(key))
         };

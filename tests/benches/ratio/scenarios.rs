@@ -1,6 +1,6 @@
 //! The operations, each by the library and by hand.
 
-use crate::model::{Line, NewOrder, Order, line, new_order, order};
+use crate::model::{Line, Order, line, new_order, order};
 use crate::pairs::Pairs;
 use crate::report::Measured;
 use crate::{Options, Result};
@@ -106,7 +106,7 @@ impl Bench {
         let (pairs, baseline, target) = match name {
             "insert" => (self.insert(options.rounds(300)).await?, "driver: insert_one", ONE),
             "insert_many 1,000" => (
-                self.insert_many(options.rounds(60)).await?,
+                self.insert_many(options.rounds(300)).await?,
                 "driver: insert_many",
                 MANY,
             ),
@@ -158,7 +158,7 @@ impl Bench {
     }
 
     async fn insert(&self, rounds: usize) -> Result<Pairs> {
-        // Both sides write to the same collection, which is not the one that is read.
+        // Both sides write to the same collection, which is not the one that is read; and the same, whole documents.
         let odm = self.beside(INSERT)?;
         let (ours, theirs) = (
             odm.collection::<Order>(),
@@ -168,10 +168,10 @@ impl Bench {
             rounds,
             BLOCK as u32,
             |round| {
-                let new: Vec<NewOrder> = (0..BLOCK).map(|n| new_order(round * BLOCK + n, 0)).collect();
+                let orders: Vec<Order> = (0..BLOCK).map(|n| order(round * BLOCK + n, 0)).collect();
                 let mut stored = Vec::with_capacity(BLOCK);
-                timed!(for new in new {
-                    stored.push(ours.insert(new).await?);
+                timed!(for order in orders {
+                    stored.push(ours.insert(order).await?);
                 })
             },
             {
@@ -195,8 +195,8 @@ impl Bench {
             rounds,
             1,
             |round| {
-                let new: Vec<NewOrder> = (0..1000).map(|n| new_order(round * 1000 + n, 0)).collect();
-                timed!(ours.insert_many(new).await?)
+                let orders: Vec<Order> = (0..1000).map(|n| order(round * 1000 + n, 0)).collect();
+                timed!(ours.insert_many(orders).await?)
             },
             {
                 let orders: Vec<Order> = (0..1000).map(|n| order(round * 1000 + n, 0)).collect();
