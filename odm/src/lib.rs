@@ -131,6 +131,7 @@ mod copy;
 mod decode;
 mod document;
 pub mod edges;
+mod elements;
 mod error;
 mod explain;
 mod fan_out;

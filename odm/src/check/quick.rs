@@ -11,6 +11,7 @@ use super::plan::{self, Field, Spec, Test};
 use super::shapes::{longer, shorter};
 use super::walk::MAX_LEVELS;
 use super::{key_rule, number};
+use crate::elements::{Elements, Value};
 use crate::shape::{Bounds, EnumShape, Number, StructShape};
 use mongodb::bson::RawDocument;
 use mongodb::bson::spec::{BinarySubtype, ElementType};
@@ -24,89 +25,18 @@ pub(super) fn document(shape: &'static StructShape, doc: &RawDocument) -> bool {
     look().is_some()
 }
 
-/// The elements of a document or of an array, one after the other.
-struct Elements<'a>(&'a [u8]);
-
-#[derive(Clone, Copy)]
-struct Value<'a> {
-    kind: ElementType,
-    bytes: &'a [u8],
-}
-
-impl<'a> Elements<'a> {
-    fn of(doc: &'a [u8]) -> Option<Self> {
-        let (_, rest) = doc.split_first_chunk::<4>()?;
-        let (end, elements) = rest.split_last()?;
-        (length(doc)? == doc.len() && *end == 0).then_some(Elements(elements))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    // Returned through memory, a value's kind would be written as a byte and read as a word, with what is behind it: a stall
-    // that takes longer than all else that is done with the value. So these are inlined.
-
-    /// The next value with the bytes of its name.
-    #[inline(always)]
-    fn next(&mut self) -> Option<(&'a [u8], Value<'a>)> {
-        let (kind, rest) = self.0.split_first()?;
-        let end = rest.iter().position(|byte| *byte == 0)?;
-        let (name, rest) = rest.split_at_checked(end)?;
-        let value = self.value(*kind, rest.get(1..)?)?;
-        Some((name, value))
-    }
-
-    #[inline(always)]
-    fn value(&mut self, kind: u8, rest: &'a [u8]) -> Option<Value<'a>> {
-        let kind = ElementType::from(kind)?;
-        let len = match kind {
-            ElementType::Null => 0,
-            ElementType::Boolean => 1,
-            ElementType::Int32 => 4,
-            ElementType::Int64 | ElementType::Double | ElementType::DateTime | ElementType::Timestamp => 8,
-            ElementType::ObjectId => 12,
-            ElementType::Decimal128 => 16,
-            ElementType::String => length(rest)?.checked_add(4)?,
-            ElementType::Binary => length(rest)?.checked_add(5)?,
-            ElementType::EmbeddedDocument | ElementType::Array => length(rest)?,
-            _ => return None,
-        };
-        let (bytes, rest) = rest.split_at_checked(len)?;
-        // What the driver's own reader asks of them.
-        let whole = match kind {
-            ElementType::String | ElementType::EmbeddedDocument | ElementType::Array => {
-                len >= 5 && bytes.last() == Some(&0)
-            }
-            _ => true,
-        };
-        if !whole {
-            return None;
-        }
-        self.0 = rest;
-        Some(Value { kind, bytes })
-    }
-}
-
-/// The length that stands before a string, binary data, a document or an array.
-#[inline]
-fn length(bytes: &[u8]) -> Option<usize> {
-    usize::try_from(i32::from_le_bytes(*bytes.first_chunk()?)).ok()
-}
-
 /// The fields of a struct in their order.
 fn fields(fields: &[Field], mut elements: Elements<'_>, level: u32) -> Fits {
     let mut fields = fields.iter();
-    while let Some((kind, named)) = elements.0.split_first() {
-        let (field, rest) = loop {
+    while !elements.is_empty() {
+        let (field, value) = loop {
             let field = fields.next()?;
-            match field.name.strip(named) {
-                Some(rest) => break (field, rest),
+            match elements.named(|bytes| field.name.strip(bytes)) {
+                Some(value) => break (field, value?),
                 None if field.required => return None,
                 None => {}
             }
         };
-        let value = elements.value(*kind, rest)?;
         if field.is_id && matches!(value.kind, ElementType::EmbeddedDocument | ElementType::Array) {
             return None;
         }

@@ -1,5 +1,6 @@
 //! The references of one document, as they stand in it: which of them are wanted, and in which places.
 
+use crate::elements::Elements;
 use mongodb::bson::{RawBsonRef, RawDocument};
 
 /// Where a wanted document is found: in which list of documents, and where in it.
@@ -49,11 +50,22 @@ impl Tree {
         want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
     ) -> Tree {
         match (value, rest) {
-            (RawBsonRef::Array(items), _) => {
-                let about = rest.map_or(about(items.as_bytes().len()), |_| 0);
-                let mut trees = Vec::with_capacity(about);
+            (RawBsonRef::Array(items), Some(_)) => {
                 let items = items.into_iter().filter_map(Result::ok);
-                trees.extend(items.map(|item| Tree::below(item, rest, want)));
+                Tree::Many(items.map(|item| Tree::below(item, rest, want)).collect())
+            }
+            (RawBsonRef::Array(items), None) => {
+                let bytes = items.as_bytes();
+                let mut trees = Vec::with_capacity(about(bytes.len()));
+                let mut left = Elements::of(bytes);
+                while let Some((id, behind)) = left.and_then(Elements::plain) {
+                    trees.push(want(id).map_or(Tree::Nothing, Tree::One));
+                    left = Some(behind);
+                }
+                if left.is_none_or(|left| !left.is_empty()) {
+                    let items = items.into_iter().filter_map(Result::ok).skip(trees.len());
+                    trees.extend(items.map(|item| Tree::below(item, None, want)));
+                }
                 Tree::Many(trees)
             }
             (RawBsonRef::Null | RawBsonRef::Undefined, _) => Tree::Nothing,
@@ -94,7 +106,64 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mongodb::bson::{RawDocumentBuf, doc, oid::ObjectId};
+    use crate::key::Key;
+    use mongodb::bson::{Bson, RawDocumentBuf, doc, oid::ObjectId};
+
+    #[test]
+    fn every_reference_is_asked_for_once_and_in_its_place() {
+        let plain = [
+            Bson::ObjectId(ObjectId::new()),
+            7.into(),
+            8_i64.into(),
+            "é".into(),
+            "".into(),
+        ];
+        let other = [
+            Bson::Null,
+            0.5.into(),
+            doc! { "type": "Photo", "id": 1 }.into(),
+            bson(vec![1, 2]),
+        ];
+        // What is not plain stands at the beginning, in the middle, at the end, alone; and nothing does.
+        let mut arrays = vec![plain.to_vec(), other.to_vec(), Vec::new()];
+        for one in &other {
+            for at in 0..=plain.len() {
+                let mut items = plain.to_vec();
+                items.insert(at, one.clone());
+                arrays.push(items);
+            }
+        }
+        for items in arrays {
+            let document = RawDocumentBuf::try_from(&doc! { "ids": &items }).expect("encodes");
+            let mut asked = Vec::new();
+            let tree = Tree::of(&document, "ids", &mut |value| {
+                asked.push(Key::of(value));
+                let at = asked.len() as u32;
+                Some(Slot { fetch: 0, at })
+            });
+            // An array in the array is gone into, and `null` is nothing.
+            let flat = items.iter().flat_map(|item| match item {
+                Bson::Array(inner) => inner.clone(),
+                item => vec![item.clone()],
+            });
+            let expected: Vec<Key> = flat
+                .filter(|item| *item != Bson::Null)
+                .map(|item| Key::of_bson(&item))
+                .collect();
+            assert_eq!(asked, expected, "{items:?}");
+            let Tree::Many(trees) = &tree else {
+                panic!("{tree:?}")
+            };
+            assert_eq!(trees.len(), items.len());
+            let mut places = Vec::new();
+            tree.each(&mut |slot| places.push(slot.at));
+            assert_eq!(places, (1..=expected.len() as u32).collect::<Vec<_>>());
+        }
+    }
+
+    fn bson(items: Vec<i32>) -> Bson {
+        Bson::Array(items.into_iter().map(Bson::from).collect())
+    }
 
     #[test]
     fn there_is_room_for_all_ids_and_not_for_much_more() {
