@@ -52,6 +52,7 @@ impl odm::Fielded for Address {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -71,6 +72,7 @@ impl odm::Fielded for Address {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         },
     ];
 }
@@ -153,6 +155,7 @@ const _: () = {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         }
     }
 

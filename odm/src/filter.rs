@@ -5,7 +5,7 @@
 use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
-use crate::path::{Codec, Nested, Path, Plain, PlainItems, Root, Step};
+use crate::path::{Codec, Each, Nested, Path, Plain, PlainItems, Root, Step};
 use crate::value::{List, Text};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -483,6 +483,27 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         C: PlainItems,
     {
         Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items))
+    }
+
+    /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
+    /// that no item is the value.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.tags.any().gte("m").into_document()?, doc! { "tags": { "$gte": "m" } });
+    /// assert_eq!(
+    ///     p.tags.any().starts_with("rust").into_document()?,
+    ///     doc! { "tags": { "$regex": "^rust" } },
+    /// );
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn any(self) -> Path<R, A::Item, Each<P>>
+    where
+        A::Item: Sized,
+        C: PlainItems,
+    {
+        Path::NEW
     }
 
     /// The array has exactly so many items.

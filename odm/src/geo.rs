@@ -87,6 +87,7 @@ static POINT: StructShape = StructShape {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -103,6 +104,7 @@ static POINT: StructShape = StructShape {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         },
     ],
     deny_unknown: false,

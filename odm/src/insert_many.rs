@@ -9,12 +9,19 @@ use crate::trace::Trace;
 use crate::write::amend;
 use crate::{Collection, Document, Error, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, RawDocument};
-use rayon::prelude::*;
+use mongodb::bson::{self, RawDocument, RawDocumentBuf};
+use serde::{Serialize, Serializer};
+use std::borrow::Borrow;
 use std::future::IntoFuture;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-/// So many documents are encoded by one thread at a time: some fifty microseconds of work.
+/// So many documents are worth a thread of their own: a quarter of a millisecond of work, against some fifty microseconds for
+/// the thread.
+const WORTH_A_THREAD: usize = 250;
+
+/// How many documents a thread takes at a time.
 const PART: usize = 50;
 
 /// Documents as they are stored, one behind the other in one buffer: a buffer for each took longer than to encode it, where
@@ -37,11 +44,7 @@ impl Part {
             part.add(first + at, |bytes| encode::<T>(document, bytes));
             if at == 0 {
                 // Each is about as long as the one before.
-                let more = part
-                    .bytes
-                    .len()
-                    .saturating_add(16)
-                    .saturating_mul(documents.len());
+                let more = part.bytes.len().saturating_mul(documents.len());
                 part.bytes.reserve(more.min(PART * 4096));
             }
         }
@@ -58,6 +61,34 @@ impl Part {
             }
         }
     }
+
+    /// Those that can be sent. The buffer goes with the last of them.
+    fn into_documents(self) -> impl Iterator<Item = Stored> {
+        let bytes = Arc::new(self.bytes);
+        self.places.into_iter().map(move |(_, place)| Stored {
+            bytes: bytes.clone(),
+            place,
+        })
+    }
+}
+
+/// One of the documents in a buffer.
+struct Stored {
+    bytes: Arc<Vec<u8>>,
+    place: Range<usize>,
+}
+
+impl Stored {
+    fn document(&self) -> bson::error::Result<&RawDocument> {
+        RawDocument::from_bytes(self.bytes.get(self.place.clone()).unwrap_or_default())
+    }
+}
+
+impl Serialize for Stored {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let document = self.document().map_err(serde::ser::Error::custom)?;
+        document.serialize(serializer)
+    }
 }
 
 /// Writes the document as serde stores it behind what is there, if it is within its bounds.
@@ -65,44 +96,79 @@ fn encode<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
     let written = bson::serialize_to_buffer(document, &mut *bytes);
     let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
-    let raw = raw.map_err(|source| Error::Encode {
-        field: T::META.name.to_owned(),
-        source: Box::new(source),
-    })?;
-    check::document(T::META, raw)
+    check::document(T::META, raw.map_err(not_encoded::<T>)?)
 }
 
-/// Encodes and checks documents, many of them on several threads: all of them are checked before the first is sent, and the
-/// server has nothing to do meanwhile.
+fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
+    Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
+/// and the server has nothing to do meanwhile.
 fn encode_all<T: Document>(documents: &[T]) -> Vec<Part> {
-    // A thread that sleeps takes as long to wake as a few of these parts take.
-    if documents.len() < 10 * PART {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (documents.len() / WORTH_A_THREAD).min(cores);
+    if threads < 2 {
         return vec![Part::of(0, documents)];
     }
-    let parts = documents.par_chunks(PART).enumerate();
-    parts.map(|(at, part)| Part::of(at * PART, part)).collect()
+    // Each takes the next part when it is done with one, so that nobody waits for a thread that gets no core. They are no pool
+    // of an application's, whose threads may be waiting for what is inserted here.
+    let parts: Vec<_> = documents
+        .chunks(PART)
+        .enumerate()
+        .map(|(at, part)| (at * PART, part, OnceLock::new()))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((first, part, encoded)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            encoded.get_or_init(|| Part::of(*first, part));
+        }
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        work();
+        for other in others {
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    let encoded = parts.into_iter().filter_map(|(.., encoded)| encoded.into_inner());
+    encoded.collect()
 }
 
 /// The documents that are whole before others are asked, and how all are stored.
 fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
-    // A document is one or the other by its type, so that all are.
-    let mut partial = Part::default();
-    let documents = documents.into_iter().enumerate();
-    let whole: Vec<T> = documents
-        .filter_map(|(at, document)| match document {
+    if documents
+        .iter()
+        .all(|document| matches!(document, Fresh::Whole(_)))
+    {
+        let documents = documents.into_iter().filter_map(|document| match document {
             Fresh::Whole(document) => Some(document),
-            Fresh::Partial(raw) => {
-                partial.add(at, |bytes| {
-                    bytes.extend_from_slice(raw?.as_bytes());
-                    Ok(())
-                });
-                None
+            Fresh::Partial(_) => None,
+        });
+        let whole: Vec<T> = documents.collect();
+        let parts = encode_all(&whole);
+        return (whole, parts);
+    }
+    let (mut whole, mut part) = (Vec::new(), Part::default());
+    for (at, document) in documents.into_iter().enumerate() {
+        match document {
+            Fresh::Whole(document) => {
+                part.add(at, |bytes| encode(&document, bytes));
+                whole.push(document);
             }
-        })
-        .collect();
-    let mut parts = encode_all(&whole);
-    parts.push(partial);
-    (whole, parts)
+            // Its bounds are checked when what is derived from others is there.
+            Fresh::Partial(raw) => part.add(at, |bytes| {
+                bytes.extend_from_slice(raw?.as_bytes());
+                Ok(())
+            }),
+        }
+    }
+    (whole, vec![part])
 }
 
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
@@ -171,72 +237,44 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 documents,
                 ordered,
             } = self;
-            let (mut documents, mut encoded) = encoded_all(documents);
-            // The documents that can be sent, with their positions, and the others with the reason.
-            let (mut raw, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-            for part in &mut encoded {
+            let all = documents.len();
+            let (whole, mut parts) = encoded_all(documents);
+            let mut tally = Tally {
+                ordered,
+                ..Tally::default()
+            };
+            for part in &mut parts {
                 if ordered && !part.refused.is_empty() {
                     return Err(part.refused.swap_remove(0).1);
                 }
-                refused.append(&mut part.refused);
-                for (at, place) in &part.places {
-                    if let Some(Ok(document)) = part.bytes.get(place.clone()).map(RawDocument::from_bytes) {
-                        raw.push(document);
-                        places.push(*at);
-                    }
-                }
+                tally.refused.append(&mut part.refused);
+                tally.places.extend(part.places.iter().map(|(at, _)| *at));
             }
-            let sent = raw.len();
-            let mut inserted = 0;
             let trace = collection.trace("insert_many");
             trace
                 .run(async {
-                    let most = most_at_once(collection, &raw).await?;
-                    let related = sent > 0 && amend(collection, &trace).concerns(T::META).await?;
-                    if related {
-                        documents.clear();
-                    }
-                    let (mut rest, mut first, mut parts) = (raw.as_slice(), 0, 0);
-                    while !rest.is_empty() {
-                        let (part, behind) = rest.split_at(most.min(rest.len()));
-                        rest = behind;
-                        let size = part.len();
-                        let stored = related.then_some(&mut documents);
-                        let made = insert_part(collection, &trace, part, ordered, stored).await;
-                        let ends = ordered || matches!(made, Err(Error::Driver(_)));
-                        let made = match made {
-                            Err(Error::InsertMany { inserted, errors, .. }) => Inserted {
-                                inserted,
-                                errors,
-                                ordered,
-                            },
-                            // What became of the parts before it has to be said.
-                            Err(error) if first > 0 => Inserted {
-                                inserted: 0,
-                                errors: vec![(0, error)],
-                                ordered,
-                            },
-                            made => made?,
-                        };
-                        // A position that was not sent is no position: what the server says is not trusted to index with.
-                        let place = |at: usize| places.get(first + at).copied().unwrap_or(first + at);
-                        inserted += made.inserted;
-                        refused.extend(made.errors.into_iter().map(|(at, error)| (place(at), error)));
-                        (first, parts) = (first + size, parts + 1);
-                        if ends && !refused.is_empty() {
-                            break;
+                    let documents = parts.into_iter().flat_map(Part::into_documents);
+                    let is_whole = whole.len() == all;
+                    let documents = match is_whole && relation::is_unrelated(collection.odm(), T::META)? {
+                        true => tally.insert(collection, documents).await.map(|()| whole),
+                        false => {
+                            let raw =
+                                documents.map(|one| Ok(one.document().map_err(not_encoded::<T>)?.to_owned()));
+                            let raw = raw.collect::<Result<_>>()?;
+                            let whole = is_whole.then_some(whole);
+                            tally.insert_related(collection, &trace, raw, whole).await
                         }
-                    }
+                    }?;
                     // The driver splits what is too much for one command; it does not say into how many.
-                    trace.done(parts, inserted as u64);
-                    if refused.is_empty() {
+                    trace.done(tally.parts, tally.inserted as u64);
+                    if tally.refused.is_empty() {
                         return Ok(documents);
                     }
-                    refused.sort_by_key(|(at, _)| *at);
+                    tally.refused.sort_by_key(|(at, _)| *at);
                     Err(Error::InsertMany {
                         collection: T::META.collection,
-                        inserted,
-                        errors: refused,
+                        inserted: tally.inserted,
+                        errors: tally.refused,
                     })
                 })
                 .await
@@ -245,9 +283,90 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
     }
 }
 
+/// What has become of the documents.
+#[derive(Default)]
+struct Tally {
+    ordered: bool,
+    /// The positions of those that are sent, among all that are to be inserted.
+    places: Vec<usize>,
+    /// How many have been sent, in how many parts.
+    sent: usize,
+    parts: u64,
+    inserted: usize,
+    refused: Vec<(usize, Error)>,
+}
+
+impl Tally {
+    /// Inserts documents that have nothing to do with others.
+    async fn insert<T: Document>(
+        &mut self,
+        collection: &Collection<T>,
+        documents: impl Iterator<Item = Stored> + Send,
+    ) -> Result<()> {
+        let size = self.places.len();
+        if size > 0 {
+            // By value: the driver copies each, and what it has copied is freed.
+            let session = collection.session().cloned();
+            let made = insert_raw::<_, Stored>(collection, session, size, documents, self.ordered).await;
+            self.add(size, made)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts documents with what their references and copies ask for. Those that are whole are given back, or all as they are
+    /// stored.
+    async fn insert_related<T: Document>(
+        &mut self,
+        collection: &Collection<T>,
+        trace: &Trace,
+        mut rest: Vec<RawDocumentBuf>,
+        whole: Option<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let most = most_at_once(collection, &rest).await?;
+        let derives = !rest.is_empty() && amend(collection, trace).concerns(T::META).await?;
+        let is_read = derives || whole.is_none();
+        let mut documents = whole.filter(|_| !is_read).unwrap_or_default();
+        while !rest.is_empty() {
+            let behind = rest.split_off(most.min(rest.len()));
+            let part = std::mem::replace(&mut rest, behind);
+            let size = part.len();
+            let stored = is_read.then_some(&mut documents);
+            let made = insert_part(collection, trace, part, self.ordered, stored).await;
+            let ends = self.ordered || matches!(made, Err(Error::Driver(_)));
+            self.add(size, made)?;
+            if ends && !self.refused.is_empty() {
+                break;
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Adds what became of one part.
+    fn add(&mut self, size: usize, made: Result<Inserted>) -> Result<()> {
+        let (inserted, errors) = match made {
+            Ok(Inserted { inserted, errors, .. }) | Err(Error::InsertMany { inserted, errors, .. }) => {
+                (inserted, errors)
+            }
+            // What became of the parts before it has to be said.
+            Err(error) if self.sent > 0 => (0, vec![(0, error)]),
+            Err(error) => return Err(error),
+        };
+        // A position that was not sent is no position: what the server says is not trusted to index with.
+        let first = self.sent;
+        let places = &self.places;
+        let place = |at: usize| places.get(first + at).copied().unwrap_or(first + at);
+        self.inserted += inserted;
+        self.refused
+            .extend(errors.into_iter().map(|(at, error)| (place(at), error)));
+        self.sent += size;
+        self.parts += 1;
+        Ok(())
+    }
+}
+
 /// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
 /// the documents may refer to each other.
-async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[&RawDocument]) -> Result<usize> {
+async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[RawDocumentBuf]) -> Result<usize> {
     let odm = collection.odm();
     if raw.len() <= IN_ONE || collection.session().is_some() || relation::belong_together(odm, T::META, raw) {
         return Ok(usize::MAX);
@@ -258,7 +377,7 @@ async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[&RawDocume
     })
 }
 
-fn inserts<'a, T: Document>(raw: &'a [&'a RawDocument]) -> impl Iterator<Item = Write<'a>> + Clone {
+fn inserts<T: Document>(raw: &[RawDocumentBuf]) -> impl Iterator<Item = Write<'_>> + Clone {
     raw.iter().map(|document| Write {
         meta: T::META,
         what: Relation::Insert(document),
@@ -269,32 +388,32 @@ fn inserts<'a, T: Document>(raw: &'a [&'a RawDocument]) -> impl Iterator<Item = 
 async fn insert_part<T: Document>(
     collection: &Collection<T>,
     trace: &Trace,
-    raw: &[&RawDocument],
+    mut raw: Vec<RawDocumentBuf>,
     ordered: bool,
     stored: Option<&mut Vec<T>>,
 ) -> Result<Inserted> {
     let mut token = None;
-    let mut amended = Vec::new();
     if let Some(stored) = stored {
-        amended.extend(raw.iter().map(|document| (*document).to_owned()));
         amend(collection, trace)
-            .insert(T::META, &mut amended, &mut token)
+            .insert(T::META, &mut raw, &mut token)
             .await?;
-        for document in &amended {
+        for document in &raw {
             check::document(T::META, document)?;
             stored.push(decode::decode(T::META.collection, document)?);
         }
     }
-    let amended: Vec<&RawDocument> = amended.iter().map(AsRef::as_ref).collect();
-    let raw = if token.is_some() || !amended.is_empty() {
-        &amended
-    } else {
-        raw
-    };
-    match Duties::of(collection.odm(), inserts::<T>(raw), token)? {
-        None => insert_raw(collection, collection.session().cloned(), raw, ordered).await,
+    let size = raw.len();
+    let duties = Duties::of(collection.odm(), inserts::<T>(&raw), token)?;
+    match duties {
+        None => {
+            drop(duties);
+            let session = collection.session().cloned();
+            insert_raw::<_, RawDocumentBuf>(collection, session, size, raw, ordered).await
+        }
         Some(duties) => {
-            let insert = |session| insert_raw(collection, session, raw, ordered).boxed();
+            let insert = |session| {
+                insert_raw::<_, RawDocumentBuf>(collection, session, size, raw.as_slice(), ordered).boxed()
+            };
             duties.carry_out(collection.session(), trace, insert).await
         }
     }
@@ -318,15 +437,15 @@ impl Done for Inserted {
 }
 
 /// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
-async fn insert_raw<T: Document>(
+async fn insert_raw<T: Document, D: Serialize + Send + Sync>(
     collection: &Collection<T>,
     session: Option<Shared>,
-    raw: &[&RawDocument],
+    sent: usize,
+    documents: impl IntoIterator<Item = impl Borrow<D>>,
     ordered: bool,
 ) -> Result<Inserted> {
-    let sent = raw.len();
-    let documents = collection.raw().clone_with_type::<&RawDocument>();
-    let action = documents.insert_many(raw).ordered(ordered);
+    let target = collection.raw().clone_with_type::<D>();
+    let action = target.insert_many(documents).ordered(ordered);
     let Err(error) = act!(session.as_ref(), action) else {
         return Ok(Inserted {
             inserted: sent,
@@ -362,7 +481,6 @@ async fn insert_raw<T: Document>(
 mod tests {
     use super::*;
     use crate::by_hand::{Address, Person};
-    use mongodb::bson::RawDocumentBuf;
     use mongodb::bson::oid::ObjectId;
 
     /// One in a city whose name is so long; 50 are allowed.

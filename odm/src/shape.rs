@@ -184,6 +184,8 @@ pub struct FieldMeta {
     pub copied: Option<&'static Copied>,
     /// Whether it changes so often that a copy of it is refused: `#[volatile]`.
     pub volatile: bool,
+    /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
+    pub skips_none: bool,
 }
 
 impl FieldMeta {
@@ -210,6 +212,7 @@ impl FieldMeta {
             reference: None,
             copied: None,
             volatile: false,
+            skips_none: false,
         }
     }
 

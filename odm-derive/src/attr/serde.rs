@@ -202,6 +202,8 @@ pub struct Field {
     pub skip_serializing: Option<Span>,
     pub skip_deserializing: Option<Span>,
     pub skip_serializing_if: Option<Span>,
+    /// Whether that is `Option::is_none`.
+    pub skips_none: bool,
     /// The function that serializes: of `serialize_with`, or `serialize` in the module of `with`.
     pub serialize_with: Option<Path>,
     pub deserialize_with: bool,
@@ -226,7 +228,11 @@ impl Field {
                 "skip_serializing" => once(&mut serde.skip_serializing, span, meta),
                 "skip_deserializing" => once(&mut serde.skip_deserializing, span, meta),
                 "skip_serializing_if" => {
-                    skip(meta)?;
+                    let function = meta.value()?.parse::<LitStr>()?.parse::<Path>()?;
+                    serde.skips_none = function
+                        .segments
+                        .last()
+                        .is_some_and(|name| name.ident == "is_none");
                     once(&mut serde.skip_serializing_if, span, meta)
                 }
                 "with" => {

@@ -112,7 +112,7 @@ pub fn id_is_there(cx: &Ctxt, container: &Container, roles: &Roles) {
     } else if ty::many(field.ty).is_some() {
         Some((
             "is an array or a map, which MongoDB does not take as `_id`",
-            "a struct with `#[derive(Embed)]` or one of its values",
+            "one of its values, or a struct with `#[derive(Embed)]` and `#[embed(id)]`",
         ))
     } else {
         None
@@ -184,6 +184,16 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
                 "`{}` is the field of {role}, which the library writes as a `{full}`. Write `{}: {wanted}`",
                 label(container, field),
                 field.rust
+            ),
+        );
+    }
+    if !field.serde.aliases.is_empty() {
+        cx.error(
+            field.ty,
+            format!(
+                "`{}` is the field of {role}, which every update writes under this name: a document that has it under another one \
+                 could not be read then. Leave `#[serde(alias)]` out, and rename the field in the stored documents",
+                label(container, field)
             ),
         );
     }

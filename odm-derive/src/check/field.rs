@@ -26,6 +26,14 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
         && array_is_bounded(cx, container, field);
 }
 
+/// The rules of an `_id`, which has others of its own.
+pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
+    ranges_are_in_order(cx, container, field);
+    if field.serde.with.is_none() {
+        custom_form_is_declared(cx, container, field);
+    }
+}
+
 /// What is written must be found by the next read: `#[serde(skip_serializing)]` alone loses the value.
 fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
     let serde = &field.serde;
@@ -364,6 +372,14 @@ fn shape_is_known(cx: &Ctxt, container: &Container, field: &Field) -> bool {
     false
 }
 
+/// A collection that is seen by its name, and for which the library has no implementation.
+fn is_unknown(name: &str) -> bool {
+    matches!(
+        name,
+        "LinkedList" | "BinaryHeap" | "IndexMap" | "IndexSet" | "SmallVec" | "ArrayVec"
+    )
+}
+
 /// An array, set or map has a bound: `#[embed(max = 20)]`.
 fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
     let Some(many) = ty::many(field.ty) else {
@@ -379,6 +395,15 @@ fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
              bson::Binary` with `#[field(max_len = 1024)]`, which stores a byte as a byte; or, for a few small numbers, \
              `#[embed(max = 20)]`",
             field.rust
+        ),
+        Many::Map { name } | Many::List { name, .. } if is_unknown(&name) => format!(
+            "`{label}` is a {name} without a declared bound, and odm does not know the type. Write a `{}` and its bound: `#[embed(max \
+             = 20)]`; or, if odm should not look into it, `#[field(opaque)]`",
+            match name.as_str() {
+                "IndexMap" => "BTreeMap",
+                "IndexSet" => "BTreeSet",
+                _ => "Vec",
+            }
         ),
         Many::Map { name } => format!(
             "`{label}` is a {name} without a declared bound, so its document can grow until it can't be written any more. For few \

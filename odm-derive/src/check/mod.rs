@@ -37,8 +37,9 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
     for field in container.fields() {
-        if !roles.is_id(field) {
-            field::all(cx, container, field, false);
+        match roles.is_id(field) {
+            true => field::of_id(cx, container, field),
+            false => field::all(cx, container, field, false),
         }
         let place = Place::in_document(field, roles);
         if !field.skipped() {
@@ -71,6 +72,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     id_is_no_array(cx, container, embed);
     place::variants_differ(cx, container);
     copy::container(cx, container);
+    takes_versions(cx, container);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
         if !field.skipped() {
@@ -105,6 +107,21 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
             ),
         );
         return;
+    }
+    let wrapped = [
+        (container.serde.transparent, "transparent"),
+        (container.serde.tag.is_some(), "tag"),
+        (container.serde.untagged, "untagged"),
+    ];
+    for (_, attribute) in wrapped.iter().filter(|(is_there, _)| *is_there) {
+        cx.error(
+            container.ident,
+            format!(
+                "`#[serde({attribute})]` would have the projection `{}` read from something else than the fields of the document. Leave \
+                 the attribute out",
+                container.ident
+            ),
+        );
     }
     if container.fields().iter().all(Field::skipped) {
         cx.error(
@@ -228,6 +245,28 @@ fn not_transparent(cx: &Ctxt, container: &Container) {
             format!(
                 "`#[serde(transparent)]` would store `{}` as its only field, and a collection holds documents. Leave the \
                  attribute out",
+                container.ident
+            ),
+        );
+    }
+}
+
+/// The version of what is copied stands beside the copies, in a field that the struct does not declare.
+fn takes_versions(cx: &Ctxt, container: &Container) {
+    let copies = |field: &&&Field| match &container.copies {
+        Some(_) => field.reference.is_none(),
+        None => field.copy.is_some(),
+    };
+    if let (true, Some(field)) = (
+        container.serde.deny_unknown_fields,
+        container.all_fields().iter().find(copies),
+    ) {
+        cx.error(
+            container.ident,
+            format!(
+                "`{}` is a copy, or has copies beside it, whose version the library stores in a field `_copied` of the struct, which \
+                 `#[serde(deny_unknown_fields)]` on `{}` would refuse to read. Leave the attribute out",
+                label(container, field),
                 container.ident
             ),
         );

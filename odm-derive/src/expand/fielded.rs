@@ -47,10 +47,13 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let unique = target.unique.contains(&field.rust).then(|| quote!(unique: true,));
     let copied = copy::meta(target, field).map(|meta| quote!(copied: ::core::option::Option::Some(#meta),));
     let volatile = field.volatile.map(|_| quote!(volatile: true,));
-    let set: Vec<_> = [aliases, required, flatten, managed, unique, copied, volatile]
-        .into_iter()
-        .flatten()
-        .collect();
+    let skips_none = field.serde.skips_none.then(|| quote!(skips_none: true,));
+    let set: Vec<_> = [
+        aliases, required, flatten, managed, unique, copied, volatile, skips_none,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if set.is_empty() {
         return make;
     }

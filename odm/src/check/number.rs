@@ -35,15 +35,22 @@ pub(super) fn at_least(a: Number, b: Number) -> bool {
     matches!(order(a, b), Some(Ordering::Greater | Ordering::Equal))
 }
 
-/// The integers of a type that are within declared bounds too; `None` where a bound is no integer itself.
+/// The integers of a type that are within declared bounds too; `None` where a bound is too large to be one.
 pub(super) fn within((least, greatest): (i64, i64), bounds: &Bounds) -> Option<(i64, i64)> {
-    let int = |bound: Number| match bound {
+    let int = |bound: Number, whole: fn(f64) -> f64| match bound {
         Number::Int(n) => Some(n),
-        Number::Float(_) => None,
+        // Doubles of this size are exact.
+        Number::Float(n) => (n.abs() < 9.0e15).then(|| whole(n) as i64),
     };
     Some((
-        bounds.min.map_or(Some(least), int)?.max(least),
-        bounds.max.map_or(Some(greatest), int)?.min(greatest),
+        bounds
+            .min
+            .map_or(Some(least), |min| int(min, f64::ceil))?
+            .max(least),
+        bounds
+            .max
+            .map_or(Some(greatest), |max| int(max, f64::floor))?
+            .min(greatest),
     ))
 }
 
@@ -104,6 +111,28 @@ mod tests {
             assert_eq!(order(a, b), expected, "{a} {b}");
             assert_eq!(order(b, a), expected.map(Ordering::reverse), "{b} {a}");
         }
+    }
+
+    #[test]
+    fn bounds_of_integers_are_integers() {
+        let within_type = |min, max| {
+            let bounds = Bounds {
+                min,
+                max,
+                ..Bounds::NONE
+            };
+            within((-128, 127), &bounds)
+        };
+        let float = |n| Some(Number::Float(n));
+        assert_eq!(within_type(None, None), Some((-128, 127)));
+        assert_eq!(
+            within_type(Some(Number::Int(0)), Some(Number::Int(500))),
+            Some((0, 127))
+        );
+        assert_eq!(within_type(float(-0.5), float(9.5)), Some((0, 9)));
+        assert_eq!(within_type(float(-9.5), float(-0.5)), Some((-9, -1)));
+        assert_eq!(within_type(float(1e300), None), None);
+        assert_eq!(within_type(None, float(f64::NAN)), None);
     }
 
     #[test]

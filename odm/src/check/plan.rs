@@ -132,7 +132,7 @@ struct Plan {
 type Slot = OnceLock<Box<Plan>>;
 
 /// The plans of the structs that have been looked at as whole documents, by their places in memory. They are only added to, as
-/// there are types; so nobody who looks waits for another.
+/// there are types; so nobody waits who looks for one that is there.
 static PLANS: [Slot; 256] = [const { OnceLock::new() }; 256];
 
 /// The fields of a document; `None` where they can't be looked at in their order.

@@ -20,6 +20,7 @@ const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta 
         reference: None,
         copied: None,
         volatile: false,
+        skips_none: false,
     }
 }
 

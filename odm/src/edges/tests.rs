@@ -23,6 +23,7 @@ const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
         reference: None,
         copied: None,
         volatile: false,
+        skips_none: false,
     }
 }
 

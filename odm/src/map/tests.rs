@@ -27,6 +27,7 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
         reference: None,
         copied: None,
         volatile: false,
+        skips_none: false,
     }
 }
 

@@ -304,9 +304,9 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
         }
         let there = match asked.ask(scope).await {
             Ok(there) => there,
-            // What an earlier round has found is told all the same.
+            // What an earlier round has found is told rather than that.
             Err(error) => {
-                failed = failed.and(Err(error));
+                first.get_or_insert(error);
                 break;
             }
         };

@@ -32,7 +32,9 @@ pub(crate) use parts::{Parts, combines};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
-pub(crate) use write::{Done, Duties, IN_ONE, What, Write, belong_together, prepare, prepare_upsert};
+pub(crate) use write::{
+    Done, Duties, IN_ONE, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
+};
 
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};

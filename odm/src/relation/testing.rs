@@ -44,6 +44,7 @@ pub(super) const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
         reference: None,
         copied: None,
         volatile: false,
+        skips_none: false,
     }
 }
 

@@ -140,17 +140,29 @@ pub(crate) fn prepare_upsert(
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
-pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[&RawDocument]) -> bool {
+pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
     let graph = odm.graph();
     graph.outgoing(meta).any(|edge| {
         let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
         let mut claimed: HashSet<Key> = HashSet::new();
-        let mut is_claimed = |document: &&RawDocument| {
+        let mut is_claimed = |document: &RawDocumentBuf| {
             let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
             keys.into_iter().any(|key| !claimed.insert(key))
         };
         edge.target(meta).is_some() || claims && documents.iter().any(&mut is_claimed)
     })
+}
+
+/// Whether nothing refers to documents of this type, and they refer to nothing: no write of them has to do anything beside
+/// itself.
+///
+/// # Errors
+/// As [`Duties::of`].
+pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
+    let graph = odm.graph();
+    graph.is_registered(meta)?;
+    odm.may_write(meta)?;
+    Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
 impl<'a> Duties<'a> {
@@ -169,9 +181,7 @@ impl<'a> Duties<'a> {
         for write in writes.clone() {
             if known != Some(write.meta.collection) {
                 known = Some(write.meta.collection);
-                graph.is_registered(write.meta)?;
-                odm.may_write(write.meta)?;
-                related |= graph.outgoing(write.meta).next().is_some() || graph.takes_part(write.meta);
+                related |= !is_unrelated(odm, write.meta)?;
             }
         }
         if !related {

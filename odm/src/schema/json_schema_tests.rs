@@ -18,6 +18,7 @@ const FIELD: FieldMeta = FieldMeta {
     reference: None,
     copied: None,
     volatile: false,
+    skips_none: false,
 };
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {

@@ -4,7 +4,6 @@ use super::{Changes, Part, Rooted, never, replace};
 use crate::filter::{Element, Filter, below};
 use crate::operand::{Operand, encode, encode_bson};
 use crate::path::{Codec, MayBeMissing, Nested, Path, Plain, PlainItems, Single, Writable};
-use crate::update::guard::Guard;
 use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -429,9 +428,7 @@ pub trait Change<R: Rooted>: Sized {
             Err(message) => changes.problem(message),
         }
         changes.below(P::PATH, &condition, &format!("{}.$[{name}]", P::PATH), inner);
-        changes.guards.push(Guard::There {
-            name: P::PATH.to_owned(),
-        });
+        changes.needs_array(P::PATH, P::FIELD);
         self
     }
 
@@ -461,9 +458,7 @@ pub trait Change<R: Rooted>: Sized {
             return self;
         }
         changes.below(P::PATH, &Document::new(), &format!("{}.$[]", P::PATH), inner);
-        changes.guards.push(Guard::There {
-            name: P::PATH.to_owned(),
-        });
+        changes.needs_array(P::PATH, P::FIELD);
         self
     }
 
@@ -498,9 +493,7 @@ pub trait Change<R: Rooted>: Sized {
             };
             changes.array_filters.push(same);
             changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
-            changes.guards.push(Guard::There {
-                name: P::PATH.to_owned(),
-            });
+            changes.needs_array(P::PATH, P::FIELD);
         }
         self
     }

@@ -60,6 +60,19 @@ pub(crate) enum Guard {
         /// The field of an item.
         field: String,
     },
+    /// The field is not stored under a name that it had before: a document with both names can't be read.
+    Former { name: String, field: String },
+    /// The same of the items that are changed.
+    ItemFormers {
+        /// The array.
+        name: String,
+        /// Which items are changed; empty for all.
+        within: Document,
+        /// The former name of the field of an item.
+        former: String,
+        /// Its name.
+        field: String,
+    },
     /// The array is there: an update of its items is an error on a document that lacks it.
     There { name: String },
     /// The field is not stored as `null`, of which the operators of arrays and of numbers are an error.
@@ -106,12 +119,14 @@ impl Guard {
             }
             Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
-            Guard::Items { name, .. } | Guard::ItemBases { name, .. } | Guard::ItemValues { name, .. } => {
-                match self.offenders() {
-                    Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
-                    None => Document::new(),
-                }
-            }
+            Guard::Former { name, .. } => doc! { name: { "$exists": false } },
+            Guard::Items { name, .. }
+            | Guard::ItemBases { name, .. }
+            | Guard::ItemValues { name, .. }
+            | Guard::ItemFormers { name, .. } => match self.offenders() {
+                Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
+                None => Document::new(),
+            },
             Guard::There { name } => doc! { name: { "$type": "array" } },
             // An array with a null in it has that type too.
             Guard::Value { name, .. } => doc! { "$or": [
@@ -131,6 +146,8 @@ impl Guard {
             | Guard::Items { name, .. }
             | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
+            | Guard::ItemFormers { name, .. }
+            | Guard::Former { name, .. }
             | Guard::There { name }
             | Guard::Value { name, .. } => name,
         }
@@ -198,6 +215,7 @@ impl Guard {
                 let null = doc! { "$type": "null", "$not": { "$type": "array" } };
                 (within, field, null)
             }
+            Guard::ItemFormers { within, former, .. } => (within, former, doc! { "$exists": true }),
             _ => return None,
         };
         let mut both = within.clone();
@@ -248,6 +266,12 @@ impl Guard {
                 id: Box::new(id.clone()),
                 field: format!("{name}.{field}"),
             }),
+            Guard::ItemFormers {
+                name, former, field, ..
+            } => {
+                let of = |field: &str| format!("{name}.{field}");
+                Some(under_former_name(collection, id, &of(former), &of(field)))
+            }
             _ => None,
         }
     }
@@ -314,9 +338,20 @@ impl Guard {
                 };
                 passes(stored, *by, *bound).then(|| invalid(collection, name.clone(), rule))
             }
+            (Guard::Former { name, field }, Some(_)) => Some(under_former_name(collection, id, name, field)),
             (Guard::Base { name, bound }, None) => Some(invalid(collection, name.clone(), bound.clone())),
             _ => None,
         }
+    }
+}
+
+fn under_former_name(collection: &'static str, id: &Bson, former: &str, field: &str) -> Error {
+    Error::Query {
+        collection,
+        message: format!(
+            "the document with _id {id} has `{field}` under its former name `{former}` still, and with both names it could not be \
+             read: `set` the field, which takes the former one away, or `replace` the document"
+        ),
     }
 }
 

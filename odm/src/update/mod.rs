@@ -230,22 +230,54 @@ impl<R> Changes<R> {
         again: fn(&mut Bson, Bson) -> Result<(), ()>,
     ) {
         if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
+            // As serde would store it: not at all.
+            if value == Bson::Null && field.is_some_and(|field| field.skips_none) {
+                match operator {
+                    "$set" => {
+                        self.put("$unset", name, Bson::String(String::new()), replace);
+                        self.without_aliases(name, field);
+                        return;
+                    }
+                    "$setOnInsert" => return,
+                    _ => {}
+                }
+            }
             self.put(operator, name, value, again);
-            if operator == "$set" {
-                self.without_aliases(name, field);
+            match operator {
+                "$set" => self.without_aliases(name, field),
+                // It does nothing to a document that is there.
+                "$setOnInsert" => {}
+                _ => self.needs_own_name(name, field),
             }
         }
     }
 
     /// Removes the field under other names that it is read by: a document with two of them can't be read.
     fn without_aliases(&mut self, name: &str, field: Option<&'static FieldMeta>) {
-        for alias in field.map_or(&[][..], |field| field.aliases) {
-            let alias = match name.rsplit_once('.') {
-                Some((above, _)) => format!("{above}.{alias}"),
-                None => (*alias).to_owned(),
-            };
-            self.put("$unset", &alias, Bson::String(String::new()), replace);
+        for former in former_names(name, field) {
+            self.put("$unset", &former, Bson::String(String::new()), replace);
         }
+    }
+
+    /// Keeps a change of what is stored off a document that has it under another name that it is read by.
+    fn needs_own_name(&mut self, name: &str, field: Option<&'static FieldMeta>) {
+        for former in former_names(name, field) {
+            let known = |guard: &Guard| matches!(guard, Guard::Former { name, .. } if *name == former);
+            if !self.guards.iter().any(known) {
+                self.guards.push(Guard::Former {
+                    name: former,
+                    field: name.to_owned(),
+                });
+            }
+        }
+    }
+
+    /// Leaves a document alone that has no such array; but not one that has it under a former name.
+    fn needs_array(&mut self, name: &'static str, field: Option<&'static FieldMeta>) {
+        self.needs_own_name(name, field);
+        self.guards.push(Guard::There {
+            name: name.to_owned(),
+        });
     }
 
     fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
@@ -289,6 +321,7 @@ impl<R> Changes<R> {
 
     /// Keeps the change off a document that has `null` there, as serde stores `None`.
     fn needs_value(&mut self, name: &str, field: Option<&'static FieldMeta>) {
+        self.needs_own_name(name, field);
         let known = |guard: &Guard| matches!(guard, Guard::Value { name: of, .. } if of == name);
         if field.is_some_and(may_be_null) && !self.guards.iter().any(known) {
             self.guards.push(Guard::Value {
@@ -453,6 +486,12 @@ impl<R> Changes<R> {
                     field,
                     bound,
                 }),
+                Guard::Former { name: former, field } => self.guards.push(Guard::ItemFormers {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    former,
+                    field,
+                }),
                 Guard::There { name } => self.problem(format!(
                     "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
                      the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
@@ -598,6 +637,16 @@ fn without_each(value: &mut Bson) {
 
 /// So many newtypes around a value are looked into.
 const MOST_WRAPPERS: u32 = 32;
+
+/// The other names by which a field is read, at the path of its own name.
+fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<Item = String> {
+    let above = name.rsplit_once('.').map(|(above, _)| above.to_owned());
+    let aliases = field.map_or(&[][..], |field| field.aliases).iter();
+    aliases.map(move |alias| match &above {
+        Some(above) => format!("{above}.{alias}"),
+        None => (*alias).to_owned(),
+    })
+}
 
 /// Whether the field's own value is an `Option`.
 fn may_be_null(field: &FieldMeta) -> bool {

@@ -793,3 +793,59 @@ fn a_limit_may_be_larger_than_a_batch() {
         assert_eq!(notes.find_all().page(u32::MAX).await.unwrap().items.len(), 1);
     });
 }
+
+#[test]
+fn each_way_to_carry_out_a_query_keeps_what_it_was_told() {
+    use odm::mongodb::options::{Collation, CollationStrength};
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let shops = odm.collection::<Shop>();
+        three(&shops).await;
+        let ignore_case = || {
+            let collation = Collation::builder().locale("en");
+            collation.strength(CollationStrength::Secondary).build()
+        };
+        let bob = || shops.find(|s| s.name.eq("BOB"));
+        let any_bob = || bob().collation(ignore_case());
+        // By the collation, and not without it.
+        assert_eq!(bob().one().await.unwrap(), None);
+        assert_eq!(any_bob().one().await.unwrap().unwrap().name, "Bob");
+        assert!(!bob().exists().await.unwrap());
+        assert!(any_bob().exists().await.unwrap());
+        assert_eq!(bob().count().await.unwrap(), 0);
+        assert_eq!(any_bob().count().await.unwrap(), 1);
+        assert_eq!(names(bob()).await, [""; 0]);
+        assert_eq!(names(any_bob()).await, ["Bob"]);
+        let streamed = any_bob().stream().await.unwrap().try_collect::<Vec<_>>().await;
+        assert_eq!(streamed.unwrap().len(), 1);
+        assert_eq!(bob().explain().await.unwrap().returned, 0);
+        assert_eq!(any_bob().explain().await.unwrap().returned, 1);
+        // The second of all, the best first; and nothing behind the third.
+        let behind = |n| shops.find_all().sort(|s| s.stars.desc()).skip(n);
+        assert_eq!(behind(1).one().await.unwrap().unwrap().name, "Bob");
+        assert_eq!(behind(3).one().await.unwrap(), None);
+        assert!(behind(2).exists().await.unwrap());
+        assert!(!behind(3).exists().await.unwrap());
+        assert_eq!(behind(1).count().await.unwrap(), 2);
+        assert_eq!(behind(1).limit(1).count().await.unwrap(), 1);
+        assert_eq!(behind(1).limit(1).explain().await.unwrap().returned, 1);
+        // Of nothing, none is found, and nothing is asked.
+        t.commands.clear();
+        assert_eq!(behind(0).limit(0).one().await.unwrap(), None);
+        assert!(!behind(0).limit(0).exists().await.unwrap());
+        assert_eq!(behind(0).limit(0).count().await.unwrap(), 0);
+        assert_eq!(behind(0).limit(0).explain().await.unwrap().returned, 0);
+        assert_eq!(t.commands.take(), [""; 0]);
+        // An index that is there, and one that is not, which the server refuses.
+        let by = |index: &str| shops.find(|s| s.name.eq("Bob")).hint(index);
+        assert_eq!(by("name_1").one().await.unwrap().unwrap().name, "Bob");
+        assert!(by("name_1").exists().await.unwrap());
+        assert_eq!(by("name_1").count().await.unwrap(), 1);
+        let refused = |error: Error| assert!(error.to_string().contains("hint"), "{error}");
+        refused(by("nobody").one().await.unwrap_err());
+        refused(by("nobody").exists().await.unwrap_err());
+        refused(by("nobody").all().await.unwrap_err());
+        refused(by("nobody").count().await.unwrap_err());
+        refused(by("nobody").explain().await.unwrap_err());
+    });
+}

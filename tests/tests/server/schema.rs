@@ -21,6 +21,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         reference: None,
         copied: None,
         volatile: false,
+        skips_none: false,
         unique: false,
     }
 }

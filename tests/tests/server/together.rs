@@ -1250,6 +1250,180 @@ fn a_field_that_is_set_loses_its_old_name() {
     });
 }
 
+/// A change of what is stored under a field's old name would leave the document with both, which nothing can read.
+#[test]
+fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Line {
+        sku: String,
+        #[serde(alias = "count")]
+        quantity: i32,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "carts")]
+    struct Cart {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(alias = "points")]
+        #[field(min = 0, max = 100)]
+        score: i32,
+        #[serde(alias = "labels")]
+        #[embed(max = 3)]
+        tags: Vec<String>,
+        #[embed(max = 5)]
+        lines: Vec<Line>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Cart]).unwrap();
+        let raw = t.db.collection::<Doc>("carts");
+        let old = doc! {
+            "_id": 1, "points": 5, "labels": ["a", "b", "c"], "lines": [{ "sku": "x", "count": 1 }, { "sku": "y", "quantity": 1 }],
+        };
+        let new = doc! { "_id": 2, "score": 5, "tags": ["a"], "lines": [{ "sku": "x", "quantity": 1 }] };
+        raw.insert_many([&old, &new]).await.unwrap();
+        let carts = odm.collection::<Cart>();
+        let former = |error: odm::Error, name: &str| {
+            let message = error.to_string();
+            assert!(message.contains(&format!("former name `{name}`")), "{message}");
+        };
+        former(carts.update(1).inc(|c| c.score, 1).await.unwrap_err(), "points");
+        former(carts.update(1).max(|c| c.score, 9).await.unwrap_err(), "points");
+        former(carts.update(1).push(|c| c.tags, "d").await.unwrap_err(), "labels");
+        former(carts.update(1).pull(|c| c.tags, "a").await.unwrap_err(), "labels");
+        former(
+            carts.update(1).add_to_set(|c| c.tags, "a").await.unwrap_err(),
+            "labels",
+        );
+        former(
+            carts.update(1).inc(|c| c.score, 1).upsert().await.unwrap_err(),
+            "points",
+        );
+        let of_x = |line: odm::PathsOf<Cart>| line.lines;
+        let one_more = carts
+            .update(1)
+            .elem(of_x, |l| l.sku.eq("x"), |l| l.inc(|l| l.quantity, 1));
+        former(one_more.await.unwrap_err(), "lines.count");
+        let many = carts
+            .update_where(|c| c.id.gte(1))
+            .inc(|c| c.score, 1)
+            .await
+            .unwrap();
+        assert_eq!((many.modified, many.refused), (1, 1));
+        let stored = raw.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+        assert_eq!(stored, old, "nothing was written");
+        // Where the old name is not, there is nothing to refuse; an item with its own name is no other's.
+        carts
+            .update(2)
+            .inc(|c| c.score, 1)
+            .push(|c| c.tags, "b")
+            .await
+            .unwrap();
+        let one_more = carts
+            .update(1)
+            .elem(of_x, |l| l.sku.eq("y"), |l| l.inc(|l| l.quantity, 1));
+        one_more.await.unwrap();
+        // What the message advises.
+        let set = carts
+            .update(1)
+            .set(|c| c.score, 5)
+            .set(|c| c.tags, vec!["a".to_owned()]);
+        set.await.unwrap();
+        carts
+            .update(1)
+            .inc(|c| c.score, 1)
+            .push(|c| c.tags, "b")
+            .await
+            .unwrap();
+        let read = carts.get(1).await.unwrap().unwrap();
+        assert_eq!((read.score, read.tags.len(), read.lines[1].quantity), (6, 2, 2));
+    });
+}
+
+/// An update stores what serde would: nothing for `None`, where the field says so.
+#[test]
+fn what_serde_would_leave_out_is_taken_away() {
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Part {
+        id: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "works")]
+    struct Work {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(skip_serializing_if = "Option::is_none", alias = "ean")]
+        #[index(unique, sparse)]
+        isbn: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[embed(max = 3)]
+        tags: Option<Vec<String>>,
+        subtitle: Option<String>,
+        #[embed(max = 3)]
+        parts: Vec<Part>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Work]).unwrap();
+        odm.sync().await.unwrap();
+        let raw = t.db.collection::<Doc>("works");
+        let works = odm.collection::<Work>();
+        for id in [1, 2] {
+            let isbn = Some(format!("isbn {id}"));
+            let (tags, subtitle) = (Some(vec!["a".to_owned()]), Some("s".to_owned()));
+            let parts = vec![Part {
+                id: 1,
+                note: Some("n".to_owned()),
+            }];
+            works
+                .insert(Work {
+                    id,
+                    isbn,
+                    tags,
+                    subtitle,
+                    parts,
+                })
+                .await
+                .unwrap();
+        }
+        // Two of them: `null` would be a value, of which a unique index takes one.
+        for id in [1, 2] {
+            let update = works
+                .update(id)
+                .set(|w| w.isbn, None)
+                .set(|w| w.tags, None)
+                .set(|w| w.subtitle, None);
+            update
+                .elem(|w| w.parts, |p| p.id.eq(1), |p| p.set(|p| p.note, None))
+                .await
+                .unwrap();
+            let stored = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
+            assert_eq!(
+                stored,
+                doc! { "_id": id, "subtitle": null, "parts": [{ "id": 1 }] }
+            );
+            let read = works.get(id).await.unwrap().unwrap();
+            let mut replaced = read.clone();
+            replaced.isbn = None;
+            assert_eq!(read, replaced);
+        }
+        // A missing array is an empty one, and `null` is none.
+        works.update(1).push(|w| w.tags, "b").await.unwrap();
+        assert_eq!(
+            works.get(1).await.unwrap().unwrap().tags,
+            Some(vec!["b".to_owned()])
+        );
+        let new = works
+            .update(3)
+            .set(|w| w.isbn, None)
+            .set_on_insert(|w| w.tags, None)
+            .set(|w| w.parts, Vec::<Part>::new());
+        new.upsert().await.unwrap();
+        let stored = raw.find_one(doc! { "_id": 3 }).await.unwrap().unwrap();
+        assert_eq!(stored, doc! { "_id": 3, "parts": [] });
+    });
+}
+
 /// Fields that would be derived of each other are refused, by name.
 #[test]
 fn a_circle_of_copies_is_refused() {
