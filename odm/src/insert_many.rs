@@ -15,11 +15,14 @@ use std::borrow::Borrow;
 use std::future::IntoFuture;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// So many documents are worth a thread of their own: a quarter of a millisecond of work, against some fifty microseconds for
 /// the thread.
 const WORTH_A_THREAD: usize = 250;
+
+/// To ask for it takes as long as to encode some fifty documents.
+static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
 /// How many documents a thread takes at a time.
 const PART: usize = 50;
@@ -109,9 +112,8 @@ fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
 /// and the server has nothing to do meanwhile.
 fn encode_all<T: Document>(documents: &[T]) -> Vec<Part> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (documents.len() / WORTH_A_THREAD).min(cores);
-    if threads < 2 {
+    let threads = documents.len() / WORTH_A_THREAD;
+    if threads < 2 || *CORES < 2 {
         return vec![Part::of(0, documents)];
     }
     // Each takes the next part when it is done with one, so that nobody waits for a thread that gets no core. They are no pool
@@ -128,7 +130,10 @@ fn encode_all<T: Document>(documents: &[T]) -> Vec<Part> {
         }
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Without another thread all is done by this one.
+        let others: Vec<_> = (1..threads.min(*CORES))
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
         work();
         for other in others {
             if let Err(panic) = other.join() {
@@ -173,7 +178,7 @@ fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
 
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
 ///
-/// References are kept true as by [`Insert`]; the documents may refer to each other, in any order. With two-way references, and
+/// References are kept true as by [`Insert`](crate::Insert); the documents may refer to each other, in any order. With two-way references, and
 /// with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has them: if the
 /// server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted in parts of
 /// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer to their own
@@ -185,7 +190,7 @@ fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
 /// all targets that don't exist: then none is inserted, or those that were are deleted again.
 ///
 /// # Cost
-/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`], however many documents there are, but for
+/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`](crate::Insert), however many documents there are, but for
 /// each part of 1,000 where those are transactions.
 ///
 /// # Example

@@ -228,7 +228,7 @@ impl Field {
                 "skip_serializing" => once(&mut serde.skip_serializing, span, meta),
                 "skip_deserializing" => once(&mut serde.skip_deserializing, span, meta),
                 "skip_serializing_if" => {
-                    let function = meta.value()?.parse::<LitStr>()?.parse::<Path>()?;
+                    let function = meta.value()?.parse::<LitStr>()?.parse::<syn::ExprPath>()?.path;
                     serde.skips_none = function
                         .segments
                         .last()

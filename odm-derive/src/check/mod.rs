@@ -41,6 +41,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
             true => field::of_id(cx, container, field),
             false => field::all(cx, container, field, false),
         }
+        written_under_one_name(cx, container, field);
         let place = Place::in_document(field, roles);
         if !field.skipped() {
             reference::all(cx, container, field, place);
@@ -75,6 +76,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     takes_versions(cx, container);
     for field in container.all_fields() {
         field::all(cx, container, field, true);
+        written_under_one_name(cx, container, field);
         if !field.skipped() {
             reference::all(cx, container, field, Place::Embed { id: embed.id });
         }
@@ -246,6 +248,22 @@ fn not_transparent(cx: &Ctxt, container: &Container) {
                 "`#[serde(transparent)]` would store `{}` as its only field, and a collection holds documents. Leave the \
                  attribute out",
                 container.ident
+            ),
+        );
+    }
+}
+
+/// What the library writes by itself it writes under one name, and a document with two of them can't be read.
+fn written_under_one_name(cx: &Ctxt, container: &Container, field: &Field) {
+    let both = |reference: &crate::attr::reference::Reference| reference.inverse.is_some();
+    let is_written = field.copy.is_some() || field.reference.as_ref().is_some_and(both);
+    if is_written && !field.serde.aliases.is_empty() {
+        cx.error(
+            field.ty,
+            format!(
+                "`{}` is written by the library too, under this name: a document that has it under another one could not be read \
+                 then. Leave `#[serde(alias)]` out, and rename the field in the stored documents",
+                label(container, field)
             ),
         );
     }

@@ -3,6 +3,7 @@
 use super::{Target, asserts, copy, generics, reference};
 use crate::ast::Field;
 use crate::attr::Number;
+use crate::attr::serde::Default_;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -47,7 +48,11 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let unique = target.unique.contains(&field.rust).then(|| quote!(unique: true,));
     let copied = copy::meta(target, field).map(|meta| quote!(copied: ::core::option::Option::Some(#meta),));
     let volatile = field.volatile.map(|_| quote!(volatile: true,));
-    let skips_none = field.serde.skips_none.then(|| quote!(skips_none: true,));
+    // Where the missing field is read as something else, `None` has to be stored.
+    let is_none = !matches!(field.serde.default, Some(Default_::Function(_)))
+        && target.container.serde.default.is_none()
+        && crate::ty::is_option(field.ty);
+    let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, copied, volatile, skips_none,
     ]

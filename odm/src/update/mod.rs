@@ -230,17 +230,17 @@ impl<R> Changes<R> {
         again: fn(&mut Bson, Bson) -> Result<(), ()>,
     ) {
         if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
-            // As serde would store it: not at all.
-            if value == Bson::Null && field.is_some_and(|field| field.skips_none) {
-                match operator {
-                    "$set" => {
-                        self.put("$unset", name, Bson::String(String::new()), replace);
-                        self.without_aliases(name, field);
-                        return;
-                    }
-                    "$setOnInsert" => return,
-                    _ => {}
+            // As serde would store it: not at all. Of two values the last one counts, as of all others.
+            let skips = field.is_some_and(|field| field.skips_none);
+            match operator {
+                "$set" if skips && value == Bson::Null => {
+                    self.take_back("$set", name);
+                    self.put("$unset", name, Bson::String(String::new()), replace);
+                    return self.without_aliases(name, field);
                 }
+                "$set" if skips => self.take_back("$unset", name),
+                "$setOnInsert" if skips && value == Bson::Null => return self.take_back(operator, name),
+                _ => {}
             }
             self.put(operator, name, value, again);
             match operator {
@@ -249,6 +249,17 @@ impl<R> Changes<R> {
                 "$setOnInsert" => {}
                 _ => self.needs_own_name(name, field),
             }
+        }
+    }
+
+    /// Forgets what an operator was to do to this field.
+    fn take_back(&mut self, operator: &str, name: &str) {
+        let Ok(fields) = self.operators.get_document_mut(operator) else {
+            return;
+        };
+        fields.remove(name);
+        if fields.is_empty() {
+            self.operators.remove(operator);
         }
     }
 
@@ -641,7 +652,10 @@ const MOST_WRAPPERS: u32 = 32;
 /// The other names by which a field is read, at the path of its own name.
 fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<Item = String> {
     let above = name.rsplit_once('.').map(|(above, _)| above.to_owned());
-    let aliases = field.map_or(&[][..], |field| field.aliases).iter();
+    let aliases = field.into_iter().flat_map(|field| {
+        let former = |alias: &&&str| **alias != field.name;
+        field.aliases.iter().filter(former)
+    });
     aliases.map(move |alias| match &above {
         Some(above) => format!("{above}.{alias}"),
         None => (*alias).to_owned(),
