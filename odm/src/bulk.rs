@@ -30,8 +30,9 @@ use std::sync::atomic::AtomicU64;
 /// bulk gives.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::TooLarge`] and [`Error::Encode`] before anything is sent; [`Error::Bulk`] with the
-/// position of each write that the server refused, and what the others did. Of an update by which a document would pass
+/// [`Error::Bulk`] with the position of each write that was refused, and what the others did. Those that break a bound, are
+/// too large or can't be encoded are found before anything is sent: then none is carried out, whether ordered or not. Of an
+/// update by which a document would pass
 /// 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields of the document too.
 /// [`Error::MissingReference`] where a document that a write refers to does not exist: then none is carried out, or they
 /// are taken back.
@@ -56,7 +57,8 @@ pub struct Bulk {
     writes: Vec<Write>,
     ordered: bool,
     by_runs: bool,
-    error: Option<Error>,
+    /// Those that can't be sent, with their positions.
+    refused: Vec<(usize, Error)>,
 }
 
 impl std::fmt::Debug for Bulk {
@@ -197,18 +199,15 @@ impl Bulk {
             writes: Vec::new(),
             ordered: true,
             by_runs: false,
-            error: None,
+            refused: Vec::new(),
         }
     }
 
     fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
+        let at = self.writes.len() + self.refused.len();
         match what {
-            Ok(what) => self.writes.push(Write {
-                at: self.writes.len(),
-                meta,
-                what,
-            }),
-            Err(error) => self.error = self.error.or(Some(error)),
+            Ok(what) => self.writes.push(Write { at, meta, what }),
+            Err(error) => self.refused.push((at, error)),
         }
         self
     }
@@ -252,7 +251,8 @@ impl Bulk {
     /// Changes the document with this id, or this document.
     ///
     /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
-    /// that is not found, or held back by a bound or by a `null`, is counted in [`BulkDone::missed`].
+    /// that is not found, or held back by a bound, by a `null` or by a field under a former name, is counted in
+    /// [`BulkDone::missed`].
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -286,7 +286,8 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Changes every document that fits the condition, and in which no bound holds the change back.
+    /// Changes every document that fits the condition, and in which nothing holds the change back: no bound, no `null`, and no
+    /// field that is stored under a former name (a serde `alias`).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -382,8 +383,11 @@ impl IntoFuture for Bulk {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            if let Some(error) = self.error {
-                return Err(error);
+            if !self.refused.is_empty() {
+                return Err(Error::Bulk {
+                    errors: self.refused,
+                    done: Box::default(),
+                });
             }
             // An update without a change is left out: the server takes none.
             let mut writes = self.writes;

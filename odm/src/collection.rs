@@ -233,8 +233,9 @@ impl<T: Document> Collection<T> {
     /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-    /// that the server refused. Unordered, all of them are in [`Error::InsertMany`], and the others are inserted.
+    /// [`Error::InsertMany`] with the position of each document that was refused, and why: [`Error::Invalid`],
+    /// [`Error::TooLarge`], [`Error::DuplicateKey`]. What breaks a bound is found before anything is sent, and in order none is
+    /// inserted then; unordered, all others are.
     /// [`Error::MissingReference`] where a document that they refer to does not exist.
     ///
     /// # Cost

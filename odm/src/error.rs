@@ -243,15 +243,16 @@ pub enum Error {
         collection: &'static str,
         /// How many were inserted.
         inserted: usize,
-        /// The position of each refused document among those given, and why. An ordered insert stops at the first, and
-        /// then nothing behind it was tried.
+        /// The position of each refused document among those given, and why. Those that break a bound are all here, and an
+        /// ordered insert sends nothing then; of those that the server refuses it stops at the first.
         errors: Vec<(usize, Error)>,
     },
 
     /// Some writes of a bulk were refused.
     #[error("{} writes of the bulk were refused; the first: {}", .errors.len(), First(.errors))]
     Bulk {
-        /// The position of each refused write, and why. An ordered bulk stops at the first.
+        /// The position of each refused write, and why. Those that break a bound are all here, and then nothing was sent; of
+        /// those that the server refuses, an ordered bulk stops at the first.
         errors: Vec<(usize, Error)>,
         /// What the others did.
         done: Box<crate::BulkDone>,

@@ -5,7 +5,7 @@
 use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
-use crate::path::{Codec, Each, Nested, Path, Plain, PlainItems, Root, Step};
+use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
 use crate::value::{List, Text};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -524,6 +524,9 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
     /// array, joined by `&`, may be met by two items.
     ///
+    /// Of a plain array the closure gets the item itself. The server takes no `|` and no `!` between conditions on one: write
+    /// them around `elem`, or [`Error::Query`] says so.
+    ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// let p = Person::paths();
@@ -531,19 +534,20 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     ///     p.addresses.elem(|a| a.city.eq("Bonn") & a.street.eq("Am Hof")).into_document()?,
     ///     doc! { "addresses": { "$elemMatch": { "city": { "$eq": "Bonn" }, "street": { "$eq": "Am Hof" } } } },
     /// );
+    /// assert_eq!(
+    ///     p.tags.elem(|tag| tag.gte("m") & tag.lt("n")).into_document()?,
+    ///     doc! { "tags": { "$elemMatch": { "$gte": "m", "$lt": "n" } } },
+    /// );
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn elem<'a, F>(self, condition: F) -> Filter<R>
+    pub fn elem<F>(self, condition: F) -> Filter<R>
     where
-        A::Item: Nested,
+        A::Item: Sized,
         C: PlainItems,
-        F: FnOnce(&'a <A::Item as Nested>::Fields<Element<A::Item>, Root>) -> Filter<Element<A::Item>>,
+        F: FnOnce(Path<Element<A::Item>, A::Item, Root>) -> Filter<Element<A::Item>>,
     {
-        let condition = condition(<A::Item as Nested>::fields::<Element<A::Item>, Root>());
-        Filter {
-            doc: condition.doc.map(|doc| doc! { P::PATH: { "$elemMatch": doc } }),
-            of: PhantomData,
-        }
+        let condition = of_item::<P, _>(condition(Path::NEW));
+        Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } }))
     }
 }
 
@@ -607,6 +611,83 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Option<Point>, P, C> {
 /// ```
 pub struct Element<I>(PhantomData<fn() -> I>);
 
+/// A condition on the items of the array at `P`, as it stands behind `$elemMatch` and `$pull`: that on their fields as it is,
+/// and that on the items themselves by its operators alone.
+pub(crate) fn of_item<P: Step, I>(condition: Filter<Element<I>>) -> Result<Document> {
+    let condition = condition.into_document()?;
+    let refused = |message| Error::Query {
+        collection: "",
+        message: format!("the condition on the items of `{}` {message}", P::PATH),
+    };
+    if P::FIELD.and_then(crate::copy::entry).is_some() && is_of_items(&condition) {
+        return Err(refused(
+            "compares them whole, and they hold copies: compare the reference in them".to_owned(),
+        ));
+    }
+    in_array(condition).map_err(refused)
+}
+
+/// Whether a condition is on an item itself, or a part of it is.
+fn is_of_items(condition: &Document) -> bool {
+    condition.iter().any(|(key, value)| match (key.as_str(), value) {
+        ("", _) => true,
+        ("$and" | "$or" | "$nor", Bson::Array(list)) => {
+            list.iter().filter_map(Bson::as_document).any(is_of_items)
+        }
+        _ => false,
+    })
+}
+
+/// See [`of_item`]. The error goes on from "the condition".
+pub(crate) fn in_array(condition: Document) -> Result<Document, String> {
+    if condition.is_empty() {
+        // Every item, whatever it is.
+        return Ok(doc! { "$exists": true });
+    }
+    if !is_of_items(&condition) {
+        return Ok(condition);
+    }
+    let mut operators = Document::new();
+    operators_of(condition, &mut operators)?;
+    Ok(operators)
+}
+
+fn operators_of(condition: Document, operators: &mut Document) -> Result<(), String> {
+    for (key, value) in condition {
+        match (key.as_str(), value) {
+            ("", Bson::Document(one)) if !one.keys().any(|operator| operators.contains_key(operator)) => {
+                operators.extend(one);
+            }
+            // The same operator for a second time.
+            ("", one @ Bson::Document(_)) if !operators.contains_key("$not") => {
+                operators.insert("$not", doc! { "$not": one });
+            }
+            ("$and", Bson::Array(list)) => {
+                for one in list {
+                    match one {
+                        Bson::Document(one) => operators_of(one, operators)?,
+                        other => return Err(format!("holds {other} where a condition is expected")),
+                    }
+                }
+            }
+            ("", _) => return Err("has one operator more than twice: join what it says".to_owned()),
+            ("$or" | "$nor", _) => {
+                return Err(
+                    "joins conditions on one plain value by `|` or `!`, which the server does not take there: join conditions on \
+                     the array, or use `ne`, `in_` and `not_in`"
+                        .to_owned(),
+                );
+            }
+            (other, _) => {
+                return Err(format!(
+                    "is on the items themselves and on `{other}` of them: choose one"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
 pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
     if filter.is_empty() {
@@ -630,6 +711,9 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
                 return Err(format!(
                     "`{operator}` can't stand in a condition on the items of an array"
                 ));
+            }
+            ("", value) => {
+                out.insert(prefix, value);
             }
             (_, value) => {
                 out.insert(format!("{prefix}.{key}"), value);

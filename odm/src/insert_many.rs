@@ -6,7 +6,7 @@ use crate::map::Context;
 use crate::relation::{self, Done, Duties, IN_ONE, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::write::amend;
+use crate::write::{amend, encode_behind, not_encoded};
 use crate::{Collection, Document, Error, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, RawDocument, RawDocumentBuf};
@@ -44,7 +44,7 @@ impl Part {
         let mut part = Part::default();
         part.places.reserve(documents.len());
         for (at, document) in documents.iter().enumerate() {
-            part.add(first + at, |bytes| encode::<T>(document, bytes));
+            part.add(first + at, |bytes| encode_behind(document, bytes));
             if at == 0 {
                 // Each is about as long as the one before.
                 let more = part.bytes.len().saturating_mul(documents.len());
@@ -91,21 +91,6 @@ impl Serialize for Stored {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let document = self.document().map_err(serde::ser::Error::custom)?;
         document.serialize(serializer)
-    }
-}
-
-/// Writes the document as serde stores it behind what is there, if it is within its bounds.
-fn encode<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
-    let start = bytes.len();
-    let written = bson::serialize_to_buffer(document, &mut *bytes);
-    let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
-    check::document(T::META, raw.map_err(not_encoded::<T>)?)
-}
-
-fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
-    Error::Encode {
-        field: T::META.name.to_owned(),
-        source: Box::new(source),
     }
 }
 
@@ -163,7 +148,7 @@ fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
     for (at, document) in documents.into_iter().enumerate() {
         match document {
             Fresh::Whole(document) => {
-                part.add(at, |bytes| encode(&document, bytes));
+                part.add(at, |bytes| encode_behind(&document, bytes));
                 whole.push(document);
             }
             // Its bounds are checked when what is derived from others is there.
@@ -178,20 +163,22 @@ fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
 
 /// Documents to insert. Carried out by `.await`, which gives them as they are stored.
 ///
-/// References are kept true as by [`Insert`](crate::Insert); the documents may refer to each other, in any order. With two-way references, and
-/// with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has them: if the
-/// server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted in parts of
-/// 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer to their own
-/// kind, or that link one document with two of them, are one all the same. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
+/// References are kept true as by [`Insert`](crate::Insert); the documents may refer to each other, in any order. With two-way
+/// references, and with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has
+/// them: if the server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted
+/// in parts of 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer
+/// to their own kind, or that link one document with two of them, are one all the same. Within
+/// [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
 ///
 /// # Errors
-/// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent; [`Error::InsertMany`] with the position of each
-/// that the server refused, and of the first of a part that failed as a whole behind others. [`Error::MissingReference`] lists
+/// [`Error::InsertMany`] with the position of each document that was refused, and why. Those that break a bound or are too
+/// large are found before anything is sent: in their order, none is inserted then. Of those that the server refuses, the
+/// first ends an insert in order; of a part that failed as a whole behind others it has the first document. [`Error::MissingReference`] lists
 /// all targets that don't exist: then none is inserted, or those that were are deleted again.
 ///
 /// # Cost
-/// One round trip for every 100,000 documents or 48 MB; for references as [`Insert`](crate::Insert), however many documents there are, but for
-/// each part of 1,000 where those are transactions.
+/// One round trip for every 100,000 documents or 48 MB, and none for no document; for references as [`Insert`](crate::Insert),
+/// however many documents there are, but for each part of 1,000 where those are transactions.
 ///
 /// # Example
 /// ```no_run
@@ -249,11 +236,14 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 ..Tally::default()
             };
             for part in &mut parts {
-                if ordered && !part.refused.is_empty() {
-                    return Err(part.refused.swap_remove(0).1);
-                }
                 tally.refused.append(&mut part.refused);
                 tally.places.extend(part.places.iter().map(|(at, _)| *at));
+            }
+            if tally.places.is_empty() && tally.refused.is_empty() {
+                return Ok(Vec::new());
+            }
+            if ordered && !tally.refused.is_empty() {
+                return Err(tally.into_error::<T>());
             }
             let trace = collection.trace("insert_many");
             trace
@@ -275,12 +265,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                     if tally.refused.is_empty() {
                         return Ok(documents);
                     }
-                    tally.refused.sort_by_key(|(at, _)| *at);
-                    Err(Error::InsertMany {
-                        collection: T::META.collection,
-                        inserted: tally.inserted,
-                        errors: tally.refused,
-                    })
+                    Err(tally.into_error::<T>())
                 })
                 .await
         }
@@ -346,6 +331,15 @@ impl Tally {
         Ok(documents)
     }
 
+    fn into_error<T: Document>(mut self) -> Error {
+        self.refused.sort_by_key(|(at, _)| *at);
+        Error::InsertMany {
+            collection: T::META.collection,
+            inserted: self.inserted,
+            errors: self.refused,
+        }
+    }
+
     /// Adds what became of one part.
     fn add(&mut self, size: usize, made: Result<Inserted>) -> Result<()> {
         let (inserted, errors) = match made {
@@ -402,8 +396,12 @@ async fn insert_part<T: Document>(
         amend(collection, trace)
             .insert(T::META, &mut raw, &mut token)
             .await?;
-        for document in &raw {
-            check::document(T::META, document)?;
+        for (at, document) in raw.iter().enumerate() {
+            check::document(T::META, document).map_err(|error| Error::InsertMany {
+                collection: T::META.collection,
+                inserted: 0,
+                errors: vec![(at, error)],
+            })?;
             stored.push(decode::decode(T::META.collection, document)?);
         }
     }

@@ -689,7 +689,8 @@ impl<'c, T: Document> Find<'c, T> {
 /// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound or by a `null`. For references as
+/// One round trip, and one more before it where a change can be refused by a bound, by a `null` or by a field that is stored
+/// under a former name (a serde `alias`). For references as
 /// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example

@@ -498,6 +498,7 @@ through_items! {
     Vec<T>, [];
     std::collections::VecDeque<T>, [];
     Box<[T]>, [];
+    std::sync::Arc<[T]>, [];
     std::collections::HashSet<T, S>, [S: 'static];
     std::collections::BTreeSet<T>, [];
 }

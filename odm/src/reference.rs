@@ -393,6 +393,7 @@ arrays_of_references! {
     Vec<P>, [];
     std::collections::VecDeque<P>, [];
     Box<[P]>, [];
+    std::sync::Arc<[P]>, [];
     std::collections::HashSet<P, S>, [S: 'static];
     std::collections::BTreeSet<P>, [];
 }

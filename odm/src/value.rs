@@ -107,7 +107,7 @@ pub trait IdValue: Value {}
 #[diagnostic::on_unimplemented(
     message = "`{T}` has no declared bound, so its document can grow until it can't be written any more",
     label = "an array, set or map without a bound",
-    note = "few items: `#[embed(max = 20)]`",
+    note = "few items, in a field that is the array itself, be it by an alias or behind an `Option`: `#[embed(max = 20)]` on the field",
     note = "many items, or items that stand alone: documents of their own that name their parent, or an array of references to them (rules two and three)",
     note = "a value that odm should not look into: `#[field(opaque)]`",
     note = "an array inside an array, a tuple or a generic type: wrap the inner one in a struct of its own, `#[derive(Embed)] struct Row(#[embed(max = 5)] Vec<f64>);`"
@@ -321,6 +321,7 @@ arrays! {
     Vec<T>, [T: Value], T, false, Shape::Array(T::shape);
     VecDeque<T>, [T: Value], T, false, Shape::Array(T::shape);
     Box<[T]>, [T: Value], T, false, Shape::Array(T::shape);
+    std::sync::Arc<[T]>, [T: Value], T, false, Shape::Array(T::shape);
     HashSet<T, S>, [T: Value, S: 'static], T, false, Shape::Array(T::shape);
     BTreeSet<T>, [T: Value], T, false, Shape::Array(T::shape);
     HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, Shape::Map(V::shape);
@@ -336,6 +337,8 @@ impl<T: Value> List for Vec<T> {}
 impl<T: Value> List for VecDeque<T> {}
 #[diagnostic::do_not_recommend]
 impl<T: Value> List for Box<[T]> {}
+#[diagnostic::do_not_recommend]
+impl<T: Value> List for std::sync::Arc<[T]> {}
 #[diagnostic::do_not_recommend]
 impl<T: Value, S: 'static> List for HashSet<T, S> {}
 #[diagnostic::do_not_recommend]
@@ -387,6 +390,7 @@ unbounded! {
     Vec<T>, [T: 'static];
     VecDeque<T>, [T: 'static];
     Box<[T]>, [T: 'static];
+    std::sync::Arc<[T]>, [T: 'static];
     HashSet<T, S>, [T: 'static, S: 'static];
     BTreeSet<T>, [T: 'static];
     HashMap<K, V, S>, [K: 'static, V: 'static, S: 'static];

@@ -8,7 +8,7 @@ use crate::trace::Trace;
 use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
@@ -17,14 +17,23 @@ use std::sync::atomic::AtomicU64;
 pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     // A buffer that grows from nothing is moved seven times on its way to 1 kB.
     let mut bytes = Vec::with_capacity(512);
-    let raw =
-        bson::serialize_to_buffer(document, &mut bytes).and_then(|()| RawDocumentBuf::from_bytes(bytes));
-    let raw = raw.map_err(|source| Error::Encode {
+    encode_behind(document, &mut bytes)?;
+    RawDocumentBuf::from_bytes(bytes).map_err(not_encoded::<T>)
+}
+
+/// Writes the document as serde stores it behind what is there, if it is within its bounds.
+pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    let start = bytes.len();
+    let written = bson::serialize_to_buffer(document, &mut *bytes);
+    let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
+    check::document(T::META, raw.map_err(not_encoded::<T>)?)
+}
+
+pub(crate) fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
+    Error::Encode {
         field: T::META.name.to_owned(),
         source: Box::new(source),
-    })?;
-    check::document(T::META, &raw)?;
-    Ok(raw)
+    }
 }
 
 /// The document, where it is whole before others are asked, and how it is stored.

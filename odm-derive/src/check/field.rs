@@ -373,7 +373,7 @@ fn shape_is_known(cx: &Ctxt, container: &Container, field: &Field) -> bool {
 }
 
 /// A collection that is seen by its name, and for which the library has no implementation.
-fn is_unknown(name: &str) -> bool {
+fn is_unsupported(name: &str) -> bool {
     matches!(
         name,
         "LinkedList" | "BinaryHeap" | "IndexMap" | "IndexSet" | "SmallVec" | "ArrayVec"
@@ -396,7 +396,7 @@ fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
              `#[embed(max = 20)]`",
             field.rust
         ),
-        Many::Map { name } | Many::List { name, .. } if is_unknown(&name) => format!(
+        Many::Map { name } | Many::List { name, .. } if is_unsupported(&name) => format!(
             "`{label}` is a {name} without a declared bound, and odm does not know the type. Write a `{}` and its bound: `#[embed(max \
              = 20)]`; or, if odm should not look into it, `#[field(opaque)]`",
             match name.as_str() {

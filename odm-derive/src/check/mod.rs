@@ -11,6 +11,7 @@ mod reference;
 mod union;
 
 use crate::ast::{Container, Data, Field, Style};
+use crate::attr::copy::Copy;
 use crate::attr::document::Document;
 use crate::attr::embed::Container as Embed;
 use crate::attr::projection::Projection;
@@ -273,7 +274,8 @@ fn written_under_one_name(cx: &Ctxt, container: &Container, field: &Field) {
 fn takes_versions(cx: &Ctxt, container: &Container) {
     let copies = |field: &&&Field| match &container.copies {
         Some(_) => field.reference.is_none(),
-        None => field.copy.is_some(),
+        // Those of the documents that a reference names stand in its own value, and what is derived from children has none.
+        None => matches!(field.copy, Some(Copy::Field(_))),
     };
     if let (true, Some(field)) = (
         container.serde.deny_unknown_fields,

@@ -51,7 +51,7 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     // Where the missing field is read as something else, `None` has to be stored.
     let is_none = !matches!(field.serde.default, Some(Default_::Function(_)))
         && target.container.serde.default.is_none()
-        && crate::ty::is_option(field.ty);
+        && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, copied, volatile, skips_none,

@@ -894,7 +894,7 @@ impl<I: Bucketed> Buckets<I> {
         // Buckets without such an item need not be taken apart. Not every server takes `$or` and its like there, and what
         // follows asks again.
         let mut matching = vec![buckets];
-        if !condition.keys().any(|key| key.starts_with('$')) {
+        if !condition.keys().any(|key| key.is_empty() || key.starts_with('$')) {
             matching.push(doc! { meta.items: { "$elemMatch": condition } });
         }
         let start = meta.period.as_ref().map(|period| period.start);

@@ -306,7 +306,14 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
             Ok(there) => there,
             // What an earlier round has found is told rather than that.
             Err(error) => {
-                first.get_or_insert(error);
+                match first {
+                    None => first = Some(error),
+                    Some(_) => tracing::warn!(
+                        target: "odm",
+                        %error,
+                        "what else refers to a document that has vanished could not be looked for; `audit()` finds it"
+                    ),
+                }
                 break;
             }
         };

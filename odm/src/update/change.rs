@@ -1,9 +1,9 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
 use super::{Changes, Part, Rooted, never, replace};
-use crate::filter::{Element, Filter, below};
+use crate::filter::{Element, Filter, below, of_item};
 use crate::operand::{Operand, encode, encode_bson};
-use crate::path::{Codec, MayBeMissing, Nested, Path, Plain, PlainItems, Single, Writable};
+use crate::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::value::{Array, List, Numeric, Removable};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -324,27 +324,27 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Removes every item that fits the condition: `$pull`.
+    /// Removes every item that fits the condition: `$pull`. Of a plain array the closure gets the item itself; the server takes
+    /// no `|` and no `!` between conditions on one.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
+    /// people.update(&kate).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
     /// # Ok(()) }
     /// ```
-    fn pull_where<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
+    fn pull_where<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let condition = condition(<Element<A::Item> as Rooted>::rooted())
-            .into_document()
-            .map(Bson::Document);
+        let condition = of_item::<P, _>(condition(<Element<A::Item> as Rooted>::rooted()));
         if let Some(condition) = changes.value(condition) {
             changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$pull", P::PATH, condition, either);
+            changes.put("$pull", P::PATH, condition.into(), either);
         }
         self
     }
@@ -388,7 +388,7 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
-    /// is.
+    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `mul`, `min` and `max`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -396,10 +396,11 @@ pub trait Change<R: Rooted>: Sized {
     /// people
     ///     .update(&kate)
     ///     .elem(|p| p.addresses, |a| a.city.eq("Bonn"), |address| address.set(|a| a.street, "Am Hof 1"))
+    ///     .elem(|p| p.tags, |tag| tag.in_(["mongo", "db"]), |tag| tag.set(|tag| tag, "mongodb"))
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    fn elem<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
+    fn elem<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
@@ -407,7 +408,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let inner = change(Changes::of_items(changes, P::PATH));
+        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         if !inner.array_filters.is_empty() {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
@@ -440,14 +441,14 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
     /// # Ok(()) }
     /// ```
-    fn each<A: List<Item: Nested>, P: Single, C: Writable + PlainItems>(
+    fn each<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let inner = change(Changes::of_items(changes, P::PATH));
+        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         if !inner.array_filters.is_empty() {
             changes.problem(
                 "the items of an array inside an array can't be told apart by a condition".to_owned(),
@@ -585,8 +586,18 @@ pub trait Change<R: Rooted>: Sized {
     }
 }
 
-/// Items that fit one condition or the other.
+/// Items that fit one condition or the other. What is said of items themselves can't be joined.
 fn either(before: &mut Bson, value: Bson) -> Result<(), ()> {
+    let is_of_fields = |condition: &Bson| {
+        let operator = condition
+            .as_document()
+            .and_then(|condition| condition.keys().next());
+        operator
+            .is_some_and(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
+    };
+    if !is_of_fields(before) || !is_of_fields(&value) {
+        return Err(());
+    }
     *before = doc! { "$or": [before.clone(), value] }.into();
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
-use crate::path::{Codec, Nested, Plain, Root};
-use crate::shape::{FieldMeta, Managed, Number, Shape};
+use crate::path::{Codec, Path, Plain, Root};
+use crate::shape::{Body, FieldMeta, Managed, Number, Shape, VariantMeta};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -39,10 +39,10 @@ impl<T: crate::Document> Rooted for T {
     }
 }
 
-impl<I: Nested> Rooted for Element<I> {
-    type Paths = &'static I::Fields<Element<I>, Root>;
+impl<I> Rooted for Element<I> {
+    type Paths = Path<Element<I>, I, Root>;
     fn rooted() -> Self::Paths {
-        I::fields::<Element<I>, Root>()
+        Path::NEW
     }
 }
 
@@ -67,6 +67,8 @@ pub struct Changes<R> {
     violations: Vec<Violation>,
     /// How many documents and arrays stand above the paths.
     level: u32,
+    /// Of the items of an array: its declaration, by which an item itself is checked.
+    array: Option<&'static FieldMeta>,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
 }
@@ -94,6 +96,7 @@ impl<R> Default for Changes<R> {
             guards: Vec::new(),
             violations: Vec::new(),
             level: 0,
+            array: None,
             error: None,
             of: PhantomData,
         }
@@ -122,9 +125,10 @@ impl<R> Changes<R> {
     }
 
     /// No change yet of the items of this array of `above`.
-    fn of_items<P>(above: &Changes<P>, array: &str) -> Changes<R> {
+    fn of_items<P>(above: &Changes<P>, array: &str, field: Option<&'static FieldMeta>) -> Changes<R> {
         Changes {
             level: above.level + 2 + array.matches('.').count() as u32,
+            array: field,
             ..Changes::default()
         }
     }
@@ -197,7 +201,12 @@ impl<R> Changes<R> {
         let value = self.value(value)?;
         let read = value.raw().and_then(|raw| {
             if let (Some(field), Some(raw)) = (field, raw) {
-                let at = (path, self.level + path.matches('.').count() as u32);
+                let level = match path {
+                    // An item itself is checked as what comes to its array.
+                    "" => self.level.saturating_sub(2),
+                    path => self.level + path.matches('.').count() as u32,
+                };
+                let at = (path, level);
                 match kind {
                     Part::Whole => check::value(at, field, raw, &mut self.violations),
                     Part::Item => check::item(at, field, raw, &mut self.violations),
@@ -229,6 +238,13 @@ impl<R> Changes<R> {
         value: impl Operand<V>,
         again: fn(&mut Bson, Bson) -> Result<(), ()>,
     ) {
+        if name.is_empty() {
+            let value = self.checked(name, self.array, encode::<V, C>(name, value), Part::Item);
+            if let Some(value) = value {
+                self.put(operator, name, value, again);
+            }
+            return;
+        }
         if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
             // As serde would store it: not at all. Of two values the last one counts, as of all others.
             let skips = field.is_some_and(|field| field.skips_none);
@@ -479,7 +495,14 @@ impl<R> Changes<R> {
                 continue;
             };
             for (name, value) in fields {
-                self.put(operator, &format!("{prefix}.{name}"), value, |_, _| Err(()));
+                if name.is_empty() && !takes_plain_items(operator, changes.array) {
+                    self.problem(format!(
+                        "an item of `{array}` can't be changed as a whole in this way: name a field of it, or put another one in \
+                         its place by `replace_item`"
+                    ));
+                    continue;
+                }
+                self.put(operator, &joined(prefix, &name), value, |_, _| Err(()));
             }
         }
         for guard in changes.guards {
@@ -523,10 +546,52 @@ impl<R> Changes<R> {
         let room = check::MOST.saturating_sub(self.violations.len());
         let violations = changes.violations.into_iter().take(room);
         self.violations.extend(violations.map(|violation| Violation {
-            path: format!("{above}.{}", violation.path),
+            path: joined(&above, &violation.path),
             ..violation
         }));
     }
+}
+
+/// A field of an item, or the item itself.
+fn joined(item: &str, field: &str) -> String {
+    match field {
+        "" => item.to_owned(),
+        field => format!("{item}.{field}"),
+    }
+}
+
+/// Whether the items of this array are plain values, never `null` and no references, and the operator leaves one there.
+fn takes_plain_items(operator: &str, array: Option<&'static FieldMeta>) -> bool {
+    let leaves_one = matches!(operator, "$set" | "$inc" | "$mul" | "$min" | "$max");
+    leaves_one && array.is_some_and(has_plain_items)
+}
+
+fn has_plain_items(array: &'static FieldMeta) -> bool {
+    let (mut field, mut shape, mut within) = (array, (array.shape)(), false);
+    for _ in 0..MOST_WRAPPERS {
+        if field.reference.is_some() || field.bounds.opaque {
+            return false;
+        }
+        match shape {
+            Shape::Optional(inner) if !within => shape = inner(),
+            Shape::Array(items) if !within => (shape, within) = (items(), true),
+            Shape::Bounded(inner) => (field, shape) = (inner, (inner.shape)()),
+            Shape::Enum(of) => {
+                let is_unit = |variant: &VariantMeta| matches!(variant.body, Body::Unit);
+                return of.variants.iter().all(is_unit);
+            }
+            Shape::Any
+            | Shape::Null
+            | Shape::Optional(_)
+            | Shape::Array(_)
+            | Shape::Fixed { .. }
+            | Shape::Tuple(_)
+            | Shape::Map(_)
+            | Shape::Struct(_) => return false,
+            _ => return within,
+        }
+    }
+    false
 }
 
 const OPERATORS: [&str; 13] = [

@@ -82,7 +82,7 @@ fn a_bulk_names_what_was_refused() {
         t.commands.clear();
         assert!(matches!(
             odm.bulk().insert(shop("X", 9)).await,
-            Err(Error::Invalid { .. })
+            Err(Error::Bulk { errors, .. }) if matches!(&errors[..], [(0, Error::Invalid { .. })])
         ));
         assert!(t.commands.take().is_empty());
         // By the server, in order: the first ends it.

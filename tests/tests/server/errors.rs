@@ -1,9 +1,9 @@
 //! Errors in the user's terms, from a server's replies.
 
 use super::models::*;
-use odm::Error;
 use odm::bson::doc;
 use odm::prelude::*;
+use odm::{BulkDone, Error};
 use odm_tests::with_db;
 
 #[test]
@@ -91,7 +91,13 @@ fn insert_many_says_which_and_why() {
         // One that breaks a bound is found before any is sent.
         t.commands.clear();
         let error = shops.insert_many([shop("x", 1), shop("y", 9)]).await.unwrap_err();
-        assert!(matches!(error, Error::Invalid { .. }));
+        let Error::InsertMany {
+            inserted: 0, errors, ..
+        } = &error
+        else {
+            panic!("{error:?}")
+        };
+        assert!(matches!(&errors[..], [(1, Error::Invalid { .. })]), "{error}");
         assert!(t.commands.take().is_empty());
         // Unordered, it holds up nobody: the errors are in the order of the documents, whoever found them.
         shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
@@ -119,6 +125,19 @@ fn insert_many_says_which_and_why() {
             ]
         ));
         t.commands.clear();
+        let bulk = odm.bulk().insert(shop("p", 1)).insert(shop("q", 9));
+        let error = bulk.insert(shop("r", 1)).insert(shop("s", 9)).await.unwrap_err();
+        let Error::Bulk { errors, done } = &error else {
+            panic!("{error:?}")
+        };
+        assert!(
+            matches!(
+                &errors[..],
+                [(1, Error::Invalid { .. }), (3, Error::Invalid { .. })]
+            ),
+            "{error}"
+        );
+        assert_eq!(**done, BulkDone::default());
         assert!(shops.insert_many([shop("z", 9)]).unordered().await.is_err());
         assert!(t.commands.take().is_empty());
         assert!(shops.insert_many(Vec::<NewShop>::new()).await.unwrap().is_empty());

@@ -24,6 +24,7 @@ mod failures;
 mod fan_out;
 mod input;
 mod integrity;
+mod items;
 mod join_keys;
 mod joins;
 mod links;

@@ -35,6 +35,16 @@ pub struct Product {
     pub rating: Average,
 }
 
+/// What the library keeps beside the copies stands within the reference here, so the struct may know all of its fields.
+#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Fitting {
+    #[reference]
+    #[denormalize(from = Part, fields(name: String))]
+    pub part: FittedPart,
+    pub torque: f64,
+}
+
 /// What a product page shows of a review.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[denormalize(from = Review)]

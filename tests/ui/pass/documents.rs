@@ -26,6 +26,9 @@ struct Thing {
     name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
+    #[embed(max = 3)]
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    words: Vec<String>,
     part: Part,
     #[embed(max = 2)]
     place: Vec<f64>,

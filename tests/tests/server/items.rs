@@ -1,0 +1,245 @@
+//! Conditions on, and changes of, the items of plain arrays.
+
+use odm::bson::doc;
+use odm::prelude::*;
+use odm::{Error, Rule};
+use odm_tests::{TestDb, with_db};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[document(collection = "exams")]
+struct Exam {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[embed(max = 10)]
+    scores: Vec<i32>,
+    #[embed(max = 5)]
+    tags: Vec<String>,
+    #[embed(max = 5)]
+    codes: Vec<Code>,
+    #[embed(max = 5)]
+    marks: BTreeSet<Mark>,
+    #[embed(max = 5)]
+    times: Option<Vec<f64>>,
+    #[embed(max = 5)]
+    gaps: Vec<Option<i32>>,
+    #[embed(max = 5)]
+    parts: Vec<Part>,
+    #[reference(many, max = 5, check = false)]
+    follows: Vec<Ref<Exam>>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Code(#[field(max_len = 8)] String);
+
+#[derive(Embed, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Late,
+    Good,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Part {
+    #[field(max_len = 8)]
+    name: String,
+    points: i32,
+}
+
+fn exam(id: i32, scores: &[i32]) -> Exam {
+    Exam {
+        id,
+        scores: scores.to_vec(),
+        ..Exam::default()
+    }
+}
+
+async fn models(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Exam]).unwrap();
+    odm.sync().await.unwrap();
+    odm
+}
+
+#[test]
+fn one_item_of_a_plain_array_fits_a_whole_condition() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        let tagged = Exam {
+            tags: vec!["old-a".into(), "new".into()],
+            marks: [Mark::Good].into(),
+            times: Some(vec![0.5, 9.5]),
+            ..exam(3, &[])
+        };
+        let all = [exam(1, &[10, 90]), exam(2, &[10, 50, 90]), tagged];
+        exams.insert_many(all).await.unwrap();
+        let found = async |filter: Filter<Exam>| -> Vec<i32> {
+            let found = exams.find(|_| filter).sort(|e| e.id.asc()).all().await.unwrap();
+            found.iter().map(|exam| exam.id).collect()
+        };
+        let e = Exam::paths();
+        assert_eq!(found(e.scores.any().gt(40) & e.scores.any().lt(60)).await, [1, 2]);
+        assert_eq!(found(e.scores.elem(|s| s.gt(40) & s.lt(60))).await, [2]);
+        assert_eq!(
+            found(e.scores.elem(|s| s.gt(40) & s.lt(60) & s.ne(50))).await,
+            [0; 0]
+        );
+        // The same operator twice.
+        assert_eq!(
+            found(e.scores.elem(|s| s.gt(40) & s.gt(60) & s.lt(95))).await,
+            [1, 2]
+        );
+        assert_eq!(found(e.tags.elem(|tag| tag.starts_with("old-"))).await, [3]);
+        assert_eq!(
+            found(e.tags.elem(|tag| tag.regex("ol") & tag.regex("d-"))).await,
+            [3]
+        );
+        assert_eq!(
+            found(e.marks.elem(|mark| mark.in_([Mark::Good, Mark::Late]))).await,
+            [3]
+        );
+        assert_eq!(
+            found(e.times.elem(|time| time.gt(1.0) & time.lt(9.0))).await,
+            [0; 0]
+        );
+        assert_eq!(found(e.scores.elem(|_| Filter::all())).await, [1, 2]);
+        assert_eq!(found(!e.scores.elem(|s| s.lt(20))).await, [3]);
+        // What the server takes nowhere is refused here.
+        for filter in [
+            e.scores.elem(|s| s.lt(20) | s.gt(80)),
+            e.scores.elem(|s| !s.lt(20)),
+            e.parts.elem(|part| {
+                part.name.eq("a")
+                    & part.eq(Part {
+                        name: "a".into(),
+                        points: 1,
+                    })
+            }),
+        ] {
+            let error = filter.into_document().unwrap_err();
+            assert!(matches!(&error, Error::Query { .. }), "{error}");
+        }
+        // Whatever a value looks like.
+        let sly = e.tags.elem(|tag| tag.eq("{\"$gt\": \"\"}"));
+        assert_eq!(found(sly).await, [0; 0]);
+    });
+}
+
+#[test]
+fn plain_items_that_fit_are_pulled_and_changed() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        let first = Exam {
+            tags: vec!["old-a".into(), "new".into(), "old-b".into()],
+            marks: [Mark::Late].into(),
+            times: None,
+            parts: vec![Part {
+                name: "a".into(),
+                points: 1,
+            }],
+            gaps: vec![Some(1), None],
+            follows: vec![Ref::new(7)],
+            ..exam(1, &[95, 102 - 2, 90, 12, 50])
+        };
+        exams.insert(first).await.unwrap();
+        let stored = async || exams.get(1).await.unwrap().unwrap();
+        t.commands.clear();
+        let done = exams
+            .update(1)
+            .pull_where(|e| e.scores, |s| s.gt(10) & s.lt(60))
+            .pull_where(|e| e.tags, |tag| tag.starts_with("old-"))
+            .await
+            .unwrap();
+        assert_eq!((done.modified, t.commands.take().len()), (1, 1));
+        assert_eq!(stored().await.scores, [95, 100, 90]);
+        assert_eq!(stored().await.tags, ["new"]);
+        exams
+            .update(1)
+            .pull_where(|e| e.tags, |_| Filter::all())
+            .await
+            .unwrap();
+        assert_eq!(stored().await.tags, [""; 0]);
+        // As MongoDB's manual has it: whoever has more than 92 has 92.
+        exams
+            .update(1)
+            .elem(|e| e.scores, |s| s.gte(92), |s| s.set(|s| s, 92))
+            .await
+            .unwrap();
+        assert_eq!(stored().await.scores, [92, 92, 90]);
+        exams
+            .update(1)
+            .each(|e| e.scores, |s| s.inc(|s| s, -1))
+            .await
+            .unwrap();
+        assert_eq!(stored().await.scores, [91, 91, 89]);
+        exams
+            .update(1)
+            .elem(|e| e.scores, |s| s.lt(90) | s.gt(99), |s| s.mul(|s| s, 0))
+            .elem(
+                |e| e.marks,
+                |mark| mark.eq(Mark::Late),
+                |mark| mark.set(|mark| mark, Mark::Good),
+            )
+            .await
+            .unwrap();
+        assert_eq!(
+            (stored().await.scores, stored().await.marks),
+            (vec![91, 91, 0], [Mark::Good].into())
+        );
+        // A document without the array is left as it is.
+        let none = exams
+            .update(1)
+            .each(|e| e.times, |time| time.inc(|time| time, 1.0))
+            .await
+            .unwrap();
+        assert_eq!((none.matched, none.modified), (1, 0));
+    });
+}
+
+#[test]
+fn what_plain_items_cannot_become_is_refused() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        let code = |text: &str| Code(text.into());
+        let first = Exam {
+            codes: vec![code("a"), code("b")],
+            ..exam(1, &[5])
+        };
+        exams.insert(first).await.unwrap();
+        let update = || exams.update(1);
+        let set = update().elem(|e| e.codes, |c| c.eq(code("b")), |c| c.set(|c| c, code("c")));
+        assert_eq!(set.await.unwrap().modified, 1);
+        assert_eq!(exams.get(1).await.unwrap().unwrap().codes, [code("a"), code("c")]);
+        t.commands.clear();
+        let long = update().each(|e| e.codes, |c| c.set(|c| c, code("much too long")));
+        match long.await.unwrap_err() {
+            Error::Invalid { violations, .. } => {
+                let told: Vec<_> = violations.iter().map(|v| (v.path.as_str(), &v.rule)).collect();
+                assert_eq!(told, [("codes.[]", &Rule::MaxLength(8))]);
+            }
+            other => panic!("{other}"),
+        }
+        let query = async |update: odm::Update<'_, Exam>| match update.await.unwrap_err() {
+            Error::Query { message, .. } => message,
+            other => panic!("{other}"),
+        };
+        // The server takes no such condition.
+        let either = update().pull_where(|e| e.scores, |s| s.lt(9) | s.gt(90));
+        assert!(query(either).await.contains("`|` or `!`"));
+        let twice = update()
+            .pull_where(|e| e.scores, |s| s.lt(9))
+            .pull_where(|e| e.scores, |s| s.gt(90));
+        assert!(query(twice).await.contains("make them one"));
+        // These may be null, refer to something, or have fields of their own.
+        query(update().each(|e| e.gaps, |gap| gap.set(|gap| gap, 1))).await;
+        query(update().each(|e| e.follows, |exam| exam.set(|exam| exam, Ref::new(2)))).await;
+        let part = Part {
+            name: "b".into(),
+            points: 2,
+        };
+        query(update().each(|e| e.parts, |one| one.set(|one| one, part))).await;
+        assert!(t.commands.take().is_empty());
+    });
+}
