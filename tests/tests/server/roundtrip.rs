@@ -350,7 +350,7 @@ fn check<T: Document + Insertable<T> + Clone + std::fmt::Debug>(values: impl Str
             ..Config::default()
         });
         let outcome = tokio::task::block_in_place(|| {
-            runner.run(&vec(&values, 1..12), |values| {
+            runner.run(&vec(&values, 1..40), |values| {
                 runtime.block_on(async {
                     // Ids are generated too, so two may be alike: the first of them counts.
                     let mut seen = std::collections::HashSet::new();
