@@ -4,6 +4,7 @@ use crate::collection::{act, batches};
 use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
+use crate::names::read_too;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -351,15 +352,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             let mut joined = Vec::new();
             self.join.needs(&mut joined);
             for name in joined {
-                // The server takes no name together with one inside it.
-                let known = |given: &str| {
-                    given == name
-                        || name.strip_prefix(given).is_some_and(|rest| rest.starts_with('.'))
-                        || given.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
-                };
-                if !projection.keys().any(|given| known(given)) {
-                    projection.insert(name, 1);
-                }
+                read_too(&mut projection, name);
             }
             // Nor does it take a part of the id without the id.
             if !projection

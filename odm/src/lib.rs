@@ -143,6 +143,7 @@ mod join;
 mod key;
 mod map;
 mod modify;
+mod names;
 mod odm;
 mod operand;
 mod page;

@@ -2,6 +2,7 @@
 
 use crate::collection::act;
 use crate::document::Fresh;
+use crate::names::read_too;
 use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -198,7 +199,7 @@ pub(crate) async fn peek<T: Document>(
 ) -> Result<Option<bson::Document>> {
     let mut projection = doc! { "_id": 1 };
     for name in names {
-        projection.insert(name, 1);
+        read_too(&mut projection, name);
     }
     let action = collection.driver::<bson::Document>();
     let mut action = action.find_one(doc! { "_id": id }).projection(projection);

@@ -2,11 +2,11 @@
 //! minute, and is kept in memory meanwhile.
 
 use super::batch::{all, behind, document_id, ids};
-use super::derived::meet;
 use super::graph::{Edge, Graph, is};
 use super::scope::Scope;
 use super::write::IN_ONE;
 use crate::document::DocumentMeta;
+use crate::names::meet;
 use crate::reference::OnDelete;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};

@@ -4,6 +4,7 @@ use super::batch::{self, Change};
 use super::graph::{Edge, Graph, Segment};
 use crate::document::DocumentMeta;
 use crate::key::Key;
+use crate::names::read_too;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
@@ -306,25 +307,18 @@ impl<'g> Rules<'g> {
         let list = rules(graph, meta);
         let mut fields = doc! { "_id": 1 };
         for rule in &list {
-            fields.insert(rule.edge.by(), 1);
+            read_too(&mut fields, rule.edge.by());
             if let Some(back) = rule.back {
-                fields.insert(back.path.as_str(), 1);
+                read_too(&mut fields, &back.path);
             }
         }
         let mut derives = false;
         for derived in graph.derived_from(meta) {
             derives = true;
             // Whether it owes something.
-            fields.insert(super::derived::OWED, 1);
+            read_too(&mut fields, super::derived::OWED);
             for name in derived.reads(graph) {
-                let root = name.split('.').next().unwrap_or_default();
-                let below: Vec<String> = fields
-                    .keys()
-                    .filter(|name| name.starts_with(&format!("{root}.")))
-                    .cloned()
-                    .collect();
-                below.iter().for_each(|name| drop(fields.remove(name)));
-                fields.insert(root, 1);
+                read_too(&mut fields, name.split('.').next().unwrap_or_default());
             }
         }
         let whole = list.iter().any(|rule| {

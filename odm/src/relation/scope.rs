@@ -2,6 +2,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
+use crate::names::read_too;
 use crate::session::Shared;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
@@ -99,13 +100,8 @@ impl Scope<'_> {
         names: impl IntoIterator<Item = &str>,
         limit: Option<i64>,
     ) -> Result<Vec<RawDocumentBuf>> {
-        let mut projection: Document = names
-            .into_iter()
-            .map(|name| (name.to_owned(), 1.into()))
-            .collect();
-        if !projection.contains_key("_id") {
-            projection.insert("_id", 1);
-        }
+        let mut projection = doc! { "_id": 1 };
+        names.into_iter().for_each(|name| read_too(&mut projection, name));
         let mut options = FindOptions::default();
         options.projection = Some(projection);
         options.limit = limit;

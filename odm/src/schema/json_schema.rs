@@ -13,8 +13,10 @@ use std::collections::HashMap;
 /// The beginning of the title by which a schema of this library's making is recognised.
 pub(super) const MARK: &str = "odm: ";
 
-/// Schemas inside each other: each takes two levels of BSON at most, and the server stores fewer than 200.
+/// Schemas inside each other, at first: each takes from one level of BSON (`items`) to four (a variant's field).
 const DEEPEST: usize = 80;
+/// Levels of BSON: the server takes fewer than 200, and its commands and answers have some around a validator.
+const LEVELS: usize = 150;
 /// Schemas in all: below 16 MiB, whatever was declared.
 const MOST: usize = 20_000;
 /// How often a type without a declared depth is written out inside itself.
@@ -24,11 +26,31 @@ const RECURSIONS: usize = 4;
 pub(super) fn of(meta: &DocumentMeta) -> Document {
     let mut schema = doc! { "title": format!("{MARK}{}", meta.name) };
     schema.extend(
-        Writer::new()
-            .value((meta.shape)(), &Bounds::NONE)
-            .unwrap_or_else(|| doc! { "bsonType": "object" }),
+        written((meta.shape)(), &Bounds::NONE).unwrap_or_else(|| doc! { "bsonType": "object" }),
     );
     schema
+}
+
+/// The schema of a value, as deep as the server takes it.
+fn written(shape: Shape, bounds: &Bounds) -> Option<Document> {
+    let mut deepest = DEEPEST;
+    loop {
+        let schema = Writer::new(deepest).value(shape, bounds)?;
+        // One alone has a handful of levels.
+        if deepest == 1 || schema.values().map(levels).max().unwrap_or(0) < LEVELS {
+            return Some(schema);
+        }
+        deepest -= deepest.div_ceil(8).min(deepest - 1);
+    }
+}
+
+/// How many documents and arrays stand in each other here.
+fn levels(schema: &Bson) -> usize {
+    match schema {
+        Bson::Document(document) => 1 + document.values().map(levels).max().unwrap_or(0),
+        Bson::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 struct Writer {
@@ -37,6 +59,7 @@ struct Writer {
     /// The types that are being written, from the outside in.
     open: Vec<&'static str>,
     nesting: usize,
+    deepest: usize,
     left: usize,
 }
 
@@ -106,8 +129,9 @@ impl Object {
 }
 
 impl Writer {
-    fn new() -> Writer {
+    fn new(deepest: usize) -> Writer {
         Writer {
+            deepest,
             levels: HashMap::new(),
             open: Vec::new(),
             nesting: 0,
@@ -117,7 +141,7 @@ impl Writer {
 
     /// The schema of a value; `None` where no value fits.
     fn value(&mut self, shape: Shape, bounds: &Bounds) -> Option<Document> {
-        if bounds.opaque || self.nesting >= DEEPEST || self.left == 0 {
+        if bounds.opaque || self.nesting >= self.deepest || self.left == 0 {
             return Some(doc! {});
         }
         self.nesting += 1;
@@ -319,7 +343,7 @@ impl Writer {
 
     /// Adds what stands in the parent: the fields of a flattened value, or of a variant beside its tag.
     fn merge(&mut self, object: &mut Object, shape: Shape, bounds: &Bounds, optional: bool) -> Option<()> {
-        if bounds.opaque || self.nesting >= DEEPEST || self.left == 0 {
+        if bounds.opaque || self.nesting >= self.deepest || self.left == 0 {
             return Some(());
         }
         self.nesting += 1;

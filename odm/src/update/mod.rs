@@ -905,7 +905,7 @@ mod tests {
             let mut direct = Changes::<()>::new();
             set(&mut direct, "list.items.0.extra");
             let mut outer = Changes::<()>::new();
-            let mut inner = Changes::<()>::of_items(&outer, "list.items");
+            let mut inner = Changes::<()>::of_items(&outer, "list.items", None);
             set(&mut inner, "extra");
             outer.below("list.items", &Document::new(), "list.items.$[e0]", inner);
             let found = |changes: &Changes<()>| changes.violations.iter().map(|v| v.rule.clone()).collect();

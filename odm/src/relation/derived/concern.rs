@@ -1,9 +1,10 @@
 //! Which copies a write concerns, told from what it changes and without a question to the server.
 
 use super::super::graph::Graph;
-use super::{is_atomic, meet, plain_name};
+use super::{is_atomic, plain_name};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
+use crate::names::meet;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
 

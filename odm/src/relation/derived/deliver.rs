@@ -14,6 +14,7 @@ use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, numb
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
+use crate::names::read_too;
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
@@ -50,21 +51,8 @@ impl Source {
 pub(super) fn fields_of_source(edge: &Edge, fields: &mut Document) {
     fields.insert("_id", 1);
     fields.insert(VERSION, 1);
-    let mut add = |name: &str| {
-        // One of two names of which one leads into the other is enough, and two are refused.
-        if !fields.keys().any(|known| super::meet(known, name)) {
-            fields.insert(name, 1);
-        } else if let Some(longer) = fields
-            .keys()
-            .find(|known| known.len() > name.len() && super::meet(known, name))
-        {
-            let longer = longer.clone();
-            fields.remove(longer);
-            fields.insert(name, 1);
-        }
-    };
-    add(edge.by());
-    edge.copies.iter().for_each(|copy| add(copy.source));
+    read_too(fields, edge.by());
+    edge.copies.iter().for_each(|copy| read_too(fields, copy.source));
 }
 
 /// The sources that these keys name.

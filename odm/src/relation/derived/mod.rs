@@ -54,6 +54,7 @@ pub(crate) use stored::Unknown;
 use super::graph::{CopyField, Derived, Edge, Graph};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
+use crate::names::meet;
 use crate::reference::OnDelete;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
@@ -256,13 +257,6 @@ pub(super) fn is_held(graph: &Graph, edge: &Edge) -> bool {
             .any(|derived| derived.edge == edge.at && kept(derived.sync))
 }
 
-/// Whether one dotted name is the other, or leads into it.
-pub(in super::super) fn meet(a: &str, b: &str) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    long.strip_prefix(short)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
 /// The name of a field in an update, without the positions in arrays.
 pub(super) fn plain_name(name: &str) -> String {
     let is_position = |part: &&str| part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
@@ -315,15 +309,6 @@ pub(super) fn is_number(n: i64) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_meet_where_one_leads_into_the_other() {
-        assert!(meet("a", "a"));
-        assert!(meet("a.b", "a"));
-        assert!(meet("a", "a.b.c"));
-        assert!(!meet("a", "ab"));
-        assert!(!meet("a.b", "a.c"));
-    }
 
     #[test]
     fn positions_are_no_part_of_a_name() {

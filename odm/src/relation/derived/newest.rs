@@ -12,6 +12,7 @@ use super::former::key_path;
 use crate::copy::Subset;
 use crate::document::IndexKind;
 use crate::key::Key;
+use crate::names::read_too;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, doc};
@@ -58,7 +59,7 @@ pub(super) async fn newest(
     let turn = if subset.last { -1 } else { 1 };
     let mut fields = doc! { "_id": 1 };
     for field in (subset.fields)() {
-        fields.insert(field.source, 1);
+        read_too(&mut fields, field.source);
     }
     let first = First {
         edge,

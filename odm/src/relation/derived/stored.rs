@@ -2,8 +2,9 @@
 //! declaration is backfilled.
 
 use super::declaration::{self, Declaration, is_more, is_rule, lacking, restricted, sources, with_those_of};
+use super::followed;
 use super::inspect::Kept;
-use super::{followed, meet};
+use crate::names::meet;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
