@@ -28,6 +28,25 @@ pub struct AddressFields<R = Address, P = odm::Root> {
     pub city: odm::Path<R, String, odm::At<P, Address, 1>>,
 }
 
+/// A field without any declaration, to begin with.
+pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
+    rust: "x",
+    name: "x",
+    aliases: &[],
+    ty: "X",
+    shape: || odm::Shape::String,
+    bounds: odm::Bounds::NONE,
+    required: true,
+    flatten: false,
+    managed: odm::Managed::No,
+    size: None,
+    unique: false,
+    reference: None,
+    copied: None,
+    volatile: false,
+    skips_none: false,
+};
+
 impl<R, P> Clone for AddressFields<R, P> {
     fn clone(&self) -> Self {
         *self

@@ -15,10 +15,11 @@ use std::borrow::Borrow;
 use std::future::IntoFuture;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
-/// So many documents are worth a thread of their own: a quarter of a millisecond of work, against some fifty microseconds for
-/// the thread.
+/// So many documents are worth another thread: a quarter of a millisecond of work, against some ten microseconds to wake one.
 const WORTH_A_THREAD: usize = 250;
 
 /// To ask for it takes as long as to encode some fifty documents.
@@ -94,44 +95,93 @@ impl Serialize for Stored {
     }
 }
 
+/// Documents that several threads encode together.
+struct Work<T> {
+    documents: Vec<T>,
+    parts: Vec<OnceLock<Part>>,
+    next: AtomicUsize,
+}
+
+impl<T: Document> Work<T> {
+    fn of(documents: Vec<T>) -> Work<T> {
+        Work {
+            parts: documents.chunks(PART).map(|_| OnceLock::new()).collect(),
+            documents,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// Encodes what nobody has begun yet. Each takes the next part when it is done with one, so that nobody waits for a thread
+    /// that gets no core.
+    fn carry_out(&self) {
+        let mut parts = self.parts.iter().zip(self.documents.chunks(PART));
+        let mut seen = 0;
+        loop {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((encoded, documents)) = parts.nth(at - seen) else {
+                return;
+            };
+            seen = at + 1;
+            encoded.get_or_init(|| Part::of(at * PART, documents));
+        }
+    }
+}
+
+/// A thread that may help. It takes the work out, once it has begun.
+type Offer<T> = Arc<Mutex<Option<Arc<Work<T>>>>>;
+
+fn taken<T>(offer: &Offer<T>) -> Option<Arc<Work<T>>> {
+    offer.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
 /// and the server has nothing to do meanwhile.
-fn encode_all<T: Document>(documents: &[T]) -> Vec<Part> {
-    let threads = documents.len() / WORTH_A_THREAD;
-    if threads < 2 || *CORES < 2 {
-        return vec![Part::of(0, documents)];
-    }
-    // Each takes the next part when it is done with one, so that nobody waits for a thread that gets no core. They are no pool
-    // of an application's, whose threads may be waiting for what is inserted here.
-    let parts: Vec<_> = documents
-        .chunks(PART)
-        .enumerate()
-        .map(|(at, part)| (at * PART, part, OnceLock::new()))
-        .collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((first, part, encoded)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            encoded.get_or_init(|| Part::of(*first, part));
-        }
+async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
+    let threads = (documents.len() / WORTH_A_THREAD).min(*CORES);
+    let runtime = Handle::try_current().ok().filter(|_| threads > 1);
+    let Some(runtime) = runtime else {
+        let part = Part::of(0, &documents);
+        return (documents, vec![part]);
     };
-    std::thread::scope(|scope| {
-        // Without another thread all is done by this one.
-        let others: Vec<_> = (1..threads.min(*CORES))
-            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
-            .collect();
-        work();
-        for other in others {
-            if let Err(panic) = other.join() {
-                std::panic::resume_unwind(panic);
-            }
+    let mut work = Arc::new(Work::of(documents));
+    let others: Vec<(Offer<T>, JoinHandle<()>)> = (1..threads)
+        .map(|_| {
+            let offer: Offer<T> = Arc::new(Mutex::new(Some(work.clone())));
+            let theirs = offer.clone();
+            let helps = move || {
+                if let Some(work) = taken(&theirs) {
+                    work.carry_out();
+                }
+            };
+            (offer, runtime.spawn_blocking(helps))
+        })
+        .collect();
+    work.carry_out();
+    for (offer, other) in others {
+        // One that has not begun has nothing to do any more. It is not waited for: all threads may be an application's that
+        // wait for what is inserted here.
+        if taken(&offer).is_none()
+            && let Err(error) = other.await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
         }
-    });
-    let encoded = parts.into_iter().filter_map(|(.., encoded)| encoded.into_inner());
-    encoded.collect()
+    }
+    loop {
+        match Arc::try_unwrap(work) {
+            Ok(Work { documents, parts, .. }) => {
+                let encoded = parts.into_iter().filter_map(OnceLock::into_inner);
+                return (documents, encoded.collect());
+            }
+            // Nobody has it any more who has been waited for.
+            Err(shared) => work = shared,
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 /// The documents that are whole before others are asked, and how all are stored.
-fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
+async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
     if documents
         .iter()
         .all(|document| matches!(document, Fresh::Whole(_)))
@@ -140,9 +190,7 @@ fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
             Fresh::Whole(document) => Some(document),
             Fresh::Partial(_) => None,
         });
-        let whole: Vec<T> = documents.collect();
-        let parts = encode_all(&whole);
-        return (whole, parts);
+        return encode_all(documents.collect()).await;
     }
     let (mut whole, mut part) = (Vec::new(), Part::default());
     for (at, document) in documents.into_iter().enumerate() {
@@ -230,7 +278,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 ordered,
             } = self;
             let all = documents.len();
-            let (whole, mut parts) = encoded_all(documents);
+            let (whole, mut parts) = encoded_all(documents).await;
             let mut tally = Tally {
                 ordered,
                 ..Tally::default()
@@ -500,8 +548,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn documents_are_encoded_in_their_order_and_refused_ones_leave_nothing() {
+    #[tokio::test]
+    async fn documents_are_encoded_in_their_order_and_refused_ones_leave_nothing() {
         for count in [0, 1, 49, 50, 499, 500, 501, 1234] {
             // Every seventh, and so the first of some parts and the last of others, is refused.
             let people: Vec<Person> = (0..count)
@@ -513,7 +561,7 @@ mod tests {
                 .filter(|(at, _)| at % 7 != 3)
                 .map(|(at, person)| (at, bson::serialize_to_raw_document_buf(person).unwrap()))
                 .collect();
-            let (whole, parts) = encoded_all(people.iter().cloned().map(Fresh::Whole).collect());
+            let (whole, parts) = encoded_all(people.iter().cloned().map(Fresh::Whole).collect()).await;
             assert_eq!(whole, people);
             let stored: Vec<(usize, RawDocumentBuf)> = parts
                 .iter()
@@ -531,5 +579,21 @@ mod tests {
                 .collect();
             assert_eq!(refused, (0..count).filter(|at| at % 7 == 3).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn threads_that_wait_for_what_is_inserted_hold_up_nobody() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let (inserted, waits) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || waits.recv());
+            let people = (0..1000).map(|n| Fresh::Whole(person(n % 50)));
+            let (whole, parts) = encoded_all(people.collect()).await;
+            let encoded: usize = parts.iter().map(|part| part.places.len()).sum();
+            assert_eq!((whole.len(), encoded), (1000, 1000));
+            drop(inserted);
+            assert!(busy.await.unwrap().is_err());
+        });
     }
 }

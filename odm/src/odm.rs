@@ -145,6 +145,10 @@ impl Odm {
                 ));
             }
         }
+        let indexes = models
+            .iter()
+            .flat_map(|model| crate::schema::parallel(model.meta));
+        problems.extend(indexes);
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

@@ -3,9 +3,10 @@
 use super::{integer, same, same_document, whole};
 use crate::Result;
 use crate::copy::Subset;
-use crate::document::{CollationMeta, IndexKind, IndexMeta};
+use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
+use crate::names::meet;
 use crate::relation::Edge;
-use crate::shape::Shape;
+use crate::shape::{FieldMeta, Shape};
 use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.
@@ -44,6 +45,82 @@ pub(super) enum Fit {
     NoTtl { to: i64 },
     /// It differs: in these words.
     Differs(Vec<String>),
+}
+
+/// The declared indexes over two arrays: the server takes no document in which both have items (code 171).
+pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
+    let mut problems = Vec::new();
+    for index in meta.indexes {
+        // The keys of a text index are words, and those of a place are whole.
+        let keys = index.keys.iter().filter(|key| {
+            matches!(
+                key.kind,
+                IndexKind::Ascending | IndexKind::Descending | IndexKind::Hashed
+            )
+        });
+        let paths: Vec<&str> = keys.map(|key| (key.path)()).collect();
+        let apart = paths.iter().enumerate().find_map(|(at, path)| {
+            let own = arrays((meta.shape)(), path);
+            let twin = paths.iter().take(at).find(|other| {
+                let others = arrays((meta.shape)(), other);
+                own.iter().any(|one| others.iter().any(|other| !meet(one, other)))
+            })?;
+            Some((*twin, *path))
+        });
+        if let Some((one, other)) = apart {
+            problems.push(format!(
+                "an index of `{}` is over two arrays, by `{one}` and `{other}`, and MongoDB refuses a document in which both have \
+                 items: declare an index on one of them, or one on each",
+                meta.name
+            ));
+        }
+    }
+    problems
+}
+
+/// The names of the arrays on the way to a field, and of the field if it is one, as far as they are declared.
+fn arrays(shape: Shape, path: &str) -> Vec<&str> {
+    let (mut shape, mut found, mut end) = (shape, Vec::new(), 0);
+    for part in path.split('.') {
+        let Some(next) = field(shape, part, WRAPPERS) else {
+            break;
+        };
+        end += part.len() + usize::from(end > 0);
+        shape = next;
+        for _ in 0..WRAPPERS {
+            match shape {
+                Shape::Optional(inner) => shape = inner(),
+                Shape::Bounded(meta) if meta.bounds.opaque => return found,
+                Shape::Bounded(meta) => shape = (meta.shape)(),
+                Shape::Array(items) | Shape::Fixed { items, .. } => {
+                    found.extend(path.get(..end).filter(|name| found.last() != Some(name)));
+                    shape = items();
+                }
+                Shape::Tuple(_) => {
+                    found.extend(path.get(..end));
+                    return found;
+                }
+                _ => break,
+            }
+        }
+    }
+    found
+}
+
+/// So many options and newtypes around a value are looked through.
+const WRAPPERS: usize = 32;
+
+fn field(shape: Shape, name: &str, left: usize) -> Option<Shape> {
+    let of = |field: &FieldMeta| match field.bounds.opaque {
+        true => Shape::Any,
+        false => (field.shape)(),
+    };
+    let Shape::Struct(shape) = shape else { return None };
+    let mut own = shape.fields.iter().filter(|field| !field.flatten);
+    own.find(|field| field.name == name).map(of).or_else(|| {
+        let mut flat = shape.fields.iter().filter(|field| field.flatten);
+        flat.find_map(|inner| field(of(inner), name, left.checked_sub(1)?))
+    })
 }
 
 impl Index {

@@ -363,3 +363,63 @@ fn an_index_in_the_way_is_gone_round() {
     let all = [(1, 1), (1, -1), (-1, 1), (-1, -1)].map(|(first, rest)| partial(&wanted.turned(first, rest)));
     assert_eq!(wanted.beside(&all), None);
 }
+
+#[test]
+fn an_index_over_two_arrays_is_found() {
+    use crate::by_hand::{FIELD, Person};
+    use crate::shape::StructShape;
+    const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
+        FieldMeta {
+            rust: name,
+            name,
+            shape,
+            ..FIELD
+        }
+    }
+    const ROW: StructShape = StructShape {
+        name: "Row",
+        fields: &[
+            plain("x", || Shape::Bool),
+            plain("y", || Shape::Bool),
+            plain("z", || Shape::Array(|| Shape::Bool)),
+        ],
+        deny_unknown: false,
+    };
+    const DOCUMENT: StructShape = StructShape {
+        name: "Thing",
+        fields: &[
+            plain("a", || Shape::Array(|| Shape::Bool)),
+            plain("b", || Shape::Optional(|| Shape::Array(|| Shape::Bool))),
+            plain("c", || Shape::Bool),
+            plain("rows", || Shape::Array(|| Shape::Struct(&ROW))),
+        ],
+        deny_unknown: false,
+    };
+    let found = |index: IndexMeta| {
+        let indexes: &'static [IndexMeta] = Box::leak(Box::new([index]));
+        parallel(&DocumentMeta {
+            shape: || Shape::Struct(&DOCUMENT),
+            indexes,
+            ..*<Person as crate::Document>::META
+        })
+    };
+    assert_eq!(found(on!["a": Ascending, "c": Ascending]), [""; 0]);
+    assert_eq!(found(on!["rows.x": Ascending, "rows.y": Descending]), [""; 0]);
+    assert_eq!(found(on!["rows.x": Ascending, "rows.z": Descending]), [""; 0]);
+    assert_eq!(
+        found(on!["a": Text { weight: 1 }, "b": Text { weight: 1 }]),
+        [""; 0]
+    );
+    assert_eq!(found(on!["unknown": Ascending, "a": Ascending]), [""; 0]);
+    for index in [
+        on!["a": Ascending, "b": Descending],
+        on!["c": Ascending, "b": Ascending, "rows.x": Ascending],
+        on!["a": Ascending, "rows.z": Ascending],
+    ] {
+        let problems = found(index);
+        assert!(
+            problems[0].contains("an index of `Person` is over two arrays"),
+            "{problems:?}"
+        );
+    }
+}

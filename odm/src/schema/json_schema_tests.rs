@@ -1,25 +1,8 @@
 use super::*;
+use crate::by_hand::FIELD;
 use crate::document::Document as _;
-use crate::shape::{Managed, ShapeFn};
+use crate::shape::ShapeFn;
 use crate::value::{Array, Value};
-
-const FIELD: FieldMeta = FieldMeta {
-    rust: "x",
-    name: "x",
-    aliases: &[],
-    ty: "X",
-    shape: || Shape::String,
-    bounds: Bounds::NONE,
-    required: true,
-    flatten: false,
-    managed: Managed::No,
-    size: None,
-    unique: false,
-    reference: None,
-    copied: None,
-    volatile: false,
-    skips_none: false,
-};
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
     FieldMeta {
@@ -558,11 +541,7 @@ fn recursion_without_a_depth_ends() {
     // Each level of a variant takes four of BSON.
     fn expression() -> Shape {
         const ALL: FieldMeta = field("all", || Shape::Array(expression));
-        shape_enum!(
-            EXPRESSION,
-            Tagging::External,
-            variant("all", Body::Newtype(&ALL))
-        );
+        shape_enum!(EXPRESSION, Tagging::External, variant("all", Body::Newtype(&ALL)));
         Shape::Enum(&EXPRESSION)
     }
     assert!(levels(&plain(node()).into()) < 20);

@@ -162,12 +162,15 @@ pub async fn watched(
 pub struct Mortal {
     pub odm: Odm,
     left: Arc<Mutex<Option<usize>>>,
+    /// The session of a transaction whose commit it has not sent: the driver takes it for committed, and leaves it open.
+    open: Arc<Mutex<Option<Doc>>>,
 }
 
 /// Another process with these models.
 pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mortal {
     let left: Arc<Mutex<Option<usize>>> = Arc::default();
-    let fuse = left.clone();
+    let open: Arc<Mutex<Option<Doc>>> = Arc::default();
+    let (fuse, left_open) = (left.clone(), open.clone());
     let odm = watched(t, models, move |event| {
         let CommandEvent::Started(started) = event else {
             return;
@@ -187,6 +190,10 @@ pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mort
             Some(0) => {
                 *left = None;
                 drop(left);
+                if started.command_name == "commitTransaction" {
+                    let session = started.command.get_document("lsid").ok().cloned();
+                    *left_open.lock().unwrap_or_else(|e| e.into_inner()) = session;
+                }
                 // The command is not sent any more. Unwinding without the hook's message, which would only confuse.
                 std::panic::resume_unwind(Box::new("killed"));
             }
@@ -195,7 +202,7 @@ pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mort
         }
     })
     .await;
-    Mortal { odm, left }
+    Mortal { odm, left, open }
 }
 
 impl Mortal {
@@ -207,6 +214,18 @@ impl Mortal {
     ) -> bool {
         *self.left.lock().unwrap_or_else(|e| e.into_inner()) = Some(commands);
         let died = tokio::spawn(work(self.odm.clone())).await;
+        let open = self.open.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(session) = open {
+            // A server ends what a dead process has left open after a minute. One without this command does so sooner.
+            let ends = odm::bson::doc! { "killSessions": [session] };
+            let _ = self
+                .odm
+                .database()
+                .client()
+                .database("admin")
+                .run_command(ends)
+                .await;
+        }
         let mut left = self.left.lock().unwrap_or_else(|e| e.into_inner());
         match died {
             Ok(()) => {

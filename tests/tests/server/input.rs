@@ -176,8 +176,13 @@ fn extended_json_of_a_user_is_a_value() {
             );
             let others = visits.find(|v| v.sent.not_in([&sent])).all().await.unwrap();
             assert_eq!(others, [text.clone(), list.clone()], "{sent}");
-            // Set, it is stored as it was sent.
-            visits.update(&same).set(|v| v.sent, &sent).await.unwrap();
+            // Set, it is stored as it was sent; before MongoDB 5.0 an update refuses a name with a dollar (52).
+            let set = visits.update(&same).set(|v| v.sent, &sent).await;
+            let old = odm.server().await.unwrap().max_wire_version() < 13;
+            let named = sent
+                .as_object()
+                .is_some_and(|object| object.keys().any(|key| key.starts_with('$')));
+            assert!(set.is_ok() || old && named, "{sent}: {set:?}");
             assert_eq!(visits.get(same.id).await.unwrap(), Some(same.clone()), "{sent}");
             visits.delete(same.id).await.unwrap();
         }

@@ -1065,7 +1065,8 @@ fn is_refusal(error: &Error) -> bool {
         }),
         // A task would have no owner; or what a delete of its own is to delete changes each time that it looks.
         Error::Query { message, .. } => {
-            message.contains("must refer to a document") || message.contains("attempts to delete them")
+            let is_beaten = ["attempts to delete them", "try again"];
+            message.contains("must refer to a document") || is_beaten.iter().any(|it| message.contains(it))
         }
         _ => false,
     }

@@ -398,8 +398,11 @@ fn a_sum_that_is_too_great_refuses_the_child() {
         let one = things.insert(thing(2, 1, 1)).await.unwrap_err().to_string();
         let both = [thing(3, 2, i32::MAX), thing(4, 2, i32::MAX)];
         let two = things.insert_many(both).await.unwrap_err().to_string();
+        // Before MongoDB 5.0 a validator does not say which field it refuses.
+        let says_which = odm.server().await.unwrap().max_wire_version() >= 13;
         for error in [one, two] {
-            assert!(error.contains("boxes") && error.contains("`n`"), "{error}");
+            assert!(error.contains("boxes"), "{error}");
+            assert!(error.contains("`n`") || !says_which, "{error}");
         }
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (0, 0), (0, 0)]);
         // The opposite of the least number is of a greater type.

@@ -18,12 +18,29 @@ const ALREADY_INITIALIZED: i32 = 23;
 
 /// The command that starts `program` with its data below `dir`.
 pub fn command(program: &Path, dir: &Path, port: u16) -> Result<Command> {
+    may_open_many_files();
     let data = dir.join("data");
     std::fs::create_dir_all(&data).with_context(|| format!("{} cannot be created", data.display()))?;
     let mut command = Command::new(program);
     command.args(arguments(&data, port));
     Ok(command)
 }
+
+/// The server keeps the files of dropped collections open for some minutes, and the tests drop thousands: what it starts with
+/// is often a limit of 1,024. It inherits this program's.
+#[cfg(unix)]
+fn may_open_many_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    // As many as it may without being asked; where that can't be said, it has what it has.
+    if let Ok((soft, most)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < most
+    {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+#[cfg(not(unix))]
+fn may_open_many_files() {}
 
 fn arguments(data: &Path, port: u16) -> Vec<OsString> {
     let mut arguments = flags([

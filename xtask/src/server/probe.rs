@@ -19,6 +19,8 @@ pub struct Hello {
     set: Option<String>,
     primary: bool,
     router: bool,
+    /// Whether a write is acknowledged by a majority where nothing else is asked for: since MongoDB 5.0.
+    majority: bool,
     version: String,
 }
 
@@ -29,6 +31,7 @@ impl Hello {
             set: hello.get_str("setName").ok().map(str::to_owned),
             primary: hello.get_bool("isWritablePrimary").unwrap_or(false),
             router: hello.get_str("msg").is_ok_and(|message| message == "isdbgrid"),
+            majority: hello.get_i32("maxWireVersion").is_ok_and(|version| version >= 13),
             version: match build.get_str("secantusVersion") {
                 Ok(own) => format!("SecantusDB {own} (as MongoDB {version})"),
                 Err(_) => format!("MongoDB {version}"),
@@ -44,6 +47,8 @@ impl Hello {
     /// The URI of this server when it listens on `port` of this machine.
     pub fn uri(&self, port: u16) -> String {
         match &self.set {
+            // A transaction need not see a write that only the primary has acknowledged.
+            Some(set) if !self.majority => format!("mongodb://127.0.0.1:{port}/?replicaSet={set}&w=majority"),
             Some(set) => format!("mongodb://127.0.0.1:{port}/?replicaSet={set}"),
             None => format!("mongodb://127.0.0.1:{port}/"),
         }
@@ -141,12 +146,19 @@ mod tests {
     #[test]
     fn a_primary_of_a_set_is_recognised() {
         let hello = Hello::read(
-            &doc! { "setName": "odm", "isWritablePrimary": true },
+            &doc! { "setName": "odm", "isWritablePrimary": true, "maxWireVersion": 25 },
             &doc! { "version": "8.0.1" },
         );
         assert!(hello.primary && hello.has_transactions());
         assert_eq!(hello.uri(4321), "mongodb://127.0.0.1:4321/?replicaSet=odm");
         assert_eq!(hello.to_string(), "MongoDB 8.0.1");
+    }
+
+    #[test]
+    fn an_old_server_is_asked_for_a_majority() {
+        let hello = doc! { "setName": "odm", "isWritablePrimary": true, "maxWireVersion": 9 };
+        let hello = Hello::read(&hello, &doc! { "version": "4.4.29" });
+        assert_eq!(hello.uri(1), "mongodb://127.0.0.1:1/?replicaSet=odm&w=majority");
     }
 
     #[test]
