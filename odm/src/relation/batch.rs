@@ -381,6 +381,8 @@ impl<'s> Ids<'s> {
                     .collection::<RawDocumentBuf>(self.meta)
                     .find(filter)
                     .sort(doc! { "_id": 1 })
+                    // Where the reference has no index, they are sorted by the server.
+                    .allow_disk_use(true)
                     .projection(doc! { "_id": 1 })
                     .batch_size(self.batch)
                     .batch()

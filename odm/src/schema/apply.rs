@@ -336,12 +336,15 @@ async fn set_validator(
     {
         return Err(stale("its validator is another one"));
     }
-    let command = doc! {
+    let mut command = doc! {
         "collMod": collection,
         "validator": validator.clone(),
         "validationLevel": level.as_str(),
-        "validationAction": action.as_str(),
     };
+    // What refuses already may do more than that: since MongoDB 8.1 there is `errorAndLog`.
+    if now.action != action {
+        command.insert("validationAction", action.as_str());
+    }
     run(db, collection, command).await?;
     Ok(true)
 }
