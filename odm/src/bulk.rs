@@ -31,9 +31,10 @@ use std::sync::atomic::AtomicU64;
 ///
 /// # Errors
 /// [`Error::Bulk`] with the position of each write that was refused, and what the others did. Those that break a bound, are
-/// too large or can't be encoded are found before anything is sent: then none is carried out, whether ordered or not. Of an
-/// update by which a document would pass
-/// 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields of the document too.
+/// too large or can't be encoded are found before anything is sent: then none is carried out, whether ordered or not. (Of an
+/// insert that takes copies it is found when those are there: behind a delete that looks for references first.) Of an update by
+/// which a document would pass 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields
+/// of the document too.
 /// [`Error::MissingReference`] where a document that a write refers to does not exist: then none is carried out, or they
 /// are taken back.
 ///
@@ -384,10 +385,7 @@ impl IntoFuture for Bulk {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if !self.refused.is_empty() {
-                return Err(Error::Bulk {
-                    errors: self.refused,
-                    done: Box::default(),
-                });
+                return Err(refusal(self.refused));
             }
             // An update without a change is left out: the server takes none.
             let mut writes = self.writes;
@@ -486,8 +484,18 @@ impl Prepared<'_> {
             let (part, behind) = rest.split_at(length);
             rest = behind;
             let made = match ruled(first) {
-                true => self.delete(first.meta, part).await?,
-                false => self.write(part.to_vec(), trace).await?,
+                true => self.delete(first.meta, part).await,
+                false => self.write(part.to_vec(), trace).await,
+            };
+            let made = match made {
+                Ok(made) => made,
+                // What the parts before it did has to be told.
+                Err(Error::Bulk { errors, done }) => Made {
+                    done: *done,
+                    errors,
+                    ..Made::default()
+                },
+                Err(error) => return Err(error),
             };
             all.done.add(&made.done);
             all.errors.extend(made.errors);
@@ -590,6 +598,7 @@ impl Prepared<'_> {
         }
         amend.sources_first(&mut metas);
         let mut inserted: Vec<Inserts> = Vec::new();
+        let mut refused = Vec::new();
         for meta in metas {
             let amend = Amend {
                 beside: &inserted,
@@ -610,9 +619,10 @@ impl Prepared<'_> {
                 false => None,
             };
             for (at, document) in places.into_iter().zip(documents) {
-                crate::check::document(meta, &document)?;
-                if let Some(write) = writes.get_mut(at) {
-                    write.what = What::Insert(document);
+                let Some(write) = writes.get_mut(at) else { continue };
+                match crate::check::document(meta, &document) {
+                    Ok(()) => write.what = What::Insert(document),
+                    Err(error) => refused.push((write.at, error)),
                 }
             }
             for write in writes.iter_mut().filter(of) {
@@ -631,7 +641,10 @@ impl Prepared<'_> {
             }
             inserted.extend(copied);
         }
-        Ok(token)
+        match refused.is_empty() {
+            true => Ok(token),
+            false => Err(refusal(refused)),
+        }
     }
 
     async fn with<'w>(self, duties: &Duties<'w>, writes: &'w [Write], trace: &Trace) -> Result<Made>
@@ -759,6 +772,15 @@ impl BulkDone {
         self.nullified += other.nullified;
         self.pulled += other.pulled;
         self.missed += other.missed;
+    }
+}
+
+/// Before anything was done.
+fn refusal(mut errors: Vec<(usize, Error)>) -> Error {
+    errors.sort_by_key(|(at, _)| *at);
+    Error::Bulk {
+        errors,
+        done: Box::default(),
     }
 }
 

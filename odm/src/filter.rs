@@ -6,7 +6,8 @@ use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::value::{List, Text};
+use crate::shape::Shape;
+use crate::value::{List, Text, Value};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -542,11 +543,10 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// ```
     pub fn elem<F>(self, condition: F) -> Filter<R>
     where
-        A::Item: Sized,
         C: PlainItems,
         F: FnOnce(Path<Element<A::Item>, A::Item, Root>) -> Filter<Element<A::Item>>,
     {
-        let condition = of_item::<P, _>(condition(Path::NEW));
+        let condition = of_item::<A, P>(condition(Path::NEW));
         Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } }))
     }
 }
@@ -613,19 +613,54 @@ pub struct Element<I>(PhantomData<fn() -> I>);
 
 /// A condition on the items of the array at `P`, as it stands behind `$elemMatch` and `$pull`: that on their fields as it is,
 /// and that on the items themselves by its operators alone.
-pub(crate) fn of_item<P: Step, I>(condition: Filter<Element<I>>) -> Result<Document> {
-    let condition = condition.into_document()?;
-    let refused = |message| Error::Query {
+pub(crate) fn of_item<A: List, P: Step>(condition: Filter<Element<A::Item>>) -> Result<Document> {
+    let condition = on_items::<A, P>(condition)?;
+    in_array(condition).map_err(|message| Error::Query {
         collection: "",
         message: format!("the condition on the items of `{}` {message}", P::PATH),
-    };
-    if P::FIELD.and_then(crate::copy::entry).is_some() && is_of_items(&condition) {
-        return Err(refused(
-            "compares them whole, and they hold copies: compare the reference in them".to_owned(),
-        ));
-    }
-    in_array(condition).map_err(refused)
+    })
 }
+
+/// The same with the names of the items' fields, and with the empty one for the items themselves.
+///
+/// # Errors
+/// [`Error::Query`] for a condition on items as a whole that are documents: what the library keeps beside copies stands in
+/// them too.
+pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) -> Result<Document> {
+    let condition = condition.into_document().map_err(|error| match error {
+        Error::Encode { field, source } if field.is_empty() => Error::Encode {
+            field: P::PATH.to_owned(),
+            source,
+        },
+        error => error,
+    })?;
+    if is_of_items(&condition) && are_documents(<A::Item as Value>::shape()) {
+        return Err(Error::Query {
+            collection: "",
+            message: format!(
+                "the condition on the items of `{}` compares them as a whole, and they are documents: compare their fields",
+                P::PATH
+            ),
+        });
+    }
+    Ok(condition)
+}
+
+fn are_documents(shape: Shape) -> bool {
+    let mut shape = shape;
+    for _ in 0..WRAPPERS {
+        match shape {
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
+            Shape::Struct(_) => return true,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// So many options and newtypes around a value are looked through.
+const WRAPPERS: usize = 32;
 
 /// Whether a condition is on an item itself, or a part of it is.
 fn is_of_items(condition: &Document) -> bool {
@@ -673,8 +708,8 @@ fn operators_of(condition: Document, operators: &mut Document) -> Result<(), Str
             ("", _) => return Err("has one operator more than twice: join what it says".to_owned()),
             ("$or" | "$nor", _) => {
                 return Err(
-                    "joins conditions on one plain value by `|` or `!`, which the server does not take there: join conditions on \
-                     the array, or use `ne`, `in_` and `not_in`"
+                    "joins conditions on one plain value by `|` or `!`, which the server does not take there (nor a list of \
+                     regular expressions as values): join conditions on the array instead, or make two changes"
                         .to_owned(),
                 );
             }

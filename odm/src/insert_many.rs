@@ -220,8 +220,9 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
 ///
 /// # Errors
 /// [`Error::InsertMany`] with the position of each document that was refused, and why. Those that break a bound or are too
-/// large are found before anything is sent: in their order, none is inserted then. Of those that the server refuses, the
-/// first ends an insert in order; of a part that failed as a whole behind others it has the first document. [`Error::MissingReference`] lists
+/// large are found before anything is sent (where they take copies, before their part of 1,000 is): in their order, none is
+/// inserted then. Of those that the server refuses, the first ends an insert in order; of a part that failed as a whole behind
+/// others it has the first document. [`Error::MissingReference`] lists
 /// all targets that don't exist: then none is inserted, or those that were are deleted again.
 ///
 /// # Cost
@@ -440,22 +441,35 @@ async fn insert_part<T: Document>(
     stored: Option<&mut Vec<T>>,
 ) -> Result<Inserted> {
     let mut token = None;
+    let (mut places, mut refused) = (None, Vec::new());
     if let Some(stored) = stored {
         amend(collection, trace)
             .insert(T::META, &mut raw, &mut token)
             .await?;
-        for (at, document) in raw.iter().enumerate() {
-            check::document(T::META, document).map_err(|error| Error::InsertMany {
-                collection: T::META.collection,
-                inserted: 0,
-                errors: vec![(at, error)],
-            })?;
-            stored.push(decode::decode(T::META.collection, document)?);
+        let (mut kept, mut sent) = (Vec::with_capacity(raw.len()), Vec::with_capacity(raw.len()));
+        for (at, document) in raw.into_iter().enumerate() {
+            match check::document(T::META, &document) {
+                Ok(()) => {
+                    stored.push(decode::decode(T::META.collection, &document)?);
+                    kept.push(at);
+                    sent.push(document);
+                }
+                Err(error) => refused.push((at, error)),
+            }
         }
+        raw = sent;
+        if !refused.is_empty() && (ordered || raw.is_empty()) {
+            return Ok(Inserted {
+                inserted: 0,
+                errors: refused,
+                ordered,
+            });
+        }
+        places = Some(kept);
     }
     let size = raw.len();
     let duties = Duties::of(collection.odm(), inserts::<T>(&raw), token)?;
-    match duties {
+    let made = match duties {
         None => {
             drop(duties);
             let session = collection.session().cloned();
@@ -467,6 +481,29 @@ async fn insert_part<T: Document>(
             };
             duties.carry_out(collection.session(), trace, insert).await
         }
+    };
+    let Some(places) = places else { return made };
+    // By the positions before some were left out.
+    let with_those = |errors: Vec<(usize, Error)>| {
+        let place = |at: usize| places.get(at).copied().unwrap_or(at);
+        refused.extend(errors.into_iter().map(|(at, error)| (place(at), error)));
+        refused
+    };
+    match made {
+        Ok(made) => Ok(Inserted {
+            errors: with_those(made.errors),
+            ..made
+        }),
+        Err(Error::InsertMany {
+            collection,
+            inserted,
+            errors,
+        }) => Err(Error::InsertMany {
+            collection,
+            inserted,
+            errors: with_those(errors),
+        }),
+        Err(error) => Err(error),
     }
 }
 

@@ -120,8 +120,8 @@ impl Odm {
     ///
     /// # Errors
     /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
-    /// where the two sides of a two-way reference don't fit each other, and where a reference stands in a map or in a type
-    /// that contains itself. All problems are listed.
+    /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map or in a type that
+    /// contains itself, and where an index is over two arrays. All problems are listed.
     ///
     /// # Example
     /// ```no_run

@@ -47,10 +47,11 @@ pub(super) enum Fit {
     Differs(Vec<String>),
 }
 
-/// The declared indexes over two arrays: the server takes no document in which both have items (code 171).
+/// The declared indexes over two arrays: the server takes no document that has both (code 171), be they empty. Where one of
+/// them may be missing, or not all documents stand in the index, nothing is said.
 pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
     let mut problems = Vec::new();
-    for index in meta.indexes {
+    for index in meta.indexes.iter().filter(|index| index.partial.is_none()) {
         // The keys of a text index are words, and those of a place are whole.
         let keys = index.keys.iter().filter(|key| {
             matches!(
@@ -69,8 +70,8 @@ pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
         });
         if let Some((one, other)) = apart {
             problems.push(format!(
-                "an index of `{}` is over two arrays, by `{one}` and `{other}`, and MongoDB refuses a document in which both have \
-                 items: declare an index on one of them, or one on each",
+                "an index of `{}` is over two arrays, by `{one}` and `{other}`, and MongoDB refuses every document that has both: \
+                 declare an index on one of them, or one on each",
                 meta.name
             ));
         }
@@ -78,7 +79,7 @@ pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
     problems
 }
 
-/// The names of the arrays on the way to a field, and of the field if it is one, as far as they are declared.
+/// The names of the arrays on the way to a field, and of the field if it is one, as far as each document has them.
 fn arrays(shape: Shape, path: &str) -> Vec<&str> {
     let (mut shape, mut found, mut end) = (shape, Vec::new(), 0);
     for part in path.split('.') {
@@ -89,7 +90,6 @@ fn arrays(shape: Shape, path: &str) -> Vec<&str> {
         shape = next;
         for _ in 0..WRAPPERS {
             match shape {
-                Shape::Optional(inner) => shape = inner(),
                 Shape::Bounded(meta) if meta.bounds.opaque => return found,
                 Shape::Bounded(meta) => shape = (meta.shape)(),
                 Shape::Array(items) | Shape::Fixed { items, .. } => {
@@ -111,7 +111,7 @@ fn arrays(shape: Shape, path: &str) -> Vec<&str> {
 const WRAPPERS: usize = 32;
 
 fn field(shape: Shape, name: &str, left: usize) -> Option<Shape> {
-    let of = |field: &FieldMeta| match field.bounds.opaque {
+    let of = |field: &FieldMeta| match field.bounds.opaque || !field.required {
         true => Shape::Any,
         false => (field.shape)(),
     };

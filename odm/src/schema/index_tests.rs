@@ -389,7 +389,8 @@ fn an_index_over_two_arrays_is_found() {
         name: "Thing",
         fields: &[
             plain("a", || Shape::Array(|| Shape::Bool)),
-            plain("b", || Shape::Optional(|| Shape::Array(|| Shape::Bool))),
+            plain("b", || Shape::Array(|| Shape::Bool)),
+            plain("some", || Shape::Optional(|| Shape::Array(|| Shape::Bool))),
             plain("c", || Shape::Bool),
             plain("rows", || Shape::Array(|| Shape::Struct(&ROW))),
         ],
@@ -411,6 +412,7 @@ fn an_index_over_two_arrays_is_found() {
         [""; 0]
     );
     assert_eq!(found(on!["unknown": Ascending, "a": Ascending]), [""; 0]);
+    assert_eq!(found(on!["some": Ascending, "a": Ascending]), [""; 0]);
     for index in [
         on!["a": Ascending, "b": Descending],
         on!["c": Ascending, "b": Ascending, "rows.x": Ascending],

@@ -1,7 +1,7 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
 use super::{Changes, Part, Rooted, never, replace};
-use crate::filter::{Element, Filter, below, of_item};
+use crate::filter::{Element, Filter, below, of_item, on_items};
 use crate::operand::{Operand, encode, encode_bson};
 use crate::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::value::{Array, List, Numeric, Removable};
@@ -334,15 +334,25 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
     /// # Ok(()) }
     /// ```
-    fn pull_where<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
+    fn pull_where<A: List, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let condition = of_item::<P, _>(condition(<Element<A::Item> as Rooted>::rooted()));
+        let condition = of_item::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
         if let Some(condition) = changes.value(condition) {
+            let before = changes.operators.get_document("$pull").ok();
+            if let Some(Bson::Document(before)) = before.and_then(|pulls| pulls.get(P::PATH))
+                && !(may_be_joined(before) && may_be_joined(&condition))
+            {
+                changes.problem(format!(
+                    "the server takes one condition on the items of `{}` in an update: make it two updates",
+                    P::PATH
+                ));
+                return self;
+            }
             changes.needs_value(P::PATH, P::FIELD);
             changes.put("$pull", P::PATH, condition.into(), either);
         }
@@ -400,7 +410,7 @@ pub trait Change<R: Rooted>: Sized {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    fn elem<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
+    fn elem<A: List, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
@@ -420,7 +430,7 @@ pub trait Change<R: Rooted>: Sized {
             return self;
         }
         let name = format!("e{}", changes.array_filters.len());
-        let condition = condition(<Element<A::Item> as Rooted>::rooted()).into_document();
+        let condition = on_items::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
         let Some(condition) = changes.value(condition) else {
             return self;
         };
@@ -441,7 +451,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
     /// # Ok(()) }
     /// ```
-    fn each<A: List<Item: Sized>, P: Single, C: Writable + PlainItems>(
+    fn each<A: List, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
@@ -586,18 +596,15 @@ pub trait Change<R: Rooted>: Sized {
     }
 }
 
-/// Items that fit one condition or the other. What is said of items themselves can't be joined.
+/// Whether another condition can stand beside it: what is said of items themselves can't be joined.
+fn may_be_joined(condition: &Document) -> bool {
+    condition
+        .keys()
+        .all(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
+}
+
+/// Items that fit one condition or the other.
 fn either(before: &mut Bson, value: Bson) -> Result<(), ()> {
-    let is_of_fields = |condition: &Bson| {
-        let operator = condition
-            .as_document()
-            .and_then(|condition| condition.keys().next());
-        operator
-            .is_some_and(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
-    };
-    if !is_of_fields(before) || !is_of_fields(&value) {
-        return Err(());
-    }
     *before = doc! { "$or": [before.clone(), value] }.into();
     Ok(())
 }

@@ -485,7 +485,18 @@ impl<R> Changes<R> {
     /// `array` is the array's name, and `within` says which of its items are changed.
     fn below<I>(&mut self, array: &str, within: &Document, prefix: &str, changes: Changes<I>) {
         if let Some(error) = changes.error {
-            self.fail(*error);
+            // An item itself has no name.
+            self.fail(match *error {
+                Error::Encode { field, source } if field.is_empty() => Error::Encode {
+                    field: array.to_owned(),
+                    source,
+                },
+                Error::Query { collection, message } => Error::Query {
+                    collection,
+                    message: message.replace("``", &format!("an item of `{array}`")),
+                },
+                error => error,
+            });
         }
         for (operator, fields) in changes.operators {
             let Bson::Document(fields) = fields else { continue };

@@ -144,6 +144,84 @@ fn insert_many_says_which_and_why() {
     });
 }
 
+/// What takes copies is whole, and checked, when those are there.
+#[test]
+fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
+    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[document(collection = "hosts")]
+    struct Host {
+        #[serde(rename = "_id")]
+        id: i32,
+        name: String,
+    }
+    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[document(collection = "messages")]
+    struct Message {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[parent_ref]
+        host: Ref<Host>,
+        #[denormalize(from = host.name)]
+        host_name: String,
+        #[field(max_len = 5)]
+        text: String,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Host, Message]).unwrap();
+        odm.sync().await.unwrap();
+        let host = NewHost {
+            id: 1,
+            name: "a".into(),
+        };
+        let host = odm.collection::<Host>().insert(host).await.unwrap();
+        let messages = odm.collection::<Message>();
+        let message = |id: i32| NewMessage {
+            id,
+            host: host.to_ref(),
+            text: if id % 3 == 2 { "much too long" } else { "short" }.into(),
+        };
+        let positions = |errors: &[(usize, Error)]| -> Vec<usize> {
+            assert!(
+                errors
+                    .iter()
+                    .all(|(_, error)| matches!(error, Error::Invalid { .. }))
+            );
+            errors.iter().map(|(at, _)| *at).collect()
+        };
+        let stored = async || {
+            let all = messages.find_all().sort(|m| m.id.asc()).all().await.unwrap();
+            all.iter().map(|message| message.id).collect::<Vec<_>>()
+        };
+        match messages.insert_many((0..6).map(message)).await.unwrap_err() {
+            Error::InsertMany { inserted, errors, .. } => {
+                assert_eq!((inserted, positions(&errors)), (0, vec![2, 5]));
+            }
+            other => panic!("{other}"),
+        }
+        let bulk = (0..6).fold(odm.bulk(), |bulk, id| bulk.insert::<Message>(message(id)));
+        match bulk.await.unwrap_err() {
+            Error::Bulk { errors, done } => {
+                assert_eq!((positions(&errors), *done), (vec![2, 5], BulkDone::default()));
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(stored().await, [0; 0]);
+        match messages
+            .insert_many((0..6).map(message))
+            .unordered()
+            .await
+            .unwrap_err()
+        {
+            Error::InsertMany { inserted, errors, .. } => {
+                assert_eq!((inserted, positions(&errors)), (4, vec![2, 5]));
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(stored().await, [0, 1, 3, 4]);
+        odm_tests::assert_clean(&odm).await;
+    });
+}
+
 #[test]
 fn models_that_share_a_collection_are_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
@@ -160,6 +238,32 @@ fn models_that_share_a_collection_are_refused() {
                 .contains("`Shop` and `Twin` are both stored in the collection `shops`"),
             "{error}"
         );
+    });
+}
+
+#[test]
+fn an_index_over_two_arrays_is_refused() {
+    #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
+    #[document(collection = "things", index(fields(tags, part.words)), index(fields(part.n, -tags)))]
+    struct Thing {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[embed(max = 3)]
+        tags: Vec<String>,
+        part: Part,
+    }
+    #[derive(Embed, serde::Serialize, serde::Deserialize, Debug)]
+    struct Part {
+        n: i32,
+        #[embed(max = 3)]
+        words: Vec<String>,
+    }
+    with_db(async |t| {
+        let Err(Error::Models { problems }) = Odm::new(t.db, models![Thing]) else {
+            panic!("the server would refuse its documents")
+        };
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("of `Thing` is over two arrays, by `tags` and `part.words`"));
     });
 }
 
