@@ -3,7 +3,7 @@
 use odm::mongodb::Database;
 use odm::prelude::*;
 use odm::{Error, PathsOf};
-use odm_tests::with_db;
+use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -101,6 +101,19 @@ fn finds(sent: &[String]) -> usize {
     sent.iter().filter(|name| *name == "find").count()
 }
 
+/// What is asked in chunks that are in flight together. On a busy machine the first may be back before the second goes: then
+/// it is asked again.
+async fn in_flight<T>(t: &TestDb, ask: impl AsyncFn() -> T) -> T {
+    for _ in 0..5 {
+        t.commands.clear();
+        let answer = ask().await;
+        if t.commands.most_together() > 1 {
+            return answer;
+        }
+    }
+    panic!("chunks are not in flight together");
+}
+
 #[test]
 fn references_by_more_bytes_than_a_query_holds() {
     with_db(async |t| {
@@ -123,9 +136,8 @@ fn references_by_more_bytes_than_a_query_holds() {
             .map(|route| route.iter().map(there).filter(Option::is_some).collect())
             .collect();
         let expected = (in_place, left);
-        t.commands.clear();
-        assert_eq!(along(odm.collection()).await.unwrap(), expected);
-        assert!(t.commands.most_together() > 1, "chunks are in flight together");
+        let seen = in_flight(&t, async || along(odm.collection()).await.unwrap()).await;
+        assert_eq!(seen, expected);
         assert_eq!(finds(&t.commands.take()), 1 + 2, "routes; two chunks of places");
 
         let collection = odm.collection::<Route>();
@@ -195,12 +207,14 @@ fn children_of_more_bytes_of_parents_than_a_query_holds() {
 
         // The parts of one join alone are together.
         let places = odm.collection::<Place>();
-        t.commands.clear();
-        let legs = places
-            .find_all()
-            .include(|p| p.children_by(|l: PathsOf<Leg>| l.ends));
+        let with_legs = async || {
+            let legs = places
+                .find_all()
+                .include(|p| p.children_by(|l: PathsOf<Leg>| l.ends));
+            legs.all().await.unwrap()
+        };
         let mut of_places: Vec<(usize, Vec<i32>)> = Vec::new();
-        for (place, legs) in legs.all().await.unwrap() {
+        for (place, legs) in in_flight(&t, with_legs).await {
             let mut legs: Vec<i32> = legs.iter().map(|leg| leg.id).collect();
             legs.sort_unstable();
             if !legs.is_empty() {
@@ -213,18 +227,19 @@ fn children_of_more_bytes_of_parents_than_a_query_holds() {
             [(0, vec![1]), (5, vec![2]), (13, vec![1, 2])],
             "each leg once"
         );
-        assert!(t.commands.most_together() > 1, "chunks are in flight together");
         assert_eq!(finds(&t.commands.take()), 1 + 2, "places; two chunks of them");
 
-        let last = places.find_all().include(|p| p.children::<Visit>().limit(1));
-        let last = last.all().await.unwrap().into_iter();
+        let with_last = async || {
+            let last = places.find_all().include(|p| p.children::<Visit>().limit(1));
+            last.all().await.unwrap()
+        };
+        let last = in_flight(&t, with_last).await.into_iter();
         let mut last: Vec<(usize, i32)> = last
             .filter_map(|(place, last)| Some((number(&place.id), last.first()?.id)))
             .collect();
         last.sort_unstable();
         assert_eq!(last, [(0, 3), (13, 4)]);
         if odm.server().await.unwrap().has_lookup_with_pipeline() {
-            assert!(t.commands.most_together() > 1, "chunks are in flight together");
             let sent = t.commands.take();
             assert_eq!(sent.iter().filter(|name| *name == "aggregate").count(), 2);
         }
