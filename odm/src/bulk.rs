@@ -487,20 +487,24 @@ impl Prepared<'_> {
                 true => self.delete(first.meta, part).await,
                 false => self.write(part.to_vec(), trace).await,
             };
-            let made = match made {
-                Ok(made) => made,
-                // What the parts before it did has to be told.
-                Err(Error::Bulk { errors, done }) => Made {
-                    done: *done,
-                    errors,
-                    ..Made::default()
-                },
+            let (made, ends) = match made {
+                Ok(made) => (made, false),
+                // Nothing of it is carried out, or the server has ended the transaction. What the parts before it did has to
+                // be told.
+                Err(Error::Bulk { errors, done }) => {
+                    let made = Made {
+                        done: *done,
+                        errors,
+                        ..Made::default()
+                    };
+                    (made, true)
+                }
                 Err(error) => return Err(error),
             };
             all.done.add(&made.done);
             all.errors.extend(made.errors);
             all.round_trips += made.round_trips;
-            if self.ordered && !all.errors.is_empty() {
+            if ends || self.ordered && !all.errors.is_empty() {
                 break;
             }
         }

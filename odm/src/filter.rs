@@ -6,7 +6,7 @@ use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::shape::Shape;
+use crate::shape::{Body, Shape};
 use crate::value::{List, Text, Value};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -634,7 +634,8 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         },
         error => error,
     })?;
-    if is_of_items(&condition) && are_documents(<A::Item as Value>::shape()) {
+    if is_of_items(&condition) && !<A::Item as Value>::REFERENCE && are_documents(<A::Item as Value>::shape())
+    {
         return Err(Error::Query {
             collection: "",
             message: format!(
@@ -646,17 +647,35 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
     Ok(condition)
 }
 
+/// Whether a value is stored as a document with declared fields, or as a variant with copies in it.
 fn are_documents(shape: Shape) -> bool {
+    match unwrapped(shape) {
+        Shape::Struct(_) => true,
+        Shape::Enum(of) => of.variants.iter().any(|variant| match &variant.body {
+            Body::Unit => false,
+            Body::Newtype(field) => has_copies(unwrapped((field.shape)())),
+            Body::Tuple(fields) => fields.iter().any(|field| has_copies(unwrapped((field.shape)()))),
+            Body::Struct(shape) => has_copies(Shape::Struct(shape)),
+        }),
+        _ => false,
+    }
+}
+
+fn has_copies(shape: Shape) -> bool {
+    matches!(shape, Shape::Struct(of) if of.fields.iter().any(|field| field.copied.is_some()))
+}
+
+/// Without the options and newtypes around it.
+fn unwrapped(shape: Shape) -> Shape {
     let mut shape = shape;
     for _ in 0..WRAPPERS {
         match shape {
             Shape::Optional(inner) => shape = inner(),
             Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
-            Shape::Struct(_) => return true,
-            _ => return false,
+            _ => break,
         }
     }
-    true
+    shape
 }
 
 /// So many options and newtypes around a value are looked through.

@@ -253,7 +253,8 @@ impl<'c, T: Document> InsertMany<'c, T> {
         }
     }
 
-    /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent.
+    /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent. (Of documents that have
+    /// copies of their own kind, none is then.)
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -458,7 +459,9 @@ async fn insert_part<T: Document>(
             }
         }
         raw = sent;
-        if !refused.is_empty() && (ordered || raw.is_empty()) {
+        // The others may have copies of those that are left out, where they refer to their own kind.
+        let together = || relation::refers_to_its_kind(collection.odm(), T::META);
+        if !refused.is_empty() && (ordered || raw.is_empty() || together()) {
             return Ok(Inserted {
                 inserted: 0,
                 errors: refused,
@@ -484,26 +487,34 @@ async fn insert_part<T: Document>(
     };
     let Some(places) = places else { return made };
     // By the positions before some were left out.
-    let with_those = |errors: Vec<(usize, Error)>| {
-        let place = |at: usize| places.get(at).copied().unwrap_or(at);
-        refused.extend(errors.into_iter().map(|(at, error)| (place(at), error)));
-        refused
-    };
+    let place = |(at, error): (usize, Error)| (places.get(at).copied().unwrap_or(at), error);
     match made {
-        Ok(made) => Ok(Inserted {
-            errors: with_those(made.errors),
-            ..made
-        }),
+        Ok(Inserted { inserted, errors, .. }) => {
+            refused.extend(errors.into_iter().map(place));
+            Ok(Inserted {
+                inserted,
+                errors: refused,
+                ordered,
+            })
+        }
         Err(Error::InsertMany {
             collection,
             inserted,
             errors,
-        }) => Err(Error::InsertMany {
-            collection,
-            inserted,
-            errors: with_those(errors),
-        }),
-        Err(error) => Err(error),
+        }) => {
+            refused.extend(errors.into_iter().map(place));
+            Err(Error::InsertMany {
+                collection,
+                inserted,
+                errors: refused,
+            })
+        }
+        Err(error) => {
+            for (at, refused) in refused {
+                tracing::warn!(target: "odm", at, %refused, "left out before another error");
+            }
+            Err(error)
+        }
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
 pub(crate) use write::{
     Done, Duties, IN_ONE, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
+    refers_to_its_kind,
 };
 
 use crate::{Error, Odm, Result};

@@ -142,15 +142,21 @@ pub(crate) fn prepare_upsert(
 /// two of them, which is refused where both are seen.
 pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
     let graph = odm.graph();
-    graph.outgoing(meta).any(|edge| {
-        let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
-        let mut claimed: HashSet<Key> = HashSet::new();
-        let mut is_claimed = |document: &RawDocumentBuf| {
-            let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
-            keys.into_iter().any(|key| !claimed.insert(key))
-        };
-        edge.target(meta).is_some() || claims && documents.iter().any(&mut is_claimed)
-    })
+    refers_to_its_kind(odm, meta)
+        || graph.outgoing(meta).any(|edge| {
+            let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
+            let mut claimed: HashSet<Key> = HashSet::new();
+            let mut is_claimed = |document: &RawDocumentBuf| {
+                let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
+                keys.into_iter().any(|key| !claimed.insert(key))
+            };
+            claims && documents.iter().any(&mut is_claimed)
+        })
+}
+
+/// Whether a document of this type may refer to another one.
+pub(crate) fn refers_to_its_kind(odm: &Odm, meta: &DocumentMeta) -> bool {
+    odm.graph().outgoing(meta).any(|edge| edge.target(meta).is_some())
 }
 
 /// Whether nothing refers to documents of this type, and they refer to nothing: no write of them has to do anything beside

@@ -4,7 +4,6 @@ use super::{integer, same, same_document, whole};
 use crate::Result;
 use crate::copy::Subset;
 use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
-use crate::names::meet;
 use crate::relation::Edge;
 use crate::shape::{FieldMeta, Shape};
 use mongodb::bson::{self, Bson, Document, doc};
@@ -60,13 +59,13 @@ pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
             )
         });
         let paths: Vec<&str> = keys.map(|key| (key.path)()).collect();
-        let apart = paths.iter().enumerate().find_map(|(at, path)| {
-            let own = arrays((meta.shape)(), path);
-            let twin = paths.iter().take(at).find(|other| {
-                let others = arrays((meta.shape)(), other);
-                own.iter().any(|one| others.iter().any(|other| !meet(one, other)))
-            })?;
-            Some((*twin, *path))
+        let arrays: Vec<(&str, &str)> = paths
+            .iter()
+            .filter_map(|path| Some((array((meta.shape)(), path)?, *path)))
+            .collect();
+        let apart = arrays.iter().find_map(|(array, path)| {
+            let (_, first) = arrays.iter().find(|(other, _)| other != array)?;
+            Some((path, first))
         });
         if let Some((one, other)) = apart {
             problems.push(format!(
@@ -79,32 +78,21 @@ pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
     problems
 }
 
-/// The names of the arrays on the way to a field, and of the field if it is one, as far as each document has them.
-fn arrays(shape: Shape, path: &str) -> Vec<&str> {
-    let (mut shape, mut found, mut end) = (shape, Vec::new(), 0);
+/// The first array on the way to a field, or the field if it is one, if each document has it: within it may be nothing.
+fn array(shape: Shape, path: &str) -> Option<&str> {
+    let (mut shape, mut end) = (shape, 0);
     for part in path.split('.') {
-        let Some(next) = field(shape, part, WRAPPERS) else {
-            break;
-        };
+        shape = field(shape, part, WRAPPERS)?;
         end += part.len() + usize::from(end > 0);
-        shape = next;
         for _ in 0..WRAPPERS {
             match shape {
-                Shape::Bounded(meta) if meta.bounds.opaque => return found,
-                Shape::Bounded(meta) => shape = (meta.shape)(),
-                Shape::Array(items) | Shape::Fixed { items, .. } => {
-                    found.extend(path.get(..end).filter(|name| found.last() != Some(name)));
-                    shape = items();
-                }
-                Shape::Tuple(_) => {
-                    found.extend(path.get(..end));
-                    return found;
-                }
+                Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
+                Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => return path.get(..end),
                 _ => break,
             }
         }
     }
-    found
+    None
 }
 
 /// So many options and newtypes around a value are looked through.

@@ -605,8 +605,13 @@ fn may_be_joined(condition: &Document) -> bool {
 
 /// Items that fit one condition or the other.
 fn either(before: &mut Bson, value: Bson) -> Result<(), ()> {
-    *before = doc! { "$or": [before.clone(), value] }.into();
-    Ok(())
+    match (before.as_document(), value.as_document()) {
+        (Some(one), Some(other)) if may_be_joined(one) && may_be_joined(other) => {
+            *before = doc! { "$or": [one, other] }.into();
+            Ok(())
+        }
+        _ => Err(()),
+    }
 }
 
 impl<R: Rooted> Change<R> for Changes<R> {

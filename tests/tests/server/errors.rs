@@ -222,6 +222,51 @@ fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
     });
 }
 
+/// One that is left out may be what another one has copies of.
+#[test]
+fn of_many_that_copy_each_other_all_or_none_are_inserted() {
+    #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
+    #[document(collection = "twigs")]
+    struct Twig {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[field(max_len = 5)]
+        name: String,
+        #[reference(on_delete = keep, check = false)]
+        above: Option<Ref<Twig>>,
+        #[denormalize(from = above.name)]
+        above_name: Option<String>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Twig]).unwrap();
+        odm.sync().await.unwrap();
+        let twigs = odm.collection::<Twig>();
+        let twig = |id: i32, name: &str, above: Option<i32>| NewTwig {
+            id,
+            name: name.into(),
+            above: above.map(Ref::new),
+        };
+        let many = |first: &str| [twig(1, first, None), twig(2, "b", Some(1)), twig(3, "c", None)];
+        match twigs
+            .insert_many(many("much too long"))
+            .unordered()
+            .await
+            .unwrap_err()
+        {
+            Error::InsertMany {
+                inserted: 0, errors, ..
+            } => {
+                assert!(matches!(&errors[..], [(0, Error::Invalid { .. })]), "{errors:?}");
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(twigs.find_all().count().await.unwrap(), 0);
+        let stored = twigs.insert_many(many("a")).unordered().await.unwrap();
+        assert_eq!(stored[1].above_name.as_deref(), Some("a"));
+        odm_tests::assert_clean(&odm).await;
+    });
+}
+
 #[test]
 fn models_that_share_a_collection_are_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
