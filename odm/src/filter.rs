@@ -6,7 +6,7 @@ use crate::asserts::PlainlyStored;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::shape::{Body, Shape};
+use crate::shape::{Body, MOST_WRAPPERS, Shape};
 use crate::value::{List, Text, Value};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -668,7 +668,7 @@ fn has_copies(shape: Shape) -> bool {
 /// Without the options and newtypes around it.
 fn unwrapped(shape: Shape) -> Shape {
     let mut shape = shape;
-    for _ in 0..WRAPPERS {
+    for _ in 0..MOST_WRAPPERS {
         match shape {
             Shape::Optional(inner) => shape = inner(),
             Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
@@ -677,9 +677,6 @@ fn unwrapped(shape: Shape) -> Shape {
     }
     shape
 }
-
-/// So many options and newtypes around a value are looked through.
-const WRAPPERS: usize = 32;
 
 /// Whether a condition is on an item itself, or a part of it is.
 fn is_of_items(condition: &Document) -> bool {

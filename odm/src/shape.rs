@@ -12,6 +12,9 @@ use crate::value::{Array, Value};
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
 pub type ShapeFn = fn() -> Shape;
 
+/// So many options and newtypes around a value are looked through: none that is meant has more, and a type may contain itself.
+pub(crate) const MOST_WRAPPERS: u32 = 32;
+
 /// How a value looks in BSON, without the bounds that a field adds to it.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {

@@ -5,7 +5,7 @@ use crate::Result;
 use crate::copy::Subset;
 use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
 use crate::relation::Edge;
-use crate::shape::{FieldMeta, Shape};
+use crate::shape::{FieldMeta, MOST_WRAPPERS, Shape};
 use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.
@@ -82,9 +82,9 @@ pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
 fn array(shape: Shape, path: &str) -> Option<&str> {
     let (mut shape, mut end) = (shape, 0);
     for part in path.split('.') {
-        shape = field(shape, part, WRAPPERS)?;
+        shape = field(shape, part, MOST_WRAPPERS)?;
         end += part.len() + usize::from(end > 0);
-        for _ in 0..WRAPPERS {
+        for _ in 0..MOST_WRAPPERS {
             match shape {
                 Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
                 Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => return path.get(..end),
@@ -95,10 +95,7 @@ fn array(shape: Shape, path: &str) -> Option<&str> {
     None
 }
 
-/// So many options and newtypes around a value are looked through.
-const WRAPPERS: usize = 32;
-
-fn field(shape: Shape, name: &str, left: usize) -> Option<Shape> {
+fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     let of = |field: &FieldMeta| match field.bounds.opaque || !field.required {
         true => Shape::Any,
         false => (field.shape)(),

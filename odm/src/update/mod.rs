@@ -3,7 +3,7 @@
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
-use crate::shape::{Body, FieldMeta, Managed, Number, Shape, VariantMeta};
+use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Number, Shape, VariantMeta};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check};
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -721,9 +721,6 @@ fn without_each(value: &mut Bson) {
         *value = std::mem::replace(item, Bson::Null);
     }
 }
-
-/// So many newtypes around a value are looked into.
-const MOST_WRAPPERS: u32 = 32;
 
 /// The other names by which a field is read, at the path of its own name.
 fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<Item = String> {
