@@ -1,26 +1,17 @@
 use super::shapes::get;
 use super::*;
 use crate::document::Validation;
-use crate::shape::{Body, EnumShape, Managed, Number, ShapeFn, StructShape, Tagging, VariantMeta};
+use crate::shape::{Body, EnumShape, Number, ShapeFn, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
 
 const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta {
     FieldMeta {
         rust: name,
         name,
-        aliases: &[],
         ty: "",
         shape,
         bounds,
-        required: true,
-        flatten: false,
-        managed: Managed::No,
-        size: None,
-        unique: false,
-        reference: None,
-        copied: None,
-        volatile: false,
-        skips_none: false,
+        ..crate::by_hand::FIELD
     }
 }
 

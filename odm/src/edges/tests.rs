@@ -11,19 +11,10 @@ const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
     FieldMeta {
         rust: name,
         name,
-        aliases: &[],
         ty: "",
         shape,
         bounds: Bounds::NONE,
-        required: true,
-        flatten: false,
-        managed: Managed::No,
-        size: None,
-        unique: false,
-        reference: None,
-        copied: None,
-        volatile: false,
-        skips_none: false,
+        ..crate::by_hand::FIELD
     }
 }
 

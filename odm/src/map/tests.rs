@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document::{IndexKey, IndexKind, IndexMeta, Validation};
-use crate::shape::{Bounds, FieldMeta, Managed, Number, Shape, StructShape};
+use crate::shape::{Bounds, FieldMeta, Number, Shape, StructShape};
 use mongodb::bson::{RawDocumentBuf, doc};
 use std::error::Error as _;
 
@@ -15,19 +15,10 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
     FieldMeta {
         rust: name,
         name,
-        aliases: &[],
         ty: "",
         shape,
         bounds,
-        required: true,
-        flatten: false,
-        managed: Managed::No,
-        size: None,
-        unique: false,
-        reference: None,
-        copied: None,
-        volatile: false,
-        skips_none: false,
+        ..crate::by_hand::FIELD
     }
 }
 
