@@ -1065,7 +1065,11 @@ fn is_refusal(error: &Error) -> bool {
         }),
         // A task would have no owner; or what a delete of its own is to delete changes each time that it looks.
         Error::Query { message, .. } => {
-            let is_beaten = ["attempts to delete them", "try again"];
+            let is_beaten = [
+                "attempts to delete them",
+                "attempts to update it",
+                "was changed by somebody else",
+            ];
             message.contains("must refer to a document") || is_beaten.iter().any(|it| message.contains(it))
         }
         _ => false,
