@@ -235,7 +235,7 @@ impl<T: Document> Collection<T> {
     /// # Errors
     /// [`Error::InsertMany`] with the position of each document that was refused, and why: [`Error::Invalid`],
     /// [`Error::TooLarge`], [`Error::DuplicateKey`]. What breaks a bound is found before anything is sent, and in order none is
-    /// inserted then; unordered, all others are.
+    /// inserted then; unordered, all others are. ([`InsertMany`] says what is otherwise with copies.)
     /// [`Error::MissingReference`] where a document that they refer to does not exist.
     ///
     /// # Cost
