@@ -330,6 +330,12 @@ fn several_may_recover_at_once_and_a_worker_does_so_by_itself() {
             }
             assert_eq!(owing(&odm).await.len(), 2);
             if by_worker {
+                // The worker leaves alone what may have been made by the living.
+                let old = odm::bson::oid::ObjectId::from_bytes([1; 12]);
+                let authors = t.db.collection::<Doc>("authors");
+                let aged = doc! { "$set": { "_odm.owed": old } };
+                let indebted = doc! { "_odm.owed": { "$exists": true } };
+                authors.update_many(indebted, aged).await.unwrap();
                 let worker = odm.worker(Duration::from_millis(20));
                 let until = Instant::now() + Duration::from_secs(20);
                 while !owing(&odm).await.is_empty() && Instant::now() < until {

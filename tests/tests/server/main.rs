@@ -27,6 +27,7 @@ mod integrity;
 mod items;
 mod join_keys;
 mod joins;
+mod leases;
 mod links;
 mod loaders;
 mod models;

@@ -1854,7 +1854,15 @@ fn run(alone: bool) {
             .filter_map(|(key, document)| Some((key, written(key.0, document)?)))
             .collect();
         let started = Instant::now();
+        // The worker leaves alone what is young, so that the other one meets the living too.
         let worker = odm.worker(Duration::from_millis(500));
+        let recovering = odm.clone();
+        let meets_the_living = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let _ = recovering.recover().await;
+            }
+        });
         let tasks = (0..TASKS).map(|number| {
             let own = first
                 .iter()
@@ -1879,6 +1887,7 @@ fn run(alone: bool) {
             .map(|task| task.unwrap())
             .collect();
         worker.stop().await;
+        meets_the_living.abort();
         let took = started.elapsed();
         let recovered = odm.recover().await.unwrap();
         let mut own = Written::new();

@@ -4,6 +4,7 @@ use super::super::effects::id;
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::former::present;
+use super::lease::LEASE;
 use super::{AT, DUE, FORMER, GONE, OWED, Token, at, followed, put};
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -216,8 +217,8 @@ pub(super) async fn strike_out<'d>(
     let mut owing = 0;
     for (marks, with) in parents.into_values() {
         let update = match marks.is_empty() {
-            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "" } },
-            false => doc! { "$unset": { OWED: "", DUE: "", AT: "" }, "$set": { FORMER: marks } },
+            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "", LEASE: "" } },
+            false => doc! { "$unset": { OWED: "", DUE: "", AT: "", LEASE: "" }, "$set": { FORMER: marks } },
         };
         for debt in as_read(with.into_iter()) {
             owing += debt.ids.len() as u64;
@@ -235,7 +236,7 @@ pub(super) async fn strike_out<'d>(
         // this strikes out a part of it, and the last part leaves nothing.
         each.push(Statement {
             filter: doc! { "_id": { "$in": ids }, DUE: {} },
-            update: doc! { "$unset": { OWED: "", DUE: "", AT: "" } },
+            update: doc! { "$unset": { OWED: "", DUE: "", AT: "", LEASE: "" } },
             array_filters: Vec::new(),
         });
         scope.update(meta, &each).await?;

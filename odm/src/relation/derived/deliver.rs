@@ -10,6 +10,7 @@ use super::super::scope::{Scope, Statement};
 use super::debt::{Due, below, owing_all};
 use super::each::{self, Written};
 use super::fill::{first_version, needed};
+use super::lease;
 use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
@@ -382,7 +383,11 @@ async fn fan_out(
             None => {
                 let note = Statement {
                     filter: unchanged,
-                    update: doc! { "$set": { &place: { "v": source.version, "last": &border } } },
+                    update: doc! { "$set": {
+                        &place: { "v": source.version, "last": &border },
+                        // Who looks for what dead processes owe sees that one is at it.
+                        lease::end(): lease::until(options.pause),
+                    } },
                     array_filters: Vec::new(),
                 };
                 let noted = scope.update(meta, std::slice::from_ref(&note)).await;

@@ -25,6 +25,7 @@ mod fill;
 mod former;
 mod images;
 mod inspect;
+mod lease;
 mod newest;
 mod orphans;
 mod pay;

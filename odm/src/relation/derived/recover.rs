@@ -6,6 +6,7 @@ use super::super::pairs;
 use super::super::scope::Scope;
 use super::each::Written;
 use super::fill::needed;
+use super::lease;
 use super::orphans;
 use super::pay::{owing, pay};
 use super::place::is_one_of;
@@ -64,13 +65,25 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn recover(&self) -> Recovering {
-        Recovering { odm: self.clone() }
+        Recovering {
+            odm: self.clone(),
+            by_worker: false,
+        }
     }
 
-    /// Runs [`recover`](Odm::recover) again and again in the background, in the tokio runtime that this is called in.
+    /// Runs [`recover`](Odm::recover) again and again in the background, in the tokio runtime that this is called in, and so that
+    /// any number of processes may have a worker: what is owed by a process that seems to be alive, or is being paid by another
+    /// worker, it leaves to these. A debt is left alone in its first ten seconds, and as long as a delivery to many has told
+    /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds. This is by
+    /// the clocks of the processes: where they differ, work is done twice or later, and nothing goes wrong.
+    /// (`recover` itself leaves nothing to others.)
     ///
     /// What fails is tried again the next time, and told to `tracing`. It ends with [`Worker::stop`], or when the worker is
     /// dropped.
+    ///
+    /// # Cost
+    /// That of [`recover`](Odm::recover), and for each 200 documents that owe something the lease: one round trip, two if
+    /// another worker has some of them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -85,7 +98,11 @@ impl Odm {
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
             loop {
-                if let Err(error) = odm.recover().await {
+                let recovering = Recovering {
+                    odm: odm.clone(),
+                    by_worker: true,
+                };
+                if let Err(error) = recovering.await {
                     tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
                 }
                 tokio::select! {
@@ -106,6 +123,8 @@ impl Odm {
 #[derive(Clone, Debug)]
 pub struct Recovering {
     odm: Odm,
+    /// What others are at is left to them.
+    by_worker: bool,
 }
 
 /// What a recovery found.
@@ -141,7 +160,7 @@ impl IntoFuture for Recovering {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let odm = self.odm;
+            let Recovering { odm, by_worker } = self;
             let trace = Trace::new("(all)", "recover");
             let recovered = trace.run(async {
                 let trips = AtomicU64::new(0);
@@ -164,14 +183,19 @@ impl IntoFuture for Recovering {
                     let mut last: Option<Bson> = None;
                     loop {
                         let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                        let which = if by_worker { lease::free() } else { owing() };
                         let batch = scope
-                            .batch(meta, all([owing(), after]), Some(fields.clone()), BATCH)
+                            .batch(meta, all([which, after]), Some(fields.clone()), BATCH)
                             .await?;
                         last = batch.documents.last().map(batch::document_id);
-                        recovered.found(&batch.documents);
-                        if !batch.documents.is_empty() {
+                        let documents = match by_worker {
+                            true => lease::take(&scope, meta, batch.documents).await?,
+                            false => batch.documents,
+                        };
+                        recovered.found(&documents);
+                        if !documents.is_empty() {
                             let mut paid = Written::default();
-                            pay_each(&scope, meta, batch.documents, &mut paid).await?;
+                            pay_each(&scope, meta, documents, &mut paid).await?;
                             recovered.copies += paid.documents;
                             failed = failed.and(paid.all().map(drop));
                         }
