@@ -126,6 +126,7 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
             ),
         );
     }
+    reads_more_than_its_fields(cx, container);
     if container.fields().iter().all(Field::skipped) {
         cx.error(
             container.ident,
@@ -146,6 +147,21 @@ pub fn projection(cx: &Ctxt, container: &Container, projection: &Projection) {
                 ),
             ));
         }
+    }
+}
+
+/// A join needs the references that it follows, and a page the fields of its order, so these are read besides.
+fn reads_more_than_its_fields(cx: &Ctxt, container: &Container) {
+    if container.serde.deny_unknown_fields {
+        cx.error(
+            container.ident,
+            format!(
+                "`#[serde(deny_unknown_fields)]` would have the projection `{}` refuse fields that a query reads besides its own: \
+                 those that `include` joins by, and those that a page is sorted by. Leave the attribute out: without them, the \
+                 query reads no field that the projection does not name",
+                container.ident
+            ),
+        );
     }
 }
 
