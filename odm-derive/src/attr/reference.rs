@@ -12,6 +12,9 @@ use syn::{Attribute, Ident, LitBool, LitStr, Path, Token, parenthesized, token};
 /// How many references an array holds at most, where nothing is said.
 pub const DEFAULT_MAX: u64 = 2_000;
 
+/// Rule three: an array of ids, of copies or of a bucket's items does not have more.
+pub const GREATEST_MAX: u64 = 5_000;
+
 /// A declared reference.
 #[derive(Clone, Debug)]
 pub struct Reference {

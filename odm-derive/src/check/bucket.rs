@@ -2,7 +2,7 @@
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::bucket::{Bucket, Per};
-use crate::attr::reference::OnDelete;
+use crate::attr::reference::{GREATEST_MAX, OnDelete};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use crate::ty;
@@ -14,9 +14,6 @@ use syn::{Ident, LitStr, Path, Type};
 /// How many items a bucket takes where nothing is said: a page, and a period.
 const PAGE: u64 = 50;
 const PERIOD: u64 = 200;
-
-/// Rule three: an array does not have more.
-const MOST: u64 = 5_000;
 
 /// A bucket with all of its names.
 pub struct Plan<'a> {
@@ -122,7 +119,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         count: or(&bucket.count, "count"),
         size: match &bucket.size {
             // Another one has been refused, and the rest is checked with what may be.
-            Some(size) if (1..=MOST).contains(&size.value) => size.value,
+            Some(size) if (1..=GREATEST_MAX).contains(&size.value) => size.value,
             Some(_) => PAGE,
             None if bucket.per.is_some() => PERIOD,
             None => PAGE,
@@ -190,11 +187,11 @@ fn size_is_sensible(cx: &Ctxt, bucket: &Bucket) {
             size.span,
             "A bucket of no items takes none. Write how many one takes at most: `size = 50`",
         ));
-    } else if size.value > MOST {
+    } else if size.value > GREATEST_MAX {
         cx.push(syn::Error::new(
             size.span,
             format!(
-                "A bucket of {} items is read and rewritten as a whole; one takes {MOST} at most (rule three). What belongs to \
+                "A bucket of {} items is read and rewritten as a whole; one takes {GREATEST_MAX} at most (rule three). What belongs to \
                  the same parent or time goes on in a next bucket by itself, so write a smaller size: `size = 200`",
                 size.value
             ),

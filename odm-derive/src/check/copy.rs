@@ -1,11 +1,11 @@
 //! The rules of what is derived from other documents. What needs the other document's types is asserted by
 //! [`crate::expand::copy`].
 
-use super::reference::{GREATEST_MAX, Rules, thousands};
+use super::reference::{Rules, thousands};
 use super::{error, label, place::Place};
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Source, Subset, Sync};
-use crate::attr::reference::{DEFAULT_MAX, OnDelete};
+use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 use syn::spanned::Spanned;
@@ -442,9 +442,10 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
             subset.limit.span,
             format!(
                 "`{label}` would hold {} of the children. Rule three: arrays do not grow without end; every write of a child \
-                 rewrites this array. Write at most 5,000, and read the others by `.children::<{of}>()`; or group all of them in \
+                 rewrites this array. Write at most {}, and read the others by `.children::<{of}>()`; or group all of them in \
                  documents of a fixed size, a bucket",
-                thousands(subset.limit.value)
+                thousands(subset.limit.value),
+                thousands(GREATEST_MAX)
             ),
         );
     }

@@ -4,13 +4,10 @@
 use super::place::{Place, tuple_hides_reference};
 use super::{error, label};
 use crate::ast::{Container, Field};
-use crate::attr::reference::{DEFAULT_MAX, OnDelete, Reference};
+use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete, Reference};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 use proc_macro2::Span;
-
-/// More references than this in one array are a relationship for the other side to declare.
-pub const GREATEST_MAX: u64 = 5_000;
 
 /// The rules of one field.
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
@@ -188,8 +185,9 @@ impl Rules<'_> {
             format!(
                 "Rule three: arrays do not grow without end; above some thousands, not even ids. Instead, each `{target}` names its \
                  `{this}`: write `#[parent_ref] pub {}: Ref<{this}>` there, which makes the index for it, and read them with \
-                 `.children::<{target}>()`. At most 5,000 here, such as `max = {DEFAULT_MAX}`",
-                crate::case::Case::Snake.of_variant(&this)
+                 `.children::<{target}>()`. At most {} here, such as `max = {DEFAULT_MAX}`",
+                crate::case::Case::Snake.of_variant(&this),
+                thousands(GREATEST_MAX)
             )
         };
         if let Some(max) = &reference.max {

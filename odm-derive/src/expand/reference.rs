@@ -2,7 +2,7 @@
 
 use super::{Target, index};
 use crate::ast::Field;
-use crate::attr::reference::{OnDelete, Reference};
+use crate::attr::reference::{GREATEST_MAX, OnDelete, Reference};
 use crate::ty;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -356,7 +356,7 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
         .expected
         .as_ref()
         .filter(|expected| {
-            declared.max_items().is_some_and(|max| expected.value > max) || expected.value > 5_000
+            declared.max_items().is_some_and(|max| expected.value > max) || expected.value > GREATEST_MAX
         })
         .map_or(inverse.span(), |expected| expected.span);
     let fits = panics(
