@@ -449,6 +449,8 @@ pub struct ReferenceMeta {
     pub by: fn() -> &'static str,
     /// The name in Rust of the field on the other side, which refers back: `inverse = field`.
     pub inverse: Option<&'static str>,
+    /// How many references an array will come to hold, where that is said: `expected = N`.
+    pub expected: Option<u64>,
     /// Whether each target is referred to by one document at most: `#[parent_ref(one)]`.
     pub one: bool,
     /// The further keys of the index behind the reference: `#[parent_ref(order(-time))]`.
@@ -471,6 +473,7 @@ impl ReferenceMeta {
             optional: R::OPTIONAL,
             by: || "_id",
             inverse,
+            expected: None,
             one: false,
             order: &[],
             check: true,

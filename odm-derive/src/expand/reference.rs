@@ -39,6 +39,10 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         let name = key_name(target, field, by);
         quote!(by: || #name,)
     });
+    let expected = declared.expected.as_ref().map(|at| {
+        let expected = at.value;
+        quote!(expected: ::core::option::Option::Some(#expected),)
+    });
     let one = declared.one.map(|_| quote!(one: true,));
     let order = declared.order.as_ref().map(|order| {
         let keys = order.value.iter().map(|key| index::key(target, key));
@@ -62,7 +66,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         };
         quote!(on_delete: #odm::OnDelete::#rule,)
     });
-    let options: Vec<TokenStream> = [by, one, order, check, indexed, on_delete]
+    let options: Vec<TokenStream> = [by, expected, one, order, check, indexed, on_delete]
         .into_iter()
         .flatten()
         .collect();

@@ -3,7 +3,7 @@
 use super::{PlainlyStored, about, same};
 use crate::document::Document;
 use crate::path::{Fielded, Path, Step};
-use crate::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceTo};
+use crate::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
 use crate::shape::FieldMeta;
 use crate::size::Message;
 use crate::value::{Array, Value};
@@ -364,12 +364,16 @@ pub const fn two_way<D: Fielded, R: ReferenceTo>(
                 .text(">`"),
         );
     }
-    balance::<R>(other, max, expected, owner, field, ty)
+    balance::<R>(other, back, max, expected, owner, field, ty)
 }
 
-/// Relationship balance: ids are embedded on the side that stays small.
+/// Rule three: an array of ids does not hold more. The derive refuses a greater `max`.
+const GREATEST_MAX: u64 = 5_000;
+
+/// Relationship balance: ids are embedded on the side that stays small, and on neither where both are large.
 const fn balance<R: ReferenceTo>(
     other: &FieldMeta,
+    back: &ReferenceMeta,
     max: Option<u64>,
     expected: Option<u64>,
     owner: &str,
@@ -379,24 +383,42 @@ const fn balance<R: ReferenceTo>(
     let (Some(max), Some(expected)) = (max, expected) else {
         return None;
     };
-    if expected <= max && expected <= 5000 {
+    if expected <= max && expected <= GREATEST_MAX {
         return None;
     }
     let target = <R::Target as Document>::META.name;
+    let is_itself = same(target, owner) && same(other.rust, field);
+    let is_huge = match back.expected {
+        Some(expected) => expected > GREATEST_MAX,
+        None => false,
+    };
+    if is_huge && expected > GREATEST_MAX && !is_itself && !before(owner, field, target, other.rust) {
+        return None;
+    }
     let message = about(owner, field, ty)
         .text(" is expected to hold ")
         .number(expected)
         .text(" references, ");
-    let message = if expected <= 5000 {
-        message
+    let message = if expected <= GREATEST_MAX {
+        let message = message
             .text("and at most ")
             .number(max)
             .text(" fit into it. Write such as `max = ")
             .plain_number(expected)
-            .text("`, or let the other side hold the relationship alone. ")
+            .text("`");
+        if is_itself || is_huge {
+            return Some(message);
+        }
+        message.text(", or let the other side hold the relationship alone. ")
     } else {
-        message.text("more than an array of a document should (5,000). ")
+        message
+            .text("more than an array of a document should (")
+            .number(GREATEST_MAX)
+            .text("). ")
     };
+    if is_itself || is_huge {
+        return Some(linked(message, other, is_itself, owner, target));
+    }
     Some(match other.bounds.max_items {
         Some(few) => beside(
             message.text(
@@ -420,6 +442,23 @@ const fn balance<R: ReferenceTo>(
         .text(target)
         .text(">()`"),
     })
+}
+
+/// Where neither side is small enough for the ids of the other, each link is a document.
+const fn linked(message: Message, other: &FieldMeta, is_itself: bool, owner: &str, target: &str) -> Message {
+    let message = message.text("Relationship balance: ids are embedded on a side that stays small, and ");
+    let message = if is_itself {
+        message.text("this field is both sides. Leave it out")
+    } else {
+        let message = beside(message, target, other);
+        message.text(" is expected to be as large. Leave both fields out")
+    };
+    message
+        .text(", and store each link as a document of its own, with the fields `#[parent_ref] from: Ref<")
+        .text(owner)
+        .text(">` and `#[parent_ref] to: Ref<")
+        .text(target)
+        .text(">`: their indexes find the links from either side, `.children_by(|link: LinkFields| link.from)` and `link.to`")
 }
 
 /// The message, and `Task.owner: Ref<Person>` of the other side.

@@ -49,6 +49,7 @@ const fn to(kind: ReferenceKind, targets: &'static [TargetMeta]) -> ReferenceMet
         optional: false,
         by: || "_id",
         inverse: None,
+        expected: None,
         one: false,
         order: &[],
         check: true,

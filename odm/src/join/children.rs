@@ -109,6 +109,7 @@ static UNDECLARED: ReferenceMeta = ReferenceMeta {
     optional: false,
     by: || "_id",
     inverse: None,
+    expected: None,
     one: false,
     order: &[],
     check: false,

@@ -16,6 +16,7 @@ pub(super) const fn to(targets: &'static [TargetMeta]) -> ReferenceMeta {
         optional: false,
         by: || "_id",
         inverse: None,
+        expected: None,
         one: false,
         order: &[],
         check: true,

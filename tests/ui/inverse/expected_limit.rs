@@ -1,0 +1,25 @@
+//! One more than an array of ids should hold.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "books")]
+struct Book {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    // As many as it should is accepted.
+    #[reference(many, inverse = books, max = 5_000, expected = 5_000)]
+    categories: Vec<Ref<Category>>,
+}
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "categories")]
+struct Category {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[reference(many, inverse = categories, max = 5_000, expected = 5_001)]
+    books: Vec<Ref<Book>>,
+}
+
+fn main() {}
