@@ -35,7 +35,7 @@
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
 //! | 1 | something is wrong with the data: `audit` found something, `repair` left something or was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed or backfilled |
-//! | 2 | the command was not carried out: a mistake on the command line, a server that does not answer, any other error |
+//! | 2 | the command was not carried out, or not all of it: a mistake on the command line, a server that does not answer, any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
 //!
@@ -50,7 +50,7 @@
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
 //! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
-//! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it |
+//! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it; `oldest_s`: for how many seconds the oldest had owed it, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were taken |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
@@ -58,8 +58,9 @@
 //! `change_ttl`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
 //! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
 //! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
-//! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, share, stale }`,
-//! where `share` is that of the right ones, from 0 to 1, and `stale` is `{ count, sample }` with ids.
+//! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
+//! stale }`, where `wrong` is how many of the checked ones differ, `share` is that of the right ones, from 0 to 1, and
+//! `stale` is `{ count, sample }` with the ids of the documents that hold them.
 //!
 //! The `kind` of a reference is `one`, `many` or `parent`; of a copy it is `field`, with `source_field` and `through`;
 //! `subset`, with `parent`, `limit`, `last`, `order`, `fields` and `filtered`; or `count`, `sum`, `avg`, `min` or `max`, with
