@@ -1,4 +1,4 @@
-//! The crash matrix: every kind of write on every kind of edge, by a process that dies after each command that it sends.
+//! The crash matrix: the kinds of writes on each kind of edge, by a process that dies after each command that it sends.
 //!
 //! A process is a task with a handle and connections of its own, which go through a [proxy](proxy::Proxy). For each row the
 //! write is begun again and again from the same documents, and cut off at its first command, at its second, and so on, until
@@ -683,11 +683,16 @@ fn table(matrix: &Matrix) -> Table {
 fn page(table: &Table) -> String {
     format!(
         "# The crash matrix\n\n\
-         Every kind of write on every kind of edge, by a process that is killed after each command it sends: the server has\n\
+         The kinds of writes on each kind of edge, by a process that is killed after each command it sends: the server has\n\
          carried the command out, the answer is withheld, and nothing passes any more. Then somebody else runs `recover()`.\n\
          After each of the cuts below the audit was clean, nothing was owed, and what the application had written was there\n\
          or was not: never a copy without its source, never half of a document, never a change of anything else. And when the\n\
          source was changed once more, its copies followed.\n\n\
+         Left out are, where another write has rows of that edge: `delete_where` for a copy of a copy, a snapshot, copies in an\n\
+         embed, beside a two-way reference and for a parent after its children; `update_where` and `replace` for the last;\n\
+         `upsert` beside a two-way reference; `update_where` and `upsert` for a subset without ids; `insert_many`,\n\
+         `update_where`, `delete_where` and bulks one to one; and these, `upsert` and `replace` within one collection. On buckets,\n\
+         the rows are the writes of items, the deletion of a parent, and by count an update of it.\n\n\
          Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
          by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right. Of a\n\
