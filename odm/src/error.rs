@@ -152,7 +152,8 @@ pub enum Error {
         field: String,
         /// The collection that it refers to.
         target: &'static str,
-        /// The ids (or the values of the field that the reference is by) that no document has, each once.
+        /// The ids (or the values of the field that the reference is by) that no document has, each once; of a reference to one
+        /// of several documents those of `target` alone, where others are missing too.
         ids: Vec<Bson>,
     },
 
