@@ -3,10 +3,11 @@
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::asserts::PlainlyStored;
+use crate::compare::{By, below as below_name};
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::shape::{Body, MOST_WRAPPERS, Shape};
+use crate::shape::{MOST_WRAPPERS, Shape};
 use crate::value::{List, Text, Value};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -149,10 +150,18 @@ impl<R> Filter<R> {
     }
 
     /// The same for the value of a field. An embedded struct of copies is compared by its reference alone: the copies
-    /// follow the document, and the library keeps fields of its own beside them.
+    /// follow the document, and the library keeps fields of its own beside them. What else is not compared as a whole is
+    /// by its parts.
     fn of_field<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
         let Some(id) = P::FIELD.and_then(crate::copy::entry) else {
-            return Filter::on(P::PATH, operator, value);
+            let by = match &value {
+                Ok(Bson::Document(_) | Bson::Array(_)) => P::FIELD.and_then(By::of),
+                _ => None,
+            };
+            return match (by, value) {
+                (Some(by), Ok(value)) => Filter::of_parts::<P>(&by, operator, value),
+                (_, value) => Filter::on(P::PATH, operator, value),
+            };
         };
         let several = matches!(operator, "$in" | "$nin" | "$all");
         let ids = value.and_then(|value| {
@@ -174,6 +183,55 @@ impl<R> Filter<R> {
             })
         });
         Filter::on(&format!("{}.{id}", P::PATH), operator, ids)
+    }
+
+    /// The same for a field whose values, or items, are compared by their parts.
+    fn of_parts<P: Step>(by: &By, operator: &str, value: Bson) -> Filter<R> {
+        let one = |value: Bson| {
+            let parts = by.parts(&value).map_err(|_| incomparable(P::PATH))?;
+            let Some(parts) = parts else {
+                return Ok(condition(P::PATH, "$eq", value));
+            };
+            // The parts of one item, and not each of another.
+            let array = match P::FIELD.map(|field| (field.shape)()) {
+                Some(shape) if is_array(shape) => Some(P::PATH),
+                _ => P::INNERMOST,
+            };
+            Ok(match array {
+                Some(array) => {
+                    let rest = P::PATH.strip_prefix(array).unwrap_or_default();
+                    let rest = rest.strip_prefix('.').map(|rest| format!("{rest}."));
+                    doc! { array: { "$elemMatch": below_name(&rest.unwrap_or_default(), parts) } }
+                }
+                None => below_name(&format!("{}.", P::PATH), parts),
+            })
+        };
+        let each = |values: Bson| match values {
+            Bson::Array(values) if !values.is_empty() => values
+                .into_iter()
+                .map(one)
+                .collect::<Result<Vec<Document>>>()
+                .map(Some),
+            _ => Ok(None),
+        };
+        let as_it_is = |value| Ok(condition(P::PATH, operator, value));
+        let joined = |all: &str, value: Bson| match each(value.clone())? {
+            Some(mut list) if list.len() == 1 && all != "$nor" => Ok(list.remove(0)),
+            Some(list) => Ok(doc! { all: list }),
+            None => as_it_is(value),
+        };
+        Filter::of(match operator {
+            "$eq" => one(value),
+            "$ne" => one(value).map(|one| doc! { "$nor": [one] }),
+            "$in" => joined("$or", value),
+            "$nin" => joined("$nor", value),
+            "$all" => joined("$and", value),
+            // Documents have an order, if no useful one.
+            _ => match by {
+                By::Union => as_it_is(value),
+                By::Own(_) | By::Nothing => Err(incomparable(P::PATH)),
+            },
+        })
     }
 
     fn join(self, other: Filter<R>, operator: &str) -> Filter<R> {
@@ -596,6 +654,25 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Option<Point>, P, C> {
     }
 }
 
+/// The error for a value of a field that is neither compared as a whole nor by its parts.
+pub(crate) fn incomparable(name: &str) -> Error {
+    Error::Query {
+        collection: "",
+        message: format!(
+            "a value of `{name}` can't be compared as a whole, since the library keeps copies in it that follow other documents: \
+             compare its fields, those of the items of an array by `elem` or `pull_where`"
+        ),
+    }
+}
+
+fn is_array(shape: Shape) -> bool {
+    match shape {
+        Shape::Array(_) => true,
+        Shape::Optional(inner) => is_array(inner()),
+        _ => false,
+    }
+}
+
 /// An item of an array, as the root of the paths in a condition or change of items.
 ///
 /// ```no_run
@@ -651,18 +728,8 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
 fn are_documents(shape: Shape) -> bool {
     match unwrapped(shape) {
         Shape::Struct(_) => true,
-        Shape::Enum(of) => of.variants.iter().any(|variant| match &variant.body {
-            Body::Unit => false,
-            Body::Newtype(field) => has_copies(unwrapped((field.shape)())),
-            Body::Tuple(fields) => fields.iter().any(|field| has_copies(unwrapped((field.shape)()))),
-            Body::Struct(shape) => has_copies(Shape::Struct(shape)),
-        }),
-        _ => false,
+        shape => crate::compare::has_copies(shape),
     }
-}
-
-fn has_copies(shape: Shape) -> bool {
-    matches!(shape, Shape::Struct(of) if of.fields.iter().any(|field| field.copied.is_some()))
 }
 
 /// Without the options and newtypes around it.

@@ -127,6 +127,7 @@ mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
+mod compare;
 mod copy;
 mod decode;
 mod document;

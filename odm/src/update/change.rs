@@ -1,7 +1,9 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
 use super::{Changes, Part, Rooted, never, replace};
-use crate::filter::{Element, Filter, below, of_item, on_items};
+use crate::Error;
+use crate::compare::{By, below as below_name};
+use crate::filter::{Element, Filter, below, incomparable, of_item, on_items};
 use crate::operand::{Operand, encode, encode_bson};
 use crate::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::value::{Array, List, Numeric, Removable};
@@ -312,6 +314,20 @@ pub trait Change<R: Rooted>: Sized {
             changes.put("$pull", P::PATH, doc! { id: { "$in": ids } }.into(), either);
             return self;
         }
+        if let Some(by) = P::FIELD.and_then(By::of) {
+            match any_of(&by, P::PATH, &values) {
+                Err(error) => {
+                    changes.fail(error);
+                    return self;
+                }
+                Ok(Some(any)) => {
+                    changes.put("$pull", P::PATH, any.into(), either);
+                    return self;
+                }
+                // As they are.
+                Ok(None) => {}
+            }
+        }
         changes.put("$pullAll", P::PATH, values.into(), |before, value| {
             match (before, value) {
                 (Bson::Array(before), Bson::Array(more)) => {
@@ -498,9 +514,15 @@ pub trait Change<R: Rooted>: Sized {
             Part::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
-            let same = match P::FIELD.and_then(crate::copy::entry) {
-                Some(id) => doc! { format!("{name}.{id}"): { "$eq": crate::copy::id_of(old, id) } },
-                None => doc! { &name: { "$eq": old } },
+            let by_parts = P::FIELD.and_then(By::of).map(|by| by.parts(&old));
+            let same = match (P::FIELD.and_then(crate::copy::entry), by_parts) {
+                (Some(id), _) => doc! { format!("{name}.{id}"): { "$eq": crate::copy::id_of(old, id) } },
+                (None, Some(Ok(Some(parts)))) => below_name(&format!("{name}."), parts),
+                (None, Some(Err(_))) => {
+                    changes.fail(incomparable(P::PATH));
+                    return self;
+                }
+                _ => doc! { &name: { "$eq": old } },
             };
             changes.array_filters.push(same);
             changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
@@ -601,6 +623,35 @@ fn may_be_joined(condition: &Document) -> bool {
     condition
         .keys()
         .all(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
+}
+
+/// The condition of the items that are one of these by their parts; `None` where they are compared as they are.
+///
+/// # Errors
+/// [`Error::Query`] for a value that can't be compared, and for `null` beside others.
+fn any_of(by: &By, name: &str, values: &[Bson]) -> crate::Result<Option<Document>> {
+    let parts = values
+        .iter()
+        .map(|value| by.parts(value))
+        .collect::<Result<Vec<_>, _>>();
+    let parts = parts.map_err(|_| incomparable(name))?;
+    let count = parts.len();
+    let mut all: Vec<Document> = parts
+        .into_iter()
+        .flatten()
+        .map(|parts| below_name("", parts))
+        .collect();
+    match all.len() {
+        0 => Ok(None),
+        1 if count == 1 => Ok(all.pop()),
+        several if several == count => Ok(Some(doc! { "$or": all })),
+        _ => Err(Error::Query {
+            collection: "",
+            message: format!(
+                "`None` and other items of `{name}` can't be taken out by one `pull_all`: make two updates"
+            ),
+        }),
+    }
 }
 
 /// Items that fit one condition or the other.

@@ -259,3 +259,162 @@ fn what_plain_items_cannot_become_is_refused() {
         assert!(t.commands.take().is_empty());
     });
 }
+
+mod orders {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "products")]
+    pub struct Product {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "orders")]
+    pub struct Order {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[embed(max = 10)]
+        pub lines: Vec<Line>,
+        #[embed(max = 10)]
+        pub gaps: Vec<Option<Line>>,
+        pub gift: Option<Line>,
+        #[embed(max = 4)]
+        pub packs: Vec<Pack>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Line {
+        #[reference]
+        pub product: Ref<Product>,
+        #[denormalize(from = product.name)]
+        pub name: String,
+        pub quantity: i32,
+        pub note: Option<String>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Pack {
+        pub name: String,
+        pub line: Line,
+    }
+
+    pub fn line(product: i32, quantity: i32) -> Line {
+        Line {
+            product: Ref::new(product),
+            // Whatever stands here, the copy follows its source.
+            name: "?".into(),
+            quantity,
+            note: None,
+        }
+    }
+}
+
+/// Beside a copy stands its version, and the copy is the library's: what the application writes is compared.
+#[test]
+fn a_struct_that_holds_a_copy_is_compared_by_its_own_fields() {
+    use orders::{Line, NewOrder, Order, Pack, Product, line};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Product, Order]).unwrap();
+        odm.sync().await.unwrap();
+        let named = [(1, "saw"), (2, "axe")].map(|(id, name)| Product {
+            id,
+            name: name.into(),
+        });
+        odm.collection::<Product>().insert_many(named).await.unwrap();
+        let orders = odm.collection::<Order>();
+        let pack = |quantity| Pack {
+            name: "p".into(),
+            line: line(1, quantity),
+        };
+        orders
+            .insert(NewOrder {
+                id: 1,
+                lines: vec![line(1, 5), line(2, 7), line(1, 7)],
+                gaps: vec![None, Some(line(2, 1))],
+                gift: Some(line(2, 3)),
+                packs: vec![pack(1), pack(2)],
+            })
+            .await
+            .unwrap();
+        let count = async |filter: Filter<Order>| orders.find(|_| filter).count().await.unwrap();
+        let p = Order::paths();
+        for (filter, expected) in [
+            (p.lines.contains(line(1, 5)), 1),
+            // The reference of one and the quantity of another.
+            (p.lines.contains(line(2, 5)), 0),
+            (p.lines.all([line(1, 5), line(2, 7)]), 1),
+            (p.lines.all([line(1, 5), line(2, 5)]), 0),
+            (p.lines.contains_any([line(1, 6), line(1, 7)]), 1),
+            (p.gift.eq(line(2, 3)), 1),
+            (p.gift.ne(line(2, 3)), 0),
+            (p.gift.eq(line(2, 4)), 0),
+            (p.gift.in_([line(2, 4), line(2, 3)]), 1),
+            (p.gift.not_in([line(2, 4)]), 1),
+            (p.gift.eq(None), 0),
+            (p.packs.contains(pack(2)), 1),
+            (p.packs.contains(pack(3)), 0),
+            (p.packs.line.eq(line(1, 2)), 1),
+            (
+                p.packs.elem(|pack| pack.line.eq(line(1, 2)) & pack.name.eq("p")),
+                1,
+            ),
+        ] {
+            let said = format!("{filter:?}");
+            assert_eq!(count(filter).await, expected, "{said}");
+        }
+        // A whole array of them has no such parts.
+        let whole = orders
+            .find(|p| p.lines.eq(vec![line(1, 5)]))
+            .count()
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&whole, Error::Query { message, .. } if message.contains("`elem` or `pull_where`")),
+            "{whole}"
+        );
+
+        orders.update(1).pull(|p| p.lines, line(1, 5)).await.unwrap();
+        orders
+            .update(1)
+            .pull_all(|p| p.packs, [pack(1), pack(3)])
+            .await
+            .unwrap();
+        orders
+            .update(1)
+            .replace_item(|p| p.lines, line(2, 7), line(1, 9))
+            .await
+            .unwrap();
+        orders.update(1).pull(|p| p.gaps, Some(line(2, 1))).await.unwrap();
+        let lines = |lines: &[Line]| -> Vec<(i32, String, i32)> {
+            let each = lines.iter();
+            each.map(|line| (*line.product.key(), line.name.clone(), line.quantity))
+                .collect()
+        };
+        let order = orders.get(1).await.unwrap().unwrap();
+        assert_eq!(lines(&order.lines), [(1, "saw".into(), 9), (1, "saw".into(), 7)]);
+        assert_eq!(order.gaps, [None]);
+        assert_eq!(
+            order
+                .packs
+                .iter()
+                .map(|pack| pack.line.quantity)
+                .collect::<Vec<_>>(),
+            [2]
+        );
+        orders.update(1).pull(|p| p.gaps, None).await.unwrap();
+        assert_eq!(orders.get(1).await.unwrap().unwrap().gaps, []);
+        let mixed = orders
+            .update(1)
+            .pull_all(|p| p.gaps, [None, Some(line(1, 1))])
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&mixed, Error::Query { message, .. } if message.contains("make two updates")),
+            "{mixed}"
+        );
+        odm_tests::assert_clean(&odm).await;
+    });
+}

@@ -519,11 +519,65 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
         let posts = odm.collection::<Post>();
         let kate = person(&odm, 1).await;
         let raw = t.db.collection::<Doc>("posts");
-        let turned = doc! { "_id": 1, "about": { "id": kate.id, "type": "Person" }, "more": [], "cover": {} };
+        let by_turns = doc! { "id": kate.id, "type": "Person" };
+        let turned = doc! {
+            "_id": 1, "about": &by_turns, "more": [&by_turns, { "id": "a", "type": "Topic" }], "cover": { "of": &by_turns },
+        };
+        let other = topic(&odm, "b").await;
         raw.insert_one(turned).await.unwrap();
         let found = posts.get(1).await.unwrap().unwrap();
         assert_eq!(found.about, kate.to_ref().into());
-        assert_eq!((found.also, found.cover.of), (None, None));
+        assert_eq!(
+            (&found.also, &found.cover.of),
+            (&None, &Some(kate.to_ref().into()))
+        );
+
+        // It is found, and taken out, all the same: by its parts, which the index has.
+        let fits = async |filter: fn(odm::PathsOf<Post>, Ref<Person>, Ref<Topic>) -> Filter<Post>| {
+            let (kate, topic) = (kate.to_ref(), other.to_ref());
+            let found = posts
+                .find(|p| filter(p, kate, topic.clone()))
+                .count()
+                .await
+                .unwrap();
+            let rest = posts.find(|p| !filter(p, kate, topic)).count().await.unwrap();
+            assert_eq!(found + rest, 1);
+            found == 1
+        };
+        assert!(fits(|p, kate, _| p.about.eq(kate)).await);
+        assert!(fits(|p, _, topic| p.about.ne(topic)).await);
+        assert!(!fits(|p, kate, _| p.about.ne(kate)).await);
+        assert!(fits(|p, kate, topic| p.about.in_([SubjectRef::from(topic), kate.into()])).await);
+        assert!(!fits(|p, _, topic| p.about.in_([topic])).await);
+        assert!(!fits(|p, _, _| p.about.in_([] as [Ref<Person>; 0])).await);
+        assert!(!fits(|p, kate, _| p.about.not_in([kate])).await);
+        assert!(fits(|p, _, topic| p.about.not_in([topic])).await);
+        assert!(fits(|p, kate, _| p.cover.of.eq(kate)).await);
+        assert!(!fits(|p, _, _| p.cover.of.eq(None)).await);
+        assert!(fits(|p, _, _| p.also.eq(None)).await);
+        assert!(fits(|p, kate, _| p.more.contains(kate)).await);
+        assert!(!fits(|p, _, topic| p.more.contains(topic)).await);
+        assert!(fits(|p, kate, topic| p.more.contains_any([SubjectRef::from(topic), kate.into()])).await);
+        assert!(!fits(|p, kate, topic| p.more.all([SubjectRef::from(topic), kate.into()])).await);
+        assert!(
+            fits(|p, kate, _| p
+                .more
+                .all([SubjectRef::from(kate), Ref::<Topic>::new("a".into()).into()]))
+            .await
+        );
+        let by_index = posts.find(|p| p.about.eq(kate.to_ref())).explain().await.unwrap();
+        assert!(!by_index.is_collection_scan(), "{by_index:?}");
+        posts.update(1).pull(|p| p.more, kate.to_ref()).await.unwrap();
+        assert_eq!(
+            stored(&t, "posts", 1).await.get_array("more").unwrap(),
+            &[bson!({ "id": "a", "type": "Topic" })]
+        );
+        let both = [
+            SubjectRef::from(kate.to_ref()),
+            Ref::<Topic>::new("a".into()).into(),
+        ];
+        posts.update(1).pull_all(|p| p.more, both).await.unwrap();
+        assert_eq!(stored(&t, "posts", 1).await.get_array("more").unwrap(), &[]);
 
         // What is no document of the list is refused by the server, and by the reader.
         let unknown = doc! { "_id": 2, "about": { "type": "Task", "id": 1_i64 }, "more": [], "cover": {} };
