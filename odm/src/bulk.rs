@@ -499,6 +499,14 @@ impl Prepared<'_> {
                     };
                     (made, true)
                 }
+                // Out of a transaction what the parts before it did stays done.
+                Err(error) if self.session.is_none() && all.done != BulkDone::default() => {
+                    let made = Made {
+                        errors: vec![(first.at, error)],
+                        ..Made::default()
+                    };
+                    (made, true)
+                }
                 Err(error) => return Err(error),
             };
             all.done.add(&made.done);
@@ -556,6 +564,10 @@ impl Prepared<'_> {
                 (Err(Error::StillReferenced { .. }), _) => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
+                }
+                (Err(error), [first, ..]) if self.session.is_none() && made.done != BulkDone::default() => {
+                    made.errors.push((first.at, error));
+                    break;
                 }
                 (Err(error), _) => return Err(error),
             }
@@ -795,6 +807,9 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
     })
 }
 
+/// So many deletes are one condition at most: it is sent with each batch that is read by it.
+const DELETES: usize = 10_000;
+
 /// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.
 fn together_or_alone(deletes: &[Write]) -> Result<bson::Document, (&[Write], &[Write])> {
     let filters = || {
@@ -803,6 +818,9 @@ fn together_or_alone(deletes: &[Write]) -> Result<bson::Document, (&[Write], &[W
             _ => None,
         })
     };
+    if deletes.len() > DELETES {
+        return Err(deletes.split_at(DELETES));
+    }
     if let [_] = deletes {
         return Ok(filters().next().cloned().unwrap_or_default());
     }

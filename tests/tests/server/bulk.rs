@@ -270,3 +270,22 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
         assert_eq!((done.matched, t.commands.take().len()), (2, 2));
     });
 }
+
+/// What was done before a part of a bulk that fails is told with the failure.
+#[test]
+fn a_bulk_tells_what_was_done_before_a_missing_reference() {
+    use crate::copying::auto::{Author, book, stocked};
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        let bulk = odm.bulk().delete::<Author>(1).insert(book(10, 1));
+        let Err(Error::Bulk { errors, done }) = bulk.await else {
+            panic!("a book without an author was inserted")
+        };
+        assert!(
+            matches!(&errors[..], [(1, Error::MissingReference { .. })]),
+            "{errors:?}"
+        );
+        assert_eq!((done.deleted, done.cascaded, done.inserted), (1, 5, 0));
+        crate::copying::assert_true(&odm).await;
+    });
+}
