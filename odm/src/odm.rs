@@ -274,9 +274,19 @@ impl Odm {
 
     /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
-        match self.unknown || !self.unknown().copied.contains(&meta.collection) {
+        match self.unknown {
             true => Ok(()),
-            false => Err(Error::UnknownCopies {
+            false => self.knows_copies(meta),
+        }
+    }
+
+    /// Refuses to pay what such documents owe, and to mend what is in them, where these models lack copies that follow from it,
+    /// as far as that was asked: also where they may write them. It would be struck out unpaid, and of copies with one version some
+    /// would be new.
+    pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
+        match self.unknown().copied.contains(&meta.collection) {
+            false => Ok(()),
+            true => Err(Error::UnknownCopies {
                 edges: vec![format!("of `{}`", meta.collection)],
             }),
         }

@@ -49,11 +49,13 @@ impl Odm {
     /// Versions and time stamps of the documents stay as they are. It is no transaction: interrupted, it has mended a part.
     ///
     /// # Errors
-    /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference. Copies in a
-    /// document that can't be written do not hold up the others: the first error is told when everything else is mended.
+    /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
+    /// Copies in a document that can't be written do not hold up the others: the first error is told when everything else is
+    /// mended. So is [`Error::UnknownCopies`] of documents of which the database knows copies that these models lack: a program
+    /// that has all of them mends those.
     ///
     /// # Cost
-    /// That of an [`audit`](Odm::audit); for every 1,000 documents of which some are to be mended, a few more for each
+    /// That of an [`audit`](Odm::audit); one for the copies that the database knows; for every 1,000 documents of which some are to be mended, a few more for each
     /// reference and kind of finding. Where links are left after something else was mended, which may have made room for
     /// them, all of it a second and a third time.
     ///
@@ -230,7 +232,15 @@ impl IntoFuture for Repairing {
                         break;
                     }
                 }
+                if chosen.kept().next().is_some() {
+                    scope.trip();
+                    chosen.odm.learn().await?;
+                }
                 for kept in chosen.kept() {
+                    if let Err(error) = chosen.odm.knows_copies(kept.holder()) {
+                        failed = failed.and(Err(error));
+                        continue;
+                    }
                     failed = failed.and(repaired.copies(&scope, kept, &chosen.read).await?);
                 }
                 repaired.repaired = repaired.mended.iter().map(|mended| mended.count).sum();

@@ -1199,6 +1199,27 @@ fn an_older_program_neither_writes_nor_pays_what_it_does_not_know() {
         for refused in refused {
             assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
         }
+        // Nor does it mend: of copies with one version some would be new then, and the others never be told. That it may write
+        // them does not change that.
+        let land = doc! { "_id": 1 };
+        let change = doc! {
+            "$set": { "name": "n", "code": "c", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
+            "$inc": { "_odm.v": 1_i64 },
+        };
+        lands.update_one(land, change).await.unwrap();
+        let allowed = older().allow_unknown_copies();
+        for older in [older(), allowed] {
+            let mended = [
+                older.repair_all().await.map(drop),
+                older.backfill().all().await.map(drop),
+                older.recover().await.map(drop),
+            ];
+            for refused in mended {
+                assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
+            }
+        }
+        assert_eq!(odm.recover().await.unwrap().documents, 1);
+        assert_clean(&odm).await;
         // What the new program has declared is as it was: nothing waits for a backfill.
         assert_eq!(odm.backfill().await.unwrap().edges, Vec::<String>::new());
         assert_clean(&odm).await;

@@ -21,8 +21,9 @@ impl Odm {
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
-    /// What the server says; then it goes on where it stopped when it is called again. A document that can't be written, and a
-    /// number that does not fit its field, are told at the end, when everything else is filled.
+    /// What the server says; then it goes on where it stopped when it is called again. A document that can't be written, a
+    /// number that does not fit its field, and [`Error::UnknownCopies`] for documents of which the database knows copies that these
+    /// models lack, are told at the end, when everything else is filled.
     ///
     /// # Cost
     /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
@@ -126,7 +127,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
     let mut filled = Backfilled::default();
     let mut failed = Written::default();
     scope.trip();
-    let mut known = Known::all(odm).await?;
+    let mut known = odm.learn().await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
@@ -144,6 +145,10 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         // What a program with more copies has declared, that one fills.
         let is_own = known.declaration(&edge.id).is_none_or(|known| *known == edge.is);
         if !all && !is_own {
+            continue;
+        }
+        if let Err(error) = odm.knows_copies(kept.holder()) {
+            failed.refuse(error);
             continue;
         }
         let as_declared = doc! { "_id": &edge.id, "declaration": { "$eq": &edge.is } };

@@ -125,7 +125,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
         let parents = edge.targets.iter().copied();
         let may = parents
             .chain([derived.child])
-            .try_for_each(|meta| scope.odm.may_write(meta));
+            .try_for_each(|meta| scope.odm.knows_copies(meta));
         if may.is_err() {
             // What these models don't know would be struck out unpaid.
             unknown = unknown.and(may);

@@ -232,6 +232,7 @@ impl Follower {
             }
             stream => stream?,
         };
+        self.odm.learn().await?;
         if self.token.is_none() {
             // The heartbeat that somebody waits for may have come before this stream: a later one comes within it.
             beat(&self.odm, self.name, &self.beat).await?;
@@ -368,6 +369,10 @@ impl Follower {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&self.odm, None, &trips);
         for (meta, written) in collections.into_values() {
+            if self.odm.knows_copies(meta).is_err() {
+                // A program that has all models takes it up.
+                continue;
+            }
             pass_over(mend(&scope, meta, written).await)?;
         }
         if is_moved {
@@ -377,7 +382,13 @@ impl Follower {
     }
 
     async fn compare(&self) -> Result<()> {
-        pass_over(backfill::compare_all(&self.odm).await?)
+        match backfill::compare_all(&self.odm).await? {
+            Err(error @ Error::UnknownCopies { .. }) => {
+                tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
+                Ok(())
+            }
+            compared => pass_over(compared),
+        }
     }
 }
 

@@ -171,7 +171,7 @@ impl IntoFuture for Recovering {
                 scope.trip();
                 let known = odm.learn().await?;
                 for meta in odm.graph().debtors() {
-                    if let Err(error) = odm.may_write(meta) {
+                    if let Err(error) = odm.knows_copies(meta) {
                         // What these models don't know would be struck out unpaid.
                         let owes = scope.few(meta, owing(), doc! { "_id": 1 }, 1).await?;
                         if !owes.is_empty() {
@@ -209,7 +209,7 @@ impl IntoFuture for Recovering {
                     paid => failed = failed.and(but_for_the_deployment(paid)?),
                 }
                 for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
-                    if let Err(error) = odm.may_write(meta) {
+                    if let Err(error) = odm.knows_copies(meta) {
                         // Nor can it be told which links the marks are of.
                         let marked = scope.few(meta, pairs::are_open(), doc! { "_id": 1 }, 1).await?;
                         if !marked.is_empty() {

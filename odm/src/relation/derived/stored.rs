@@ -24,7 +24,7 @@ pub(crate) struct Unknown {
 }
 
 /// What the database knows of declared edges.
-pub(super) struct Known(Vec<Document>);
+pub(crate) struct Known(Vec<Document>);
 
 impl Known {
     /// Everything that it knows.
@@ -165,7 +165,7 @@ impl Odm {
     }
 
     /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
-    pub(super) async fn learn(&self) -> Result<Known> {
+    pub(crate) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
         Ok(known)
