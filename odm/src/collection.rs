@@ -370,6 +370,7 @@ impl<T: Document> Collection<T> {
     pub fn of<P: ParentOf<T>>(&self, parent: &P) -> Find<'_, T> {
         let field = P::named_by();
         let via = Via::of::<P>(field.name, field.reference);
+        crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
         let key = match via.by {
             "_id" => crate::operand::id(parent.id()),
             by => crate::operand::stored_document(parent)

@@ -97,6 +97,10 @@ impl DerefMut for Options {
     }
 }
 
+/// So many documents of a stream are in memory with what is joined to them: a batch of the server's own size may be 16 MiB of
+/// references.
+const JOINED_AT_ONCE: u32 = 1_000;
+
 /// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
 /// limit.
 const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
@@ -495,7 +499,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
     ///
     /// # Cost
-    /// One round trip before the first, and one for every further batch.
+    /// One round trip before the first, and one for every further batch. Where something is joined, these are 1,000 documents each
+    /// if [`batch_size`](Find::batch_size) says nothing, and the queries of the join are sent for each of them.
     ///
     /// # Example
     /// ```no_run
@@ -515,8 +520,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
 
     /// One after the other; within it the error of a document that does not fit.
     async fn rows(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
-        let (find, join) = self.without_join();
+        let (mut find, join) = self.without_join();
         let join = Arc::new(join);
+        if !J::NOTHING {
+            find.options.batch_size.get_or_insert(JOINED_AT_ONCE);
+        }
         if find.options.limit == Some(0) {
             return Ok(futures::stream::empty().boxed());
         }

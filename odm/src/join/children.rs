@@ -180,7 +180,7 @@ impl Via {
     }
 
     /// Where the id stands in a child.
-    fn key_path(&self) -> String {
+    pub(crate) fn key_path(&self) -> String {
         match self.tag {
             Some(_) => format!("{}.id", self.path),
             None => self.path.clone().into_owned(),
@@ -650,7 +650,7 @@ async fn together<C>(
 }
 
 /// Says in a debug build that no declared index finds the children.
-pub(super) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
+pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
     if cfg!(debug_assertions) && !crate::schema::has_index_on(children, odm.graph(), field) {
         tracing::warn!(
             target: "odm",

@@ -3,6 +3,7 @@
 use super::{Asked, Hop, Join, Slot, Stages, Tree};
 use crate::path::{Path, Step};
 use crate::reference::{Load, Pointer, Reference, ReferenceTo};
+use crate::shape::Shape;
 use crate::{Document, Error, Result};
 use mongodb::bson::{Bson, RawDocument, doc};
 use std::collections::HashMap;
@@ -428,6 +429,27 @@ fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
     }
 }
 
+/// What a projection has to take for a reference to be read at its place. Of an array with `null` among its items it is the
+/// array: the server leaves such items out of a projection that takes fields of the items.
+fn read_for<R: Document, P: Step>() -> &'static str {
+    let Some(array) = P::INNERMOST else { return P::PATH };
+    match crate::page::shape_at((R::META.shape)(), array) {
+        Some(shape) if !has_gaps(shape) => P::PATH,
+        Some(_) => array,
+        // In an array of arrays.
+        None => P::PATH.split('.').next().unwrap_or(P::PATH),
+    }
+}
+
+fn has_gaps(shape: Shape) -> bool {
+    match shape {
+        Shape::Optional(inner) => has_gaps(inner()),
+        Shape::Bounded(field) => has_gaps((field.shape)()),
+        Shape::Array(items) => matches!(items(), Shape::Optional(_)),
+        _ => true,
+    }
+}
+
 impl<R, V, P, C> Join<R> for Path<R, V, P, C>
 where
     R: Document,
@@ -443,7 +465,7 @@ where
         (document, out)
     }
     fn needs(&self, names: &mut Vec<&'static str>) {
-        names.push(P::PATH);
+        names.push(read_for::<R, P>());
     }
     fn queries(&self, queries: &mut Vec<Asked>) {
         by_value::<V>(by::<P>(), queries);
@@ -481,7 +503,7 @@ where
         (document, out)
     }
     fn needs(&self, names: &mut Vec<&'static str>) {
-        names.push(P::PATH);
+        names.push(read_for::<R, P>());
     }
     fn queries(&self, queries: &mut Vec<Asked>) {
         by_value::<V>(by::<P>(), queries);

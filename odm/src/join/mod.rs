@@ -17,8 +17,8 @@ mod load;
 mod lookup;
 mod tree;
 
-pub(crate) use children::Via;
 pub use children::{Children, OnlyChild, Paths, PathsOf};
+pub(crate) use children::{Via, warn_of_scan};
 pub(crate) use hop::ById;
 pub use hop::{Hop, ReadFrom, Source};
 pub use include::{Include, LeaveOut, OrNone, Strict};

@@ -804,3 +804,113 @@ fn a_join_that_scans_is_told() {
         assert!(explain.joins[0].is_collection_scan());
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "carts")]
+struct Cart {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[embed(max = 10)]
+    lines: Vec<Option<Line>>,
+}
+
+#[derive(odm::Projection, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[projection(of = Cart)]
+struct CartName {
+    name: String,
+}
+
+/// The server leaves an item that is `null` out of a projection that takes fields of the items, and what is joined would
+/// stand at other places.
+#[test]
+fn a_projection_does_not_shift_what_is_joined_to_items() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Supplier, Part, Cart]).unwrap();
+        odm.sync().await.unwrap();
+        let part = |id: i32| Part {
+            id,
+            number: id.to_string(),
+            supplier: None,
+        };
+        odm.collection::<Part>()
+            .insert_many([part(1), part(2)])
+            .await
+            .unwrap();
+        let line = |id| {
+            Some(Line {
+                part: Ref::new(id),
+                also: vec![Ref::new(id)],
+                detail: None,
+            })
+        };
+        let carts = odm.collection::<Cart>();
+        let cart = |id, lines| Cart {
+            id,
+            name: format!("cart {id}"),
+            lines,
+        };
+        let all = [
+            cart(1, vec![None, line(1), None, line(2)]),
+            cart(2, vec![line(2), None]),
+        ];
+        carts.insert_many(all).await.unwrap();
+        let find = || carts.find_all().sort(|c| c.id.asc());
+        let whole = find()
+            .include(|c| (c.lines.part, c.lines.also))
+            .all()
+            .await
+            .unwrap();
+        let named = find()
+            .select::<CartName>()
+            .include(|c| (c.lines.part, c.lines.also));
+        let named = named.all().await.unwrap();
+        for ((cart, joined), (name, also)) in whole.iter().zip(&named) {
+            assert_eq!(
+                (&cart.name, format!("{joined:?}")),
+                (&name.name, format!("{also:?}"))
+            );
+        }
+        assert_eq!(whole.len(), 2);
+        let found = format!("{:?}", whole[0].1);
+        assert_eq!(found.matches("Part { id: 1").count(), 2, "{found}");
+    });
+}
+
+/// A batch is joined before the next one is asked for, and it is not as large as the server would make it.
+#[test]
+fn a_stream_joins_a_thousand_documents_at_a_time() {
+    use futures::TryStreamExt;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Supplier, Part]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Supplier>()
+            .insert(Supplier {
+                id: 1,
+                name: "Acme".into(),
+            })
+            .await
+            .unwrap();
+        let parts = odm.collection::<Part>();
+        let part = |id: i32| Part {
+            id,
+            number: id.to_string(),
+            supplier: Some(Ref::new(1)),
+        };
+        parts.insert_many((0..1_500).map(part)).await.unwrap();
+        t.commands.clear();
+        let mut stream = parts.find_all().include(|p| p.supplier).stream().await.unwrap();
+        let mut number = 0;
+        while let Some((_, supplier)) = stream.try_next().await.unwrap() {
+            assert_eq!(supplier.map(|supplier| supplier.id), Some(1));
+            number += 1;
+            if number == 1 {
+                assert_eq!(t.commands.take(), ["find", "find"]);
+            }
+        }
+        assert_eq!(
+            (number, t.commands.take()),
+            (1_500, vec!["getMore".into(), "find".into()])
+        );
+    });
+}

@@ -229,7 +229,7 @@ mod scanning {
     pub struct Chair {
         #[serde(rename = "_id")]
         pub id: i32,
-        #[reference(index = false)]
+        #[parent_ref(index = false)]
         pub room: Ref<Room>,
         #[reference]
         pub other: Option<Ref<Room>>,
@@ -268,6 +268,9 @@ fn a_join_that_reads_a_whole_collection_warns() {
             "{log}"
         );
         // However it is carried out.
+        let chairs = odm.collection::<Chair>();
+        chairs.of(&Room { id: 1 }).all().await.unwrap();
+        assert_eq!(captured.take().matches(r#"field="room""#).count(), 1);
         rooms
             .find_all()
             .include(|r| r.children_by(|c: PathsOf<Chair>| c.room).limit(1))
