@@ -21,7 +21,37 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct Shared {
     session: Arc<Mutex<ClientSession>>,
+    /// Of operations that are several commands one is carried out after the other: each looks at what it changes, and none
+    /// of them expects what comes between.
+    turn: Arc<Mutex<()>>,
     end: Arc<std::sync::Mutex<End>>,
+}
+
+/// The turn of an operation that is several commands.
+pub(crate) struct Turn<'s> {
+    shared: &'s Shared,
+    _turn: MutexGuard<'s, ()>,
+    is_over: bool,
+}
+
+impl Turn<'_> {
+    /// It has ended, whatever came of it.
+    pub(crate) fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // By a timeout, say. What it did is done, and what follows from that in other documents may not be.
+            let message = "an operation of the transaction was dropped before it ended";
+            self.shared
+                .end()
+                .spoiled
+                .get_or_insert_with(|| (message.to_owned(), false));
+        }
+    }
 }
 
 /// What the transaction's operations leave for its end.
@@ -37,12 +67,22 @@ impl Shared {
     fn new(session: ClientSession) -> Shared {
         Shared {
             session: Arc::new(Mutex::new(session)),
+            turn: Arc::default(),
             end: Arc::default(),
         }
     }
 
     pub(crate) async fn lock(&self) -> MutexGuard<'_, ClientSession> {
         self.session.lock().await
+    }
+
+    /// Waits for the operations before. One that is dropped before its end has spoiled the transaction.
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        Turn {
+            shared: self,
+            _turn: self.turn.lock().await,
+            is_over: false,
+        }
     }
 
     fn end(&self) -> std::sync::MutexGuard<'_, End> {
@@ -186,7 +226,9 @@ impl Odm {
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
     /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
     /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction: where
-    /// `work` passes its error over and goes on, nothing is committed, and that error comes out all the same.
+    /// `work` passes its error over and goes on, nothing is committed, and that error comes out all the same. So it is with a
+    /// write that `work` drops before it has ended, as a timeout does, where other documents follow from it: copies, what
+    /// is computed, the other side of a reference.
     ///
     /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
     /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references

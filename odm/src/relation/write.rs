@@ -581,8 +581,10 @@ impl<'a> Duties<'a> {
         let Some(session) = scope.session else {
             return work(None).await;
         };
-        let within = self.linked_within(scope, session, work, || None).await?;
-        let Within { done, recheck, left } = within;
+        let turn = session.turn().await;
+        let within = self.linked_within(scope, session, work, || None).await;
+        turn.end();
+        let Within { done, recheck, left } = within?;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }
