@@ -7,6 +7,7 @@ use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use behind::{Key, at, behind, holds_text};
+pub(crate) use behind::{is_compared_alike, shape_at};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
 use serde::de::DeserializeOwned;

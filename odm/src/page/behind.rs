@@ -51,6 +51,12 @@ pub(super) fn holds_text(shape: Shape, name: &str) -> bool {
     shape_at(shape, name).is_none_or(|field| has_text(field, 0))
 }
 
+/// Whether the values in the field of this name have one order, whatever the collation of their collection and wherever they
+/// are compared.
+pub(crate) fn is_compared_alike(shape: Shape, name: &str) -> bool {
+    shape_at(shape, name).is_some_and(|field| !has_text(field, 0) && !types(field, 0).has(Type::Array))
+}
+
 /// MongoDB's [order of types](https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/): those in one
 /// place are compared by their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +169,7 @@ impl Types {
 }
 
 /// The shape of the field with this dotted name, if all on the way to it is declared.
-fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
+pub(crate) fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
     let mut shape = shape;
     for part in name.split('.').filter(|part| !part.is_empty()) {
         shape = field(shape, part, 0)?;

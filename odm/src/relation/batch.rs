@@ -521,7 +521,11 @@ pub(super) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
         .skip_while(|name| *name != last)
         .skip(1)
         .collect();
-    doc! { "$or": [behind, { "_id": { "$type": later } }] }
+    match later.is_empty() {
+        // The server takes no empty list.
+        true => behind,
+        false => doc! { "$or": [behind, { "_id": { "$type": later } }] },
+    }
 }
 
 /// The documents up to this id, in the order of their ids.

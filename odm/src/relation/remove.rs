@@ -20,6 +20,7 @@ use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::reference::OnDelete;
+use crate::session::Turn;
 use crate::{Deleted, Error, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -59,40 +60,55 @@ pub(crate) fn remove<'s>(
     // In a box: what it may take is large, and most deletions do not come here.
     async move {
         may_follow(scope, meta)?;
-        // What is derived in them changes before they go, and so does whom they are linked with among each other.
-        let graph = scope.odm.graph();
-        let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
-            true => {
-                let rest = rest(graph, meta, &filter, empties_itself);
-                let found = found(&scope, meta, filter, "deleted").await?;
-                all([doc! { "_id": { "$in": found } }, rest])
-            }
-            false => filter,
+        let turn = match scope.session {
+            Some(session) => Some(session.turn().await),
+            None => None,
         };
-        let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
-        let mut removal = Removal::new(scope, transactions, done);
-        let mut root = removal.level(meta, filter, true);
-        if root.rules.restricts {
-            let copy = removal.level(meta, root.filter.clone(), true);
-            removal.run(copy).await?;
-            // A single batch need not be read again.
-            if let Some(documents) = removal.first.take() {
-                root.resume(State::Before(0), documents);
-            }
-        }
-        removal.deletes = true;
-        let outcome = removal.run(root).await;
-        let agreed = removal.agree(outcome.is_ok()).await;
-        if let Some(session) = scope.session {
-            if let Err(error) = &outcome {
-                // A part of it may be written: whatever the caller does with the error, that is not committed.
-                session.spoil(error);
-            }
-            session.look_at_the_end(std::mem::take(&mut removal.later));
-        }
-        outcome.and(agreed)
+        let removed = remove_in_turn(scope, meta, filter, done).await;
+        turn.into_iter().for_each(Turn::end);
+        removed
     }
     .boxed()
+}
+
+async fn remove_in_turn(
+    scope: Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    done: &mut Deleted,
+) -> Result<()> {
+    // What is derived in them changes before they go, and so does whom they are linked with among each other.
+    let graph = scope.odm.graph();
+    let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
+        true => {
+            let rest = rest(graph, meta, &filter, empties_itself);
+            let found = found(&scope, meta, filter, "deleted").await?;
+            all([doc! { "_id": { "$in": found } }, rest])
+        }
+        false => filter,
+    };
+    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let mut removal = Removal::new(scope, transactions, done);
+    let mut root = removal.level(meta, filter, true);
+    if root.rules.restricts {
+        let copy = removal.level(meta, root.filter.clone(), true);
+        removal.run(copy).await?;
+        // A single batch need not be read again.
+        if let Some(documents) = removal.first.take() {
+            root.resume(State::Before(0), documents);
+        }
+    }
+    removal.deletes = true;
+    let outcome = removal.run(root).await;
+    let agreed = removal.agree(outcome.is_ok()).await;
+    if let Some(session) = scope.session {
+        if let Err(error) = &outcome {
+            // A part of it may be written: whatever the caller does with the error, that is not committed.
+            session.spoil(error);
+        }
+        session.look_at_the_end(std::mem::take(&mut removal.later));
+    }
+    outcome.and(agreed)
 }
 
 /// Refuses a deletion that writes documents of which these models lack copies, or deletes some to which they lack references.
@@ -210,6 +226,8 @@ struct Removal<'a, 'd> {
     owed: derived::Token,
     /// The collections of these documents.
     owing: Vec<&'static DocumentMeta>,
+    /// What could not be paid behind a transaction, and is still owed.
+    unpaid: Result<()>,
 }
 
 impl<'a, 'd> Removal<'a, 'd> {
@@ -229,6 +247,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             stayed: false,
             owed: derived::Token::new(),
             owing: Vec::new(),
+            unpaid: Ok(()),
         }
     }
 
@@ -240,7 +259,7 @@ impl<'a, 'd> Removal<'a, 'd> {
     /// Pays what documents owe that others were taken out of, and removes the marks of a deletion that is done; what one that
     /// failed has left on one side is mended, and so is what was taken off a document that came not to be deleted.
     async fn agree(&mut self, done: bool) -> Result<()> {
-        let mut paid = Ok(());
+        let mut paid = std::mem::replace(&mut self.unpaid, Ok(()));
         for meta in std::mem::take(&mut self.owing) {
             let settled = derived::settle(self.scope, meta, self.owed).await;
             paid = paid.and(settled.map(drop));
@@ -686,14 +705,14 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
             let mut erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
-                false => erase(self.scope, level, &part, &unlinks).await?,
+                false => erase(self.scope, level, &part, &unlinks, false).await?,
                 true => {
                     let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
                     scope
                         .odm
                         .transaction(async |tx| {
                             scope.trip(); // its commit
-                            erase(scope.within(tx.shared()), level, part, unlinks).await
+                            erase(scope.within(tx.shared()), level, part, unlinks, true).await
                         })
                         .await?
                 }
@@ -705,7 +724,11 @@ impl<'a, 'd> Removal<'a, 'd> {
             let left = std::mem::take(&mut erased.left);
             match self.scope.session {
                 Some(session) => session.leave(left),
-                None => drop(left.pay(&self.scope).await?),
+                None => {
+                    // What is behind it is deleted and looked after all the same.
+                    let paid = derived::but_for_the_deployment(left.pay(&self.scope).await)?;
+                    self.unpaid = std::mem::replace(&mut self.unpaid, Ok(())).and(paid.map(drop));
+                }
             }
             for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
                 self.count(*rule, changed);
@@ -1055,12 +1078,14 @@ fn as_read(
 }
 
 /// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
-/// were linked to.
+/// were linked to. Those that were read before the transaction began are read in it once more where something is derived of
+/// them: others may have changed them since, or deleted them, and taken away what was theirs.
 async fn erase(
     scope: Scope<'_>,
     level: &Level<'_>,
     part: &[RawDocumentBuf],
     unlinks: &[Rule<'_>],
+    read_before: bool,
 ) -> Result<Erased> {
     let all_ids = ids(part);
     let mut erased = Erased {
@@ -1076,6 +1101,15 @@ async fn erase(
         false => all([among(part), level.filter.clone()]),
         true => as_read(level.meta, part, level.going)?,
     };
+    let graph = scope.odm.graph();
+    let own = match read_before && level.rules.derives {
+        true => Some(
+            scope
+                .every(level.meta, filter.clone(), derived::needed(graph, level.meta))
+                .await?,
+        ),
+        false => None,
+    };
     // Out of a transaction what is derived of them is derived without them before they go.
     erased.deleted = match level.rules.derives && scope.session.is_none() {
         true => derived::delete_with_debts(&scope, level.meta, filter).await?,
@@ -1089,7 +1123,6 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let graph = scope.odm.graph();
     let mut within = derived::Within::new();
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
@@ -1111,7 +1144,8 @@ async fn erase(
     }
     if scope.session.is_some() {
         if level.rules.derives {
-            within.deleted(&scope, level.meta, &gone).await?;
+            let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
+            within.deleted(&scope, level.meta, &deleted).await?;
         }
         (_, erased.left) = within.end(&scope).await?;
     }

@@ -315,8 +315,9 @@ impl<'g> Rules<'g> {
         let mut derives = false;
         for derived in graph.derived_from(meta) {
             derives = true;
-            // Whether it owes something.
+            // Whether it owes something, and to which parents.
             read_too(&mut fields, super::derived::OWED);
+            read_too(&mut fields, super::derived::FORMER);
             for name in derived.reads(graph) {
                 read_too(&mut fields, name.split('.').next().unwrap_or_default());
             }

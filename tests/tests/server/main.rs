@@ -15,6 +15,7 @@ mod copies;
 mod copies_declared;
 mod copying;
 mod costs;
+mod counted;
 mod crashes;
 mod deletion;
 mod derive;

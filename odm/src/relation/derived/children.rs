@@ -19,6 +19,7 @@ use crate::copy::{CopiedField, Operation, Subset};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
+use crate::page::is_compared_alike;
 use crate::reference::OnDelete;
 use crate::shape::Shape;
 use crate::{Error, Result};
@@ -90,6 +91,14 @@ pub(super) async fn follow(
                 .after
                 .as_ref()
                 .and_then(|child| parent_of(edge, derived, child));
+            if let (Some(child), None) = (&image.before, &image.after) {
+                // What it owes to parents of before goes with it.
+                for key in former_parents(edge, child) {
+                    if before.as_ref() != Some(&key) {
+                        change(&mut parents, edge, derived, key).anew.insert(derived.at);
+                    }
+                }
+            }
             let moved = before != after;
             if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
@@ -138,7 +147,23 @@ fn is_same(names: &[String], image: &Image) -> bool {
     let (Some(before), Some(after)) = (&image.before, &image.after) else {
         return false;
     };
-    names.iter().all(|name| at(before, name) == at(after, name))
+    names
+        .iter()
+        .all(|name| up_to_array(before, name) == up_to_array(after, name))
+}
+
+/// The value at a dotted name, or that of the array that it leads through.
+fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?).ok()??;
+    for part in parts {
+        value = match value {
+            RawBsonRef::Document(within) => within.get(part).ok()??,
+            RawBsonRef::Array(_) => return Some(value),
+            _ => return None,
+        };
+    }
+    Some(value)
 }
 
 fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
@@ -176,7 +201,7 @@ fn one(
                 .after
                 .as_ref()
                 .map(|child| element((subset.fields)(), child));
-            match (&before, &after, element, push_order(subset)) {
+            match (&before, &after, element, push_order(derived, subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
                     let change = change(parents, edge, derived, key.clone());
                     push(&mut change.update, name, subset, sort, element);
@@ -228,7 +253,11 @@ fn one(
                     put(before, old, -1);
                     put(after, new, 1);
                 }
-                Operation::Min | Operation::Max if before.is_none() && !derived.field.required => {
+                Operation::Min | Operation::Max
+                    if before.is_none()
+                        && !derived.field.required
+                        && is_compared_alike((derived.child.shape)(), of) =>
+                {
                     let child = image.after.as_ref();
                     let value = child
                         .and_then(|child| at(child, of))
@@ -356,9 +385,13 @@ pub(super) fn element(fields: &[CopiedField], child: &RawDocument) -> Document {
     element
 }
 
-/// The order of a subset's elements, if all of it can be told from them.
-fn push_order(subset: &Subset) -> Option<Document> {
+/// The order of a subset's elements, if all of it can be told from them, and if the parent's collection sorts them as the
+/// children's does: strings go by the collation of each, and of an array a query takes the least or the greatest item.
+fn push_order(derived: &Derived, subset: &Subset) -> Option<Document> {
     let name = |source: &str| {
+        if source != "_id" && !is_compared_alike((derived.child.shape)(), source) {
+            return None;
+        }
         let field = (subset.fields)().iter().find(|field| field.source == source)?;
         Some(field.name)
     };
@@ -822,6 +855,20 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
     }
 }
 
+/// The parents that a child has had by this reference, as it says itself.
+fn former_parents(edge: &Edge, child: &RawDocument) -> HashSet<Key> {
+    let former = at(child, FORMER).and_then(|former| former.as_array());
+    let former = former.into_iter().flatten().map_while(|one| one.ok());
+    former
+        .filter_map(|one| {
+            let one = one.as_document()?;
+            let key = one.get("key").ok()??;
+            let is_it = one.get_str("by").ok() == Some(edge.path.as_str()) && key != RawBsonRef::Null;
+            is_it.then(|| Key::of(key))
+        })
+        .collect()
+}
+
 /// The parents of these children, the present and the former ones, with what is derived in them eventually; of children
 /// that are to be deleted everything.
 pub(super) fn parents_of<'g, 'c>(
@@ -839,17 +886,7 @@ pub(super) fn parents_of<'g, 'c>(
         let children = children.clone().into_iter();
         for child in children.filter(|child| which(derived, child)) {
             keys.extend(parent_of(edge, derived, child));
-            // The former ones, by the names of the references.
-            let former = at(child, FORMER).and_then(|former| former.as_array());
-            for one in former.into_iter().flatten().map_while(|one| one.ok()) {
-                if let RawBsonRef::Document(one) = one
-                    && one.get_str("by").ok() == Some(edge.path.as_str())
-                    && let Some(key) = one.get("key").ok().flatten()
-                    && key != RawBsonRef::Null
-                {
-                    keys.insert(Key::of(key));
-                }
-            }
+            keys.extend(former_parents(edge, child));
         }
         if keys.is_empty() {
             continue;

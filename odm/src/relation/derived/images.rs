@@ -5,6 +5,7 @@ use super::super::scope::Scope;
 use super::super::write::{Done, Limit, What, Write};
 use super::concern::{Concern, of_any, of_delete, of_insert, of_update};
 use super::fill::needed;
+use super::pay::is_kept;
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -76,6 +77,21 @@ pub(super) struct Image {
     pub(super) inserted: bool,
 }
 
+/// Whether a write gives a reference another value, whatever it was.
+fn replaces(write: &Write<'_>, path: &str) -> bool {
+    match &write.what {
+        What::Update { built, .. } => {
+            let set = built.update.get_document("$set");
+            let holds = |name: &String| {
+                let rest = path.strip_prefix(name.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            set.is_ok_and(|set| set.keys().any(holds))
+        }
+        _ => true,
+    }
+}
+
 impl Before {
     /// Reads what the writes will change, so far as something depends on how it was.
     pub(in super::super) async fn read<R>(
@@ -108,6 +124,11 @@ impl Before {
                     .filter(|write| write.meta.collection == meta.collection)
             };
             let children = graph.derived_from(meta).next().is_some();
+            // What it refers to besides what the write brings is not taken anew, and may be missing by now.
+            let others = graph
+                .copying(meta)
+                .filter(|edge| is_kept(edge))
+                .any(|edge| edge.array().is_some() || of().any(|write| !replaces(write, &edge.path)));
             let fields = needed(graph, meta);
             let mut ids: Vec<Key> = Vec::new();
             for (filter, id) in of().filter_map(|write| write.what.changes()) {
@@ -129,7 +150,7 @@ impl Before {
                     }
                 }
             }
-            match children {
+            match children || others {
                 true => {
                     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
                     for document in by_ids(scope, meta, ids.iter(), names).await? {

@@ -41,7 +41,7 @@ pub(super) use each::Written;
 pub(crate) use fill::{
     Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
 };
-pub(super) use fill::{again, beside, given_back, is_gone};
+pub(super) use fill::{again, beside, given_back, is_gone, needed};
 pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
@@ -79,7 +79,7 @@ pub(crate) const OWED: &str = "_odm.owed";
 /// may refer to each other in a circle.
 pub(super) const DUE: &str = "_odm.due";
 /// The parents that a child has had since its debts were struck out the last time, the present one among them.
-pub(super) const FORMER: &str = "_odm.was";
+pub(crate) const FORMER: &str = "_odm.was";
 /// A document that is to be deleted as soon as its debt is paid.
 pub(super) const GONE: &str = "_odm.gone";
 /// How far a delivery has come.

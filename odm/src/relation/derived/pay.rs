@@ -488,7 +488,8 @@ impl Within {
     }
 }
 
-fn is_kept(edge: &Edge) -> bool {
+/// Whether the copies beside a reference follow within the transaction of a write.
+pub(super) fn is_kept(edge: &Edge) -> bool {
     edge.sync().is_some_and(|sync| is_atomic(sync, true))
 }
 

@@ -161,6 +161,13 @@ impl Graph {
             Some(Err(error)) => return problems.push(format!("the filter of `{full}`: {error}")),
             Some(Ok(Err(error))) => return problems.push(format!("the filter of `{full}`: {error}")),
         };
+        if let Some(operator) = filter.as_ref().and_then(unforeseen) {
+            return problems.push(format!(
+                "the filter of `{full}` has `{operator}`: the library can't tell of which fields of a `{}` it depends, and so \
+                 not which writes change `{full}`; compare fields with values",
+                child.name
+            ));
+        }
         self.derived.push(Derived {
             at: self.derived.len(),
             parent,
@@ -521,6 +528,25 @@ fn is_field_of(meta: &DocumentMeta, field: &FieldMeta) -> bool {
 /// Whether a dotted name leads into the value at another one.
 fn below(name: &str, above: &str) -> bool {
     name.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The operator in a condition that does not say at which fields it looks, or that can't stand in a pipeline.
+fn unforeseen(filter: &Document) -> Option<&str> {
+    const ANY: [&str; 6] = ["$expr", "$where", "$text", "$jsonSchema", "$near", "$nearSphere"];
+    filter.iter().find_map(|(name, value)| match value {
+        _ if ANY.contains(&name.as_str()) => Some(name.as_str()),
+        // A value, whatever it holds.
+        _ if matches!(
+            name.as_str(),
+            "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin"
+        ) =>
+        {
+            None
+        }
+        Bson::Document(inner) => unforeseen(inner),
+        Bson::Array(items) => items.iter().filter_map(Bson::as_document).find_map(unforeseen),
+        _ => None,
+    })
 }
 
 /// The fields that a condition looks at.
