@@ -772,6 +772,22 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             trace.values("update", &built.update);
             trace
                 .run(async {
+                    let write = Write {
+                        meta: T::META,
+                        what: What::Update {
+                            filter: &filter,
+                            built: &built,
+                            many: true,
+                            upsert: self.upsert,
+                        },
+                    };
+                    let duties = Duties::of(collection.odm(), [write].into_iter(), None)?;
+                    if let Some(duties) = duties
+                        && !self.upsert
+                        && duties.moves_marked(collection.session()).await?
+                    {
+                        return in_parts(collection, &trace, &filter, &built).await;
+                    }
                     for _ in 0..ATTEMPTS {
                         let whole = Many::of(filter.clone(), built.clone(), self.upsert);
                         if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {

@@ -238,6 +238,13 @@ impl<'a> Duties<'a> {
         self.concern.eventual && derived::relinks(self.graph(), &self.writes)
     }
 
+    /// Whether it takes children away from parents by marks that it leaves in them before: then which these are has to be known
+    /// by their ids. One that comes to fit a condition between the mark and the write would be moved unmarked.
+    pub(crate) async fn moves_marked(&self, session: Option<&Shared>) -> Result<bool> {
+        let alone = session.is_none() && !self.is_linked();
+        Ok(alone && derived::relinks(self.graph(), &self.writes) && !self.odm.has_transactions().await?)
+    }
+
     /// Whether the operation is one transaction, all of it or nothing.
     pub(crate) async fn is_one(&self) -> Result<bool> {
         Ok(self.wants_transaction() && self.odm.has_transactions().await?)

@@ -1,5 +1,6 @@
 //! What is derived of children, when others come between or an operation is given up.
 
+use crate::beside::{Step, another, meddled};
 use crate::copying::auto::{Author, Book, book, models, stocked};
 use crate::copying::{assert_true, owing, raw, watched};
 use futures::future::{Either, select};
@@ -10,28 +11,8 @@ use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A process that stops once before its first transaction, and how it is told to go on.
-async fn stops_before_a_transaction(t: &TestDb) -> (Odm, Receiver<()>, Sender<()>) {
-    let (stopped, is_stopped) = channel();
-    let (go_on, goes_on) = channel::<()>();
-    let stop = Mutex::new(Some((stopped, goes_on)));
-    let odm = watched(t, models(), move |event| {
-        if let CommandEvent::Started(started) = event
-            && started.command.contains_key("startTransaction")
-            && let Some((stopped, goes_on)) = stop.lock().unwrap_or_else(|e| e.into_inner()).take()
-        {
-            stopped.send(()).unwrap();
-            goes_on.recv_timeout(PATIENCE).unwrap();
-        }
-    });
-    (odm.await, is_stopped, go_on)
-}
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A deletion reads what it deletes, and then begins a transaction. What others do in between counts once.
 #[test]
@@ -42,26 +23,83 @@ fn what_is_deleted_is_taken_away_as_it_was_in_the_end() {
             return;
         }
         for (id, between) in [(1, "deleted"), (2, "changed"), (3, "moved"), (4, "left alone")] {
-            let (slow, is_stopped, go_on) = stops_before_a_transaction(&t).await;
-            let deletes = tokio::spawn(async move { slow.collection::<Book>().delete(id).await });
-            let stops = tokio::task::spawn_blocking(move || is_stopped.recv_timeout(PATIENCE));
-            stops.await.unwrap().unwrap();
-            let books = odm.collection::<Book>();
-            match between {
-                "deleted" => assert!(books.delete(id).await.unwrap().deleted > 0),
-                "changed" => drop(books.update(id).set(|b| b.pages, 777).await.unwrap()),
-                "moved" => drop(books.update(id).set(|b| b.author, Ref::new(2)).await.unwrap()),
-                _ => {}
-            }
-            go_on.send(()).unwrap();
-            let deleted = deletes.await.unwrap().unwrap().deleted;
+            let name = t.db.name().to_owned();
+            let step: Step = (
+                |_, command| command.contains_key("startTransaction"),
+                Box::new(move |runtime| {
+                    runtime.block_on(async {
+                        let books = another(&name, models()).await.collection::<Book>();
+                        match between {
+                            "deleted" => drop(books.delete(id).await.unwrap()),
+                            "changed" => drop(books.update(id).set(|b| b.pages, 777).await.unwrap()),
+                            "moved" => drop(books.update(id).set(|b| b.author, Ref::new(2)).await.unwrap()),
+                            _ => {}
+                        }
+                    });
+                }),
+            );
+            let (slow, taken) = meddled(&odm, models(), vec![step]).await;
+            let deleted = slow.collection::<Book>().delete(id).await.unwrap().deleted;
+            assert_eq!(taken.load(Ordering::SeqCst), 1, "{between}");
             assert_eq!(deleted, u64::from(between != "deleted"), "{between}");
-            assert!(books.get(id).await.unwrap().is_none(), "{between}");
+            assert!(
+                odm.collection::<Book>().get(id).await.unwrap().is_none(),
+                "{between}"
+            );
             assert!(owing(&odm).await.is_empty(), "{between}");
             assert_clean(&odm).await;
         }
         let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
         assert_eq!((author.books, author.pages), (1, 100));
+    });
+}
+
+/// Without transactions a child is marked with its parent before it is taken away from it. One that comes to fit the condition
+/// after that has no such mark.
+#[test]
+fn what_comes_to_fit_while_children_are_moved_is_not_moved_unmarked() {
+    with_db(async |t| {
+        let odm = stocked(&t).await.without_transactions();
+        let name = t.db.name().to_owned();
+        let step: Step = (
+            |name, command| {
+                let update = command
+                    .get_array("updates")
+                    .ok()
+                    .and_then(|all| all[0].as_document());
+                let moves = update.and_then(|update| update.get_document("u").ok());
+                name == "update"
+                    && moves
+                        .is_some_and(|u| u.get_document("$set").is_ok_and(|set| set.contains_key("author")))
+            },
+            Box::new(move |runtime| {
+                runtime.block_on(async {
+                    // Nothing is derived of it.
+                    let authors = another(&name, models()).await;
+                    let books = authors.database().collection::<Doc>("books");
+                    let late = doc! { "$set": { "note": "old" } };
+                    books.update_one(doc! { "_id": 5_i64 }, late).await.unwrap();
+                });
+            }),
+        );
+        let books = t.db.collection::<Doc>("books");
+        let old = doc! { "$set": { "note": "old" } };
+        books
+            .update_many(doc! { "_id": { "$lte": 2_i64 } }, old)
+            .await
+            .unwrap();
+        let (own, taken) = meddled(&odm, models(), vec![step]).await;
+        let own = own.without_transactions().collection::<Book>();
+        let of_old = own.update_where(|_| Filter::raw(doc! { "note": "old" }));
+        let moved = of_old.set(|b| b.author, Ref::new(2)).await.unwrap();
+        assert_eq!((moved.matched, taken.load(Ordering::SeqCst)), (2, 1));
+        assert_clean(&odm).await;
+        let all = odm.collection::<Book>();
+        let of_late = all.update_where(|_| Filter::raw(doc! { "note": "old" }));
+        assert_eq!(of_late.set(|b| b.author, Ref::new(2)).await.unwrap().modified, 1);
+        assert_true(&odm).await;
+        let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
+        assert_eq!(author.books, 2);
     });
 }
 

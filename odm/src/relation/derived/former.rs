@@ -57,7 +57,12 @@ pub(in super::super) async fn mark_former(
         let Some((filter, _)) = write.what.changes() else {
             continue;
         };
-        mark_former_of(scope, write.meta, filter.clone(), token).await?;
+        // By its id also one that fits again by the time of the write.
+        let which = match filter.get("_id") {
+            Some(id) => doc! { "_id": id.clone() },
+            None => filter.clone(),
+        };
+        mark_former_of(scope, write.meta, which, token).await?;
     }
     Ok(())
 }

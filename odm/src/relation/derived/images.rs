@@ -81,12 +81,14 @@ pub(super) struct Image {
 fn replaces(write: &Write<'_>, path: &str) -> bool {
     match &write.what {
         What::Update { built, .. } => {
-            let set = built.update.get_document("$set");
             let holds = |name: &String| {
                 let rest = path.strip_prefix(name.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
-            set.is_ok_and(|set| set.keys().any(holds))
+            ["$set", "$unset"].iter().any(|operator| {
+                let fields = built.update.get_document(operator);
+                fields.is_ok_and(|fields| fields.keys().any(holds))
+            })
         }
         _ => true,
     }
