@@ -490,7 +490,7 @@ pub mod __private {
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
-        Single, Step, Varied, Writable,
+        Single, Step, Varied, Writable, written,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,

@@ -397,11 +397,18 @@ impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
     }
 }
 
+/// Such a field, for the library's own updates.
+#[doc(hidden)]
+pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
+    Path::NEW
+}
+
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
     message = "this field is written by the library alone: an update can't change it",
     note = "`_id` never changes; a version, a time stamp, a copy or what is computed of other documents is kept by the library",
-    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed"
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
 pub trait Writable {}
 impl Writable for Plain {}
@@ -436,7 +443,8 @@ impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 #[diagnostic::on_unimplemented(
     message = "this field is a part of what is written by the library alone: an update can't change it",
     note = "a copy follows the document that it is of: change it there",
-    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed"
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
 pub trait WrittenByTheApplication {}
 

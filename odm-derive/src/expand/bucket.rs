@@ -212,17 +212,17 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
                 sums: &[#(#sums),*],
             };
             fn push<C: #odm::Change<#name>>(on: C, items: &[Self]) -> C {
-                on.push_all(|bucket| bucket.#items, items)
+                on.push_all(|bucket| #odm::written(bucket.#items), items)
             }
             fn edit<C: #odm::Change<#name>>(
                 on: C,
                 items: #odm::Filter<#odm::Element<Self>>,
                 change: #odm::Changes<#odm::Element<Self>>,
             ) -> C {
-                on.elem(|bucket| bucket.#items, |_| items, |_| change)
+                on.elem(|bucket| #odm::written(bucket.#items), |_| items, |_| change)
             }
             fn delete<C: #odm::Change<#name>>(on: C, items: #odm::Filter<#odm::Element<Self>>) -> C {
-                on.pull_where(|bucket| bucket.#items, |_| items)
+                on.pull_where(|bucket| #odm::written(bucket.#items), |_| items)
             }
             fn items(bucket: #name) -> ::std::vec::Vec<Self> {
                 bucket.#items

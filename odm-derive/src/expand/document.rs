@@ -108,7 +108,10 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let mut target = Target::new(container, document.krate.clone());
     target.unique = unique(container, document, roles);
     let paths = paths::define(&target, |field| {
-        !roles.managed(field).is_empty() || field.is_derived() || document.append_only.is_some()
+        !roles.managed(field).is_empty()
+            || field.is_derived()
+            || document.append_only.is_some()
+            || document.items.is_some()
     });
     let codecs = codec::define(&target);
     let new = new::define(&target, roles, document);

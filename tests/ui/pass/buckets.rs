@@ -50,6 +50,21 @@ struct View {
     r#type: String,
 }
 
+/// What an application reads, and deletes, as of any document.
+#[allow(dead_code)]
+async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> {
+    buckets
+        .find(|v| v.about.eq(Ref::new(1)) & v.room.gt(0))
+        .and(|v| v.list.elem(|vote| vote.weight.gt(1.0)) & v.list.bonus.exists(true))
+        .sort(|v| v.sum_bonus.desc())
+        .include(|v| v.about)
+        .all()
+        .await?;
+    buckets.delete_where(|v| v.how_many.eq(0)).await?;
+    buckets.delete(id).await?;
+    Ok(())
+}
+
 fn main() {
     let _ = odm::models![Post, PlainBucket, Votes, ViewBucket];
     let votes = Votes {

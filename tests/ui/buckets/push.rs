@@ -1,0 +1,26 @@
+//! An item that would not be counted.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts")]
+pub struct Post {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post, size = 50)]
+pub struct Comment {
+    pub name: String,
+}
+
+async fn wrong(buckets: odm::Collection<CommentBucket>, id: ObjectId, comment: Comment) -> odm::Result<()> {
+    buckets.update(id).push(|b| b.comments, comment).await?;
+    Ok(())
+}
+
+fn main() {
+    let _ = wrong;
+}
