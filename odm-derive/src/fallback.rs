@@ -136,6 +136,11 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 ::core::unreachable!()
             }
         }
+        impl #krate::Insertable<#ident> for #ident {
+            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
+                ::core::unreachable!()
+            }
+        }
         impl #krate::Insertable<#ident> for #new {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()

@@ -208,8 +208,9 @@ pub fn document(input: TokenStream) -> TokenStream {
 ///
 /// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold so many of them
 /// each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
-/// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, and has the
-/// struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too.
+/// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, is queried and
+/// deleted like others, and has the struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too. An update
+/// of its fields does not compile, nor does an insertion, upsert or replacement: what it counts and sums would be wrong.
 ///
 /// | `#[bucket(…)]` | meaning |
 /// | --- | --- |

@@ -327,7 +327,7 @@ impl Bulk {
     /// odm.bulk().replace(account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn replace<T: Document>(self, mut document: T) -> Bulk {
+    pub fn replace<T: Document + Insertable<T>>(self, mut document: T) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
         if let Some(seen) = seen {

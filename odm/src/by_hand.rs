@@ -320,6 +320,12 @@ impl crate::FromNew for Person {
     }
 }
 
+impl crate::Insertable<Person> for Person {
+    fn fresh(self, _: odm::DateTime) -> odm::Fresh<Person> {
+        odm::Fresh::Whole(self)
+    }
+}
+
 impl crate::Insertable<Person> for NewPerson {
     fn fresh(self, now: odm::DateTime) -> odm::Fresh<Person> {
         <Person as crate::Document>::fresh(self, now)

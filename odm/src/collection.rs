@@ -498,7 +498,10 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub async fn replace(&self, document: T) -> Result<T> {
+    pub async fn replace(&self, document: T) -> Result<T>
+    where
+        T: Insertable<T>,
+    {
         crate::write::replace(self, document).await
     }
 

@@ -90,7 +90,10 @@ pub trait Projection<T>: DeserializeOwned + Send {
     fn fields() -> Vec<&'static str>;
 }
 
-/// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`.
+/// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. For a bucket nothing can: its items
+/// are [pushed](crate::Buckets::push).
+///
+/// A function over all documents that inserts, replaces or upserts says so in its bounds: `T: Document + Insertable<T>`.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -108,12 +111,6 @@ pub trait Projection<T>: DeserializeOwned + Send {
 pub trait Insertable<T>: Send {
     /// What is stored.
     fn fresh(self, now: DateTime) -> Fresh<T>;
-}
-
-impl<T: Document> Insertable<T> for T {
-    fn fresh(self, _now: DateTime) -> Fresh<T> {
-        Fresh::Whole(self)
-    }
 }
 
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.

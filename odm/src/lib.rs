@@ -476,7 +476,9 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub use crate::asserts as check;
-    pub use crate::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
+    pub use crate::bucket::{
+        BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, PushInsteadOfInsert, Summable,
+    };
     pub use crate::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, FieldCopy, Operation, Subset, SyncMode,
     };

@@ -6,7 +6,7 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, growth};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
-use crate::{Collection, Document, Error, Filter, Result, check, decode};
+use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
@@ -115,7 +115,10 @@ impl<'c, T: Document> Update<'c, T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn upsert(mut self) -> Self {
+    pub fn upsert(mut self) -> Self
+    where
+        T: Insertable<T>,
+    {
         self.upsert = true;
         self
     }
@@ -741,7 +744,10 @@ impl<'c, T: Document> UpdateMany<'c, T> {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    pub fn upsert(mut self) -> Self {
+    pub fn upsert(mut self) -> Self
+    where
+        T: Insertable<T>,
+    {
         self.upsert = true;
         self
     }

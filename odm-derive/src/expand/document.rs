@@ -119,7 +119,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let value = never_embedded(&target);
     let generics = generics::document(&target);
     let implementation = implement(&target, document, roles, &generics);
-    let insertable = new::insertable(&target, &generics);
+    let insertable = new::insertable(&target, document, &generics);
     let targets = targets(&target, roles, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);

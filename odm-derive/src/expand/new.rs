@@ -260,13 +260,28 @@ fn default(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// `Insertable` for the new struct.
-pub fn insertable(target: &Target, generics: &syn::Generics) -> TokenStream {
+/// `Insertable` for the whole document and for the new struct. Those of a bucket have a bound that never holds, so that the
+/// compiler says who writes it where one is inserted.
+pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let ident = ident(target);
+    let mut generics = generics.clone();
+    if let Some(items) = &document.items {
+        generics.params.insert(0, syn::parse_quote!('odm));
+        generics
+            .make_where_clause()
+            .predicates
+            .push(syn::parse_quote!(#odm::Declared<'odm>: #odm::PushInsteadOfInsert<#items, #this>));
+    }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Insertable<#this> for #this #where_clause {
+            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
+                #odm::Fresh::Whole(self)
+            }
+        }
         #[automatically_derived]
         impl #impl_generics #krate::Insertable<#this> for #ident #ty_generics #where_clause {
             fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {

@@ -39,6 +39,15 @@ pub trait Bucketed: Embed + Nested + Serialize + DeserializeOwned + Send + Sync 
     fn items(bucket: Self::Bucket) -> Vec<Self>;
 }
 
+/// What would make a bucket one that the application may insert or replace: nothing does.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a `{B}` is written by `odm.buckets::<{I}>()` alone, which keeps in step what it holds and what it counts and sums",
+    note = "add items, and the buckets that they need: `odm.buckets::<{I}>().push(&parent, item)` or `push_many`",
+    note = "change or delete items: `odm.buckets::<{I}>().edit(…)` and `.delete(…)`"
+)]
+pub trait PushInsteadOfInsert<I: ?Sized, B: ?Sized> {}
+
 /// Items whose buckets follow each other by their number alone, so that a number names one: pages.
 #[diagnostic::on_unimplemented(
     message = "the buckets of `{Self}` are for times (`per`), in each of which the pages begin anew, so a number does not name one",

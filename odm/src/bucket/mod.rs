@@ -18,7 +18,7 @@ use crate::relation::{self, Done, Duties, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, Rooted, growth};
-use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
+use crate::{Collection, Error, Filter, Find, Fresh, InsertMany, Odm, Result, Target, Tx};
 use crate::{Document as _, collection::act};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
@@ -32,7 +32,8 @@ mod meta;
 mod summary;
 
 pub use meta::{
-    BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, Summable, Timed,
+    BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, PushInsteadOfInsert,
+    Summable, Timed,
 };
 use meta::{ROOM, VERSION};
 
@@ -155,8 +156,8 @@ struct Newest {
 }
 
 impl<I: Bucketed> Buckets<I> {
-    /// The buckets as documents: for queries, joins and pipelines. An item that is written through it is neither counted nor
-    /// summed.
+    /// The buckets as documents: for queries, joins and pipelines, and to delete whole ones. No update changes a field of
+    /// them, and none is inserted, upserted or replaced: that does not compile.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;
@@ -462,14 +463,14 @@ impl<I: Bucketed> Buckets<I> {
         for part in encoded.chunks(meta.most()) {
             page = page.saturating_add(1);
             let bucket = self.bucket(row, page, part).map_err(refused)?;
-            buckets.push(bucket);
+            buckets.push(Fresh::Whole(bucket));
         }
         // What one item breaks is said of the item, as where it is pushed onto a bucket.
         for part in items.chunks(meta.most()) {
             let built = I::push(Changes::<I::Bucket>::new(), part).build(false, crate::now());
             built.map_err(refused)?;
         }
-        match self.collection.insert_many(buckets).await {
+        match InsertMany::new(&self.collection, buckets).await {
             Ok(_) => Ok(page),
             Err(Error::InsertMany {
                 inserted, mut errors, ..
