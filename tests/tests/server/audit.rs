@@ -772,14 +772,7 @@ fn both_sides_agree_after_links_and_deletions_that_raced() {
                     };
                     match made {
                         Ok(()) => done += 1,
-                        Err(
-                            Error::MissingReference { .. }
-                            | Error::StillReferenced { .. }
-                            | Error::NotFound { .. }
-                            | Error::DuplicateKey { .. }
-                            | Error::ArrayFull { .. }
-                            | Error::Query { .. },
-                        ) => refused += 1,
+                        Err(error) if super::two_way::is_refusal(&error) => refused += 1,
                         Err(other) => panic!("{other}"),
                     }
                 }

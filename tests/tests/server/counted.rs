@@ -96,7 +96,7 @@ fn what_comes_to_fit_while_children_are_moved_is_not_moved_unmarked() {
         assert_clean(&odm).await;
         let all = odm.collection::<Book>();
         let of_late = all.update_where(|_| Filter::raw(doc! { "note": "old" }));
-        assert_eq!(of_late.set(|b| b.author, Ref::new(2)).await.unwrap().modified, 1);
+        assert_eq!(of_late.set(|b| b.author, Ref::new(2)).await.unwrap().matched, 3);
         assert_true(&odm).await;
         let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
         assert_eq!(author.books, 2);

@@ -1050,7 +1050,7 @@ async fn deleted<T: Document>(
 }
 
 /// Whether a write is refused as it has to be where others write at the same time.
-fn is_refusal(error: &Error) -> bool {
+pub(super) fn is_refusal(error: &Error) -> bool {
     match error {
         Error::NotFound { .. }
         | Error::ArrayFull { .. }
