@@ -914,6 +914,29 @@ fn a_burst_of_changes_is_delivered_as_one_by_who_comes_last() {
         assert!(sent >= 16, "the last one told all: {sent}");
         assert!(sent < 8 * 16, "and not each of them: {sent}");
         assert_true(&odm).await;
+
+        // One that is in the middle of it leaves the rest to the later change.
+        let begun = Arc::new(tokio::sync::Notify::new());
+        let (told, tell) = (batches.clone(), begun.clone());
+        let gentle = FanOut::new().batch(100).pause(Duration::from_millis(100));
+        let slow = odm.clone().with_fan_out(gentle.progress(move |progress| {
+            told.fetch_add(u64::from(progress.collection == "books"), Ordering::SeqCst);
+            tell.notify_one();
+        }));
+        batches.store(0, Ordering::SeqCst);
+        let first = tokio::spawn(async move {
+            let authors = slow.collection::<eventual::Author>();
+            authors.update(2).set(|a| a.name, "first").await.unwrap();
+        });
+        begun.notified().await;
+        authors.update(2).set(|a| a.name, "second").await.unwrap();
+        first.await.unwrap();
+        let sent = batches.load(Ordering::SeqCst);
+        assert!(
+            (17..=24).contains(&sent),
+            "one delivery, and the beginning of another: {sent}"
+        );
+        assert_true(&odm).await;
     });
 }
 

@@ -848,3 +848,46 @@ fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
         assert!(odm.plan().await.unwrap().is_empty());
     });
 }
+
+mod closed {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "hosts")]
+    #[serde(deny_unknown_fields)]
+    pub struct Host {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+    #[document(collection = "lines")]
+    pub struct Line {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub host: Ref<Host>,
+        #[denormalize(from = host.name)]
+        pub host_name: String,
+    }
+}
+
+/// The version of a source stands in it, and it could not be read any more.
+#[test]
+fn a_source_takes_fields_that_it_does_not_declare() {
+    use closed::{Host, Line};
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), odm::models![Host, Line]).unwrap_err();
+        let odm::Error::Models { problems } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(problems.len(), 1, "{error}");
+        assert!(
+            problems[0].starts_with("`Host` has") && problems[0].contains("`#[serde(deny_unknown_fields)]`"),
+            "{error}"
+        );
+        assert!(Odm::new(t.db.clone(), odm::models![Host]).is_ok());
+    });
+}
