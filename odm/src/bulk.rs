@@ -36,7 +36,8 @@ use std::sync::atomic::AtomicU64;
 /// which a document would pass 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields
 /// of the document too.
 /// [`Error::MissingReference`] where a document that a write refers to does not exist: then none is carried out, or they
-/// are taken back.
+/// are taken back. Where deletes that are carried out by themselves stand before them, those are done: then it is an [`Error::Bulk`] with
+/// that error, or what else has ended the writes between two such deletes, at the position of the first of these writes.
 ///
 /// # Example
 /// ```no_run
@@ -533,10 +534,15 @@ impl Prepared<'_> {
             ordered: self.ordered,
             ..Made::default()
         };
+        // One that refers to another one does not hold it back if both are deleted together.
+        let most = match relation::refers_to_its_kind(self.odm, meta) {
+            true => usize::MAX,
+            false => DELETES,
+        };
         let mut parts = vec![deletes];
         while let Some(part) = parts.pop() {
             let mut done = Deleted::default();
-            let outcome = match together_or_alone(part) {
+            let outcome = match together_or_alone(part, most) {
                 Ok(filter) => relation::remove(scope, meta, filter, &mut done).await,
                 Err((first, second)) => {
                     parts.extend([second, first]);
@@ -811,15 +817,15 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
 const DELETES: usize = 10_000;
 
 /// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.
-fn together_or_alone(deletes: &[Write]) -> Result<bson::Document, (&[Write], &[Write])> {
+fn together_or_alone(deletes: &[Write], most: usize) -> Result<bson::Document, (&[Write], &[Write])> {
     let filters = || {
         deletes.iter().filter_map(|write| match &write.what {
             What::Delete { filter, .. } => Some(filter),
             _ => None,
         })
     };
-    if deletes.len() > DELETES {
-        return Err(deletes.split_at(DELETES));
+    if deletes.len() > most {
+        return Err(deletes.split_at(most));
     }
     if let [_] = deletes {
         return Ok(filters().next().cloned().unwrap_or_default());

@@ -5,7 +5,7 @@
 //! compared by the fields that the application writes. A reference of a union is compared by its two fields, which the index
 //! behind it has, and which others may have written in another order.
 
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, StructShape};
+use crate::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
@@ -22,8 +22,8 @@ pub(crate) enum By {
     Union,
     /// The fields of a struct that are not copied.
     Own(&'static StructShape),
-    /// There are copies in it, in places that have no name.
-    Nothing,
+    /// There are copies in it, or in some of its variants, in places that have no name.
+    Nothing(Shape),
 }
 
 impl By {
@@ -34,7 +34,7 @@ impl By {
         match unwrapped((field.shape)()) {
             shape if !has_copies(shape) => None,
             Shape::Struct(of) => Some(By::Own(of)),
-            _ => Some(By::Nothing),
+            shape => Some(By::Nothing(shape)),
         }
     }
 
@@ -42,7 +42,7 @@ impl By {
     pub(crate) fn parts(&self, value: &Bson) -> Result<Option<Parts>, Incomparable> {
         let mut parts = Parts::new();
         match (self, value) {
-            (_, Bson::Null) => return Ok(None),
+            (_, value) if is_plain(value) => return Ok(None),
             (By::Union, Bson::Document(reference)) => {
                 for name in ["type", "id"] {
                     let value = reference.get(name).ok_or(Incomparable)?;
@@ -52,18 +52,65 @@ impl By {
             // A whole array of them.
             (By::Union, _) => return Ok(None),
             (By::Own(of), Bson::Document(value)) => own(of, "", value, &mut parts)?,
+            (By::Nothing(Shape::Enum(of)), Bson::Document(value)) if !is_of_copies(of, value) => {
+                return Ok(None);
+            }
             _ => return Err(Incomparable),
         }
         Ok(Some(parts))
     }
 }
 
+/// Whether no struct stands in it.
+fn is_plain(value: &Bson) -> bool {
+    match value {
+        Bson::Document(document) => document.is_empty(),
+        Bson::Array(items) => items.iter().all(is_plain),
+        _ => true,
+    }
+}
+
+/// Whether this may be a variant that holds copies.
+fn is_of_copies(of: &EnumShape, value: &Document) -> bool {
+    of.variants.iter().any(|variant| {
+        let is_it = match of.tagging {
+            Tagging::External => value.contains_key(variant.name),
+            Tagging::Internal(tag) | Tagging::Adjacent(tag, _) => {
+                value.get_str(tag).is_ok_and(|tag| tag == variant.name)
+            }
+            Tagging::Untagged => true,
+        };
+        is_it
+            && body(&variant.body)
+                .iter()
+                .any(|field| field.copied.is_some() || has_copies((field.shape)()))
+    })
+}
+
+fn body(body: &Body) -> &'static [FieldMeta] {
+    match *body {
+        Body::Unit => &[],
+        Body::Newtype(field) => std::slice::from_ref(field),
+        Body::Tuple(fields) => fields,
+        Body::Struct(of) => of.fields,
+    }
+}
+
 /// These parts as a condition, with the names below this one: empty, or with a dot behind it.
 pub(crate) fn below(name: &str, parts: Parts) -> Document {
-    parts
-        .into_iter()
-        .map(|(part, value)| (format!("{name}{part}"), Bson::from(doc! { "$eq": value })))
-        .collect()
+    let mut all = Document::new();
+    // What has none of its fields is not what is not there.
+    if let Some(itself) = name.strip_suffix('.')
+        && parts.iter().all(|(_, value)| *value == Bson::Null)
+    {
+        all.insert(itself, doc! { "$type": "object" });
+    }
+    all.extend(
+        parts
+            .into_iter()
+            .map(|(part, value)| (format!("{name}{part}"), Bson::from(doc! { "$eq": value }))),
+    );
+    all
 }
 
 fn own(of: &StructShape, above: &str, value: &Document, parts: &mut Parts) -> Result<(), Incomparable> {
@@ -122,20 +169,11 @@ pub(crate) fn has_copies(shape: Shape) -> bool {
             }
             Shape::Bounded(field) => vec![field],
             Shape::Struct(of) if known.insert(std::ptr::from_ref(of) as usize) => of.fields.iter().collect(),
-            Shape::Enum(of) if known.insert(std::ptr::from_ref(of) as usize) => {
-                let body = |body: &Body| -> &'static [FieldMeta] {
-                    match *body {
-                        Body::Unit => &[],
-                        Body::Newtype(field) => std::slice::from_ref(field),
-                        Body::Tuple(fields) => fields,
-                        Body::Struct(of) => of.fields,
-                    }
-                };
-                of.variants
-                    .iter()
-                    .flat_map(|variant| body(&variant.body))
-                    .collect()
-            }
+            Shape::Enum(of) if known.insert(std::ptr::from_ref(of) as usize) => of
+                .variants
+                .iter()
+                .flat_map(|variant| body(&variant.body))
+                .collect(),
             _ => continue,
         };
         if fields.iter().any(|field| field.copied.is_some()) {
@@ -152,6 +190,7 @@ mod tests {
     use super::*;
     use crate::by_hand::FIELD;
     use crate::copy::{Copied, FieldCopy, SyncMode};
+    use crate::shape::VariantMeta;
 
     const fn named(name: &'static str, shape: crate::shape::ShapeFn) -> FieldMeta {
         FieldMeta { name, shape, ..FIELD }
@@ -234,10 +273,51 @@ mod tests {
         let mut deep = line;
         deep.insert("others", vec![doc! { "product": "r" }]);
         assert_eq!(parts(lines, deep), Some(Err(Incomparable)));
-        assert_eq!(parts(lines, vec![doc! {}]), Some(Err(Incomparable)));
         assert_eq!(
-            parts(|| Shape::Map(|| Shape::Struct(&LINE)), doc! {}),
+            parts(lines, vec![doc! { "product": "p" }]),
             Some(Err(Incomparable))
         );
+        assert_eq!(parts(lines, Vec::<Bson>::new()), Some(Ok(None)));
+        let map = || Shape::Map(|| Shape::Struct(&LINE));
+        assert_eq!(
+            parts(map, doc! { "a": { "product": "p" } }),
+            Some(Err(Incomparable))
+        );
+        assert_eq!(parts(map, doc! {}), Some(Ok(None)));
+        // One that has none of its fields is there all the same.
+        let none = doc! { "e": { "$type": "object" }, "e.product": { "$eq": null } };
+        let inner = parts(|| Shape::Struct(&INNER), doc! { "name": "copied" });
+        assert_eq!(inner, Some(Ok(Some(none))));
+    }
+
+    static STATE: EnumShape = EnumShape {
+        name: "State",
+        tagging: Tagging::Internal("is"),
+        variants: &[
+            VariantMeta {
+                name: "draft",
+                aliases: &[],
+                body: Body::Struct(&PLAIN),
+            },
+            VariantMeta {
+                name: "sent",
+                aliases: &[],
+                body: Body::Struct(&INNER),
+            },
+        ],
+    };
+
+    #[test]
+    fn a_variant_without_copies_is_compared_as_it_is() {
+        let state = || Shape::Enum(&STATE);
+        assert_eq!(
+            parts(state, doc! { "is": "draft", "product": "p" }),
+            Some(Ok(None))
+        );
+        assert_eq!(
+            parts(state, doc! { "is": "sent", "product": "p" }),
+            Some(Err(Incomparable))
+        );
+        assert_eq!(parts(state, "draft"), Some(Ok(None)));
     }
 }

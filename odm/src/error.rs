@@ -380,6 +380,10 @@ impl Error {
             | Error::Invalid { source, .. }
             | Error::NotADocument { source, .. }
             | Error::TooLarge { source, .. } => source.as_deref(),
+            Error::Bulk { errors, .. } => match errors.as_slice() {
+                [(_, error)] => error.driver_error(),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -229,7 +229,7 @@ impl<R> Filter<R> {
             // Documents have an order, if no useful one.
             _ => match by {
                 By::Union => as_it_is(value),
-                By::Own(_) | By::Nothing => Err(incomparable(P::PATH)),
+                By::Own(_) | By::Nothing(_) => Err(incomparable(P::PATH)),
             },
         })
     }

@@ -40,6 +40,14 @@ struct Inner {
     bulk_write: BulkWrite,
     /// What the database knows and the models lack.
     unknown: std::sync::RwLock<Unknown>,
+    /// The same as it was found the last time, also by what only pays or mends: nothing else is refused for that.
+    lacking: std::sync::RwLock<Vec<&'static str>>,
+}
+
+fn unknown_copies(meta: &DocumentMeta) -> Error {
+    Error::UnknownCopies {
+        edges: vec![format!("of `{}`", meta.collection)],
+    }
 }
 
 /// Whether the server takes a `bulkWrite`, as far as it is known.
@@ -165,6 +173,7 @@ impl Odm {
                 server: OnceCell::new(),
                 bulk_write: BulkWrite::default(),
                 unknown: std::sync::RwLock::default(),
+                lacking: std::sync::RwLock::default(),
             }),
             alone: false,
             by_queries: false,
@@ -244,6 +253,11 @@ impl Odm {
         self.unknown
     }
 
+    pub(crate) fn set_lacking(&self, collections: Vec<&'static str>) {
+        let place = self.inner.lacking.write();
+        *place.unwrap_or_else(std::sync::PoisonError::into_inner) = collections;
+    }
+
     pub(crate) fn set_unknown(&self, unknown: Unknown) {
         let mut place = self
             .inner
@@ -274,9 +288,9 @@ impl Odm {
 
     /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
-        match self.unknown {
+        match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),
-            false => self.knows_copies(meta),
+            false => Err(unknown_copies(meta)),
         }
     }
 
@@ -284,11 +298,11 @@ impl Odm {
     /// as far as that was asked: also where they may write them. It would be struck out unpaid, and of copies with one version some
     /// would be new.
     pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
-        match self.unknown().copied.contains(&meta.collection) {
+        let lacking = self.inner.lacking.read();
+        let lacking = lacking.unwrap_or_else(std::sync::PoisonError::into_inner);
+        match lacking.contains(&meta.collection) {
             false => Ok(()),
-            true => Err(Error::UnknownCopies {
-                edges: vec![format!("of `{}`", meta.collection)],
-            }),
+            true => Err(unknown_copies(meta)),
         }
     }
 

@@ -44,12 +44,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            // By a timeout, say. What it did is done, and what follows from that in other documents may not be.
-            let message = "an operation of the transaction was dropped before it ended";
-            self.shared
-                .end()
-                .spoiled
-                .get_or_insert_with(|| (message.to_owned(), false));
+            self.shared.end().dropped = true;
         }
     }
 }
@@ -59,6 +54,9 @@ impl Drop for Turn<'_> {
 struct End {
     /// Why it may not be committed, and whether it may succeed if it is run again.
     spoiled: Option<(String, bool)>,
+    /// Whether an operation was dropped before its end, by a timeout, say. What it did is done, and what follows from that in other
+    /// documents may not be.
+    dropped: bool,
     /// What is looked at once more after the commit.
     after: AfterCommit,
 }
@@ -76,7 +74,7 @@ impl Shared {
         self.session.lock().await
     }
 
-    /// Waits for the operations before. One that is dropped before its end has spoiled the transaction.
+    /// Waits for the operations before. One that is dropped before its end keeps the transaction from being committed.
     pub(crate) async fn turn(&self) -> Turn<'_> {
         Turn {
             shared: self,
@@ -227,8 +225,8 @@ impl Odm {
     /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
     /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction: where
     /// `work` passes its error over and goes on, nothing is committed, and that error comes out all the same. So it is with a
-    /// write that `work` drops before it has ended, as a timeout does, where other documents follow from it: copies, what
-    /// is computed, the other side of a reference.
+    /// write that `work` drops before it has ended, as a timeout does, where it refers to other documents or others follow from it:
+    /// copies, what is computed, the other side of a reference.
     ///
     /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
     /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
@@ -297,7 +295,9 @@ impl Odm {
             let was_refused = self.bulk_write().is_refused();
             let made = work(tx.clone()).await;
             let end = std::mem::take(&mut *tx.session.end());
+            let dropped = || spoiled("one was dropped before it ended");
             let (made, again) = match (made, end.spoiled) {
+                (Ok(_), None) if end.dropped => (Err(dropped()), false),
                 (Ok(_), Some((error, again))) => (Err(spoiled(&error)), again),
                 // An error that was passed over has ended it, so what came after it failed for that alone.
                 (Err(later), Some((error, false))) if later.is_transient_transaction_error() => {

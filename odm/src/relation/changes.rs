@@ -141,7 +141,7 @@ fn pushed(value: &Bson) -> Option<Vec<Bson>> {
 /// order. `insert` says that the update inserts the document.
 pub(super) fn after(edge: &Edge, before: &[Bson], built: &Built, insert: bool) -> Option<Vec<Bson>> {
     let mut values = before.to_vec();
-    let is_array_there = |guard: &Guard| matches!(guard, Guard::There { name } if *name == edge.path);
+    let is_array_there = |guard: &Guard| matches!(guard, Guard::There { name, .. } if *name == edge.path);
     for (operator, changed) in &built.update {
         let changed = changed.as_document()?;
         for (name, value) in fields(operator, changed) {

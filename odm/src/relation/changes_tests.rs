@@ -248,6 +248,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
     };
     let there = Guard::There {
         name: "authors".to_owned(),
+        alone: true,
     };
     assert_eq!(replaced(vec![there]), Some(vec![1.into(), 9.into()]));
 }

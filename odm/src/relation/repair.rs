@@ -234,7 +234,7 @@ impl IntoFuture for Repairing {
                 }
                 if chosen.kept().next().is_some() {
                     scope.trip();
-                    chosen.odm.learn().await?;
+                    chosen.odm.look_for_lacking().await?;
                 }
                 for kept in chosen.kept() {
                     if let Err(error) = chosen.odm.knows_copies(kept.holder()) {

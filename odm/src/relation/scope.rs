@@ -20,6 +20,8 @@ pub(crate) struct Scope<'a> {
     /// What the library derives or notes is written: also in documents that the validator refuses. They may be older than a
     /// rule of it, and nobody could mend one field of them, or change what they copy.
     pub(crate) unvalidated: bool,
+    /// A worker's, whose leases last for as long as it is at work.
+    pub(crate) lease: Option<super::Token>,
 }
 
 /// One statement of an `update` command, for all documents that fit.
@@ -60,6 +62,7 @@ impl<'a> Scope<'a> {
             session,
             trips,
             unvalidated: false,
+            lease: None,
         }
     }
 }
@@ -81,6 +84,14 @@ impl Scope<'_> {
     pub(super) fn unvalidated(&self) -> Self {
         Scope {
             unvalidated: true,
+            ..*self
+        }
+    }
+
+    /// The same for what is leased by this token.
+    pub(super) fn leased(&self, lease: super::Token) -> Self {
+        Scope {
+            lease: Some(lease),
             ..*self
         }
     }

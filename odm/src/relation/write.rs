@@ -16,7 +16,7 @@ use super::pairs;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use crate::session::Shared;
+use crate::session::{Shared, Turn};
 use crate::trace::Trace;
 use crate::update::Built;
 use crate::{Odm, Result};
@@ -270,6 +270,10 @@ impl<'a> Duties<'a> {
             let trips = AtomicU64::new(0);
             let scope = Scope::new(self.odm, session, &trips);
             let transaction = self.wants_transaction();
+            let turn = match session {
+                Some(session) => Some(session.turn().await),
+                None => None,
+            };
             let done = match (transaction, session) {
                 (false, _) => self.checked(&scope, &work).await,
                 (true, Some(_)) => self.linked(&scope, &work).await,
@@ -279,6 +283,7 @@ impl<'a> Duties<'a> {
                 (true, None) => self.one_after_the_other(&scope, &work).await,
             };
             let done = self.settled(&scope, done).await;
+            turn.into_iter().for_each(Turn::end);
             trace.more(trips.load(Ordering::Relaxed));
             done
         }
@@ -588,10 +593,8 @@ impl<'a> Duties<'a> {
         let Some(session) = scope.session else {
             return work(None).await;
         };
-        let turn = session.turn().await;
-        let within = self.linked_within(scope, session, work, || None).await;
-        turn.end();
-        let Within { done, recheck, left } = within?;
+        let within = self.linked_within(scope, session, work, || None).await?;
+        let Within { done, recheck, left } = within;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }

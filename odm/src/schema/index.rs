@@ -5,7 +5,7 @@ use crate::Result;
 use crate::copy::Subset;
 use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
 use crate::relation::Edge;
-use crate::shape::{FieldMeta, MOST_WRAPPERS, Shape};
+use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
 use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.
@@ -489,6 +489,17 @@ pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
                 increment: 0,
             }),
             Shape::Struct(_) => Bson::Document(Document::new()),
+            // By length first.
+            Shape::Binary => Bson::Binary(bson::Binary {
+                subtype: bson::spec::BinarySubtype::Generic,
+                bytes: Vec::new(),
+            }),
+            Shape::Enum(of)
+                if of.tagging == Tagging::External
+                    && of.variants.iter().all(|one| matches!(one.body, Body::Unit)) =>
+            {
+                Bson::String(String::new())
+            }
             _ => return None,
         });
     }

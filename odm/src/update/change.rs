@@ -283,7 +283,8 @@ pub trait Change<R: Rooted>: Sized {
         self.pull_all(field, [item])
     }
 
-    /// Removes every item that equals one of these: `$pullAll`.
+    /// Removes every item that equals one of these: `$pullAll`. A struct with copies is compared by its other fields, and a
+    /// reference of a union by its type and id: `$pull`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -579,6 +580,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if changes.key::<A>(P::PATH, P::FIELD, key) {
+            changes.needs_own_name(P::PATH, P::FIELD);
             changes.put(
                 "$unset",
                 &format!("{}.{key}", P::PATH),
@@ -636,15 +638,25 @@ fn any_of(by: &By, name: &str, values: &[Bson]) -> crate::Result<Option<Document
         .collect::<Result<Vec<_>, _>>();
     let parts = parts.map_err(|_| incomparable(name))?;
     let count = parts.len();
-    let mut all: Vec<Document> = parts
-        .into_iter()
-        .flatten()
-        .map(|parts| below_name("", parts))
-        .collect();
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    // All of them begin with the same name, which stands in front: not every server takes a condition that begins with `$or`.
+    let firsts = parts.iter().filter_map(|parts| parts.first());
+    let (names, values): (Vec<String>, Vec<Bson>) = firsts.cloned().unzip();
+    let mut all: Vec<Document> = parts.into_iter().map(|parts| below_name("", parts)).collect();
     match all.len() {
         0 => Ok(None),
         1 if count == 1 => Ok(all.pop()),
-        several if several == count => Ok(Some(doc! { "$or": all })),
+        several if several == count => {
+            let mut any = Document::new();
+            any.extend(
+                names
+                    .into_iter()
+                    .next()
+                    .map(|name| (name, doc! { "$in": values }.into())),
+            );
+            any.insert("$or", all);
+            Ok(Some(any))
+        }
         _ => Err(Error::Query {
             collection: "",
             message: format!(

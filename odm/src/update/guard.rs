@@ -74,7 +74,11 @@ pub(crate) enum Guard {
         field: String,
     },
     /// The array is there: an update of its items is an error on a document that lacks it.
-    There { name: String },
+    There {
+        name: String,
+        /// Whether nothing else is changed, so that without it there is nothing to do.
+        alone: bool,
+    },
     /// The field is not stored as `null`, of which the operators of arrays and of numbers are an error.
     Value {
         name: String,
@@ -127,7 +131,7 @@ impl Guard {
                 Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
                 None => Document::new(),
             },
-            Guard::There { name } => doc! { name: { "$type": "array" } },
+            Guard::There { name, .. } => doc! { name: { "$type": "array" } },
             // An array with a null in it has that type too.
             Guard::Value { name, .. } => doc! { "$or": [
                 { name: { "$not": { "$type": "null" } } },
@@ -148,20 +152,23 @@ impl Guard {
             | Guard::ItemValues { name, .. }
             | Guard::ItemFormers { name, .. }
             | Guard::Former { name, .. }
-            | Guard::There { name }
+            | Guard::There { name, .. }
             | Guard::Value { name, .. } => name,
         }
     }
 
     /// Whether it holds back only what has nothing to do: such a document is as it was to be.
     pub(crate) fn lets_be(&self) -> bool {
-        matches!(self, Guard::There { .. } | Guard::Value { takes: true, .. })
+        matches!(
+            self,
+            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. }
+        )
     }
 
     /// Whether that is so of a document with this value.
     pub(crate) fn has_nothing_to_do(&self, stored: Option<&Bson>) -> bool {
         match self {
-            Guard::There { .. } => !matches!(stored, Some(Bson::Array(_))),
+            Guard::There { alone, .. } => *alone && !matches!(stored, Some(Bson::Array(_))),
             Guard::Value { takes, .. } => *takes && matches!(stored, Some(Bson::Null)),
             _ => false,
         }
@@ -316,6 +323,13 @@ impl Guard {
                     id: Box::new(id.clone()),
                     field: name.clone(),
                     max: *max,
+                })
+            }
+            (Guard::There { name, alone: false }, value) if !matches!(value, Some(Bson::Array(_))) => {
+                Some(Error::IsNull {
+                    collection,
+                    id: Box::new(id.clone()),
+                    field: name.clone(),
                 })
             }
             (Guard::Value { name, takes: false }, Some(Bson::Null)) => Some(Error::IsNull {

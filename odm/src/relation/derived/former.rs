@@ -58,13 +58,26 @@ pub(in super::super) async fn mark_former(
             continue;
         };
         // By its id also one that fits again by the time of the write.
-        let which = match filter.get("_id") {
+        let which = match ids_of(filter) {
             Some(id) => doc! { "_id": id.clone() },
             None => filter.clone(),
         };
         mark_former_of(scope, write.meta, which, token).await?;
     }
     Ok(())
+}
+
+/// What a condition says of the id, beside whatever else.
+fn ids_of(filter: &Document) -> Option<&Bson> {
+    let all = || {
+        filter
+            .get_array("$and")
+            .ok()?
+            .iter()
+            .filter_map(Bson::as_document)
+            .find_map(ids_of)
+    };
+    filter.get("_id").or_else(all)
 }
 
 /// Marks the documents that fit with the parents that they have.

@@ -33,6 +33,15 @@ pub(super) fn end() -> String {
     format!("{LEASE}.until")
 }
 
+/// The statement by which the leases that were taken by this token run from now: also those of documents whose turn comes later.
+pub(super) fn renewed(by: Token, longer: Duration) -> Statement {
+    Statement {
+        filter: doc! { OWED: { "$exists": true }, format!("{LEASE}.by"): by },
+        update: doc! { "$set": { end(): until(longer) } },
+        array_filters: Vec::new(),
+    }
+}
+
 /// The condition of the documents that owe something which nobody is believed to be at: neither who made the debt, nor a worker.
 pub(super) fn free() -> Document {
     let now = DateTime::now();
@@ -52,16 +61,16 @@ pub(super) fn free() -> Document {
     doc! { OWED: { "$exists": true, "$not": young }, end(): { "$not": { "$gt": now } } }
 }
 
-/// Takes the leases of these documents, of those that are free still. Gives the documents that it got, as they are then.
+/// Takes the leases of these documents by the scope's token, of those that are free still. Gives the documents that it got, as
+/// they are then.
 pub(super) async fn take(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
 ) -> Result<Vec<RawDocumentBuf>> {
-    if documents.is_empty() {
+    let Some(own) = scope.lease.filter(|_| !documents.is_empty()) else {
         return Ok(documents);
-    }
-    let own = Token::new();
+    };
     let these = doc! { "_id": { "$in": batch::ids(&documents) } };
     let lease = Statement {
         filter: all([these.clone(), free()]),

@@ -232,7 +232,7 @@ impl Follower {
             }
             stream => stream?,
         };
-        self.odm.learn().await?;
+        self.odm.look_for_lacking().await?;
         if self.token.is_none() {
             // The heartbeat that somebody waits for may have come before this stream: a later one comes within it.
             beat(&self.odm, self.name, &self.beat).await?;
@@ -313,6 +313,7 @@ impl Follower {
                 Ok(Some(event)) => self.received(event)?,
                 Ok(None) => return Ok(()),
                 Err(_) => {
+                    self.odm.look_for_lacking().await?;
                     beat(&self.odm, self.name, &self.beat).await?;
                     continue;
                 }
@@ -370,7 +371,11 @@ impl Follower {
         let scope = Scope::new(&self.odm, None, &trips);
         for (meta, written) in collections.into_values() {
             if self.odm.knows_copies(meta).is_err() {
-                // A program that has all models takes it up.
+                // They may have been forgotten since.
+                self.odm.look_for_lacking().await?;
+            }
+            if let Err(error) = self.odm.knows_copies(meta) {
+                tracing::warn!(target: "odm", %error, "what others have written there is for a program that has all models");
                 continue;
             }
             pass_over(mend(&scope, meta, written).await)?;

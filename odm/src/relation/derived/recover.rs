@@ -10,7 +10,7 @@ use super::lease;
 use super::orphans;
 use super::pay::{owing, pay};
 use super::place::is_one_of;
-use super::{OWED, at};
+use super::{OWED, Token, at};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -74,7 +74,8 @@ impl Odm {
     /// Runs [`recover`](Odm::recover) again and again in the background, in the tokio runtime that this is called in, and so that
     /// any number of processes may have a worker: what is owed by a process that seems to be alive, or is being paid by another
     /// worker, it leaves to these. A debt is left alone in its first ten seconds, and as long as a delivery to many has told
-    /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds. This is by
+    /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds, which its
+    /// deliveries to many prolong. (Marks of two-way references, where there are no transactions, each worker looks at.) This is by
     /// the clocks of the processes: where they differ, work is done twice or later, and nothing goes wrong.
     /// (`recover` itself leaves nothing to others.)
     ///
@@ -188,10 +189,11 @@ impl IntoFuture for Recovering {
                             .batch(meta, all([which, after]), Some(fields.clone()), BATCH)
                             .await?;
                         last = batch.documents.last().map(batch::document_id);
-                        let documents = match by_worker {
-                            true => lease::take(&scope, meta, batch.documents).await?,
-                            false => batch.documents,
+                        let scope = match by_worker {
+                            true => scope.leased(Token::new()),
+                            false => scope,
                         };
+                        let documents = lease::take(&scope, meta, batch.documents).await?;
                         recovered.found(&documents);
                         if !documents.is_empty() {
                             let mut paid = Written::default();

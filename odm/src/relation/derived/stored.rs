@@ -165,15 +165,30 @@ impl Odm {
     }
 
     /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
-    pub(crate) async fn learn(&self) -> Result<Known> {
+    pub(super) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
+        Ok(known)
+    }
+
+    /// The same for what is paid and mended alone: the application may write what it might before.
+    pub(crate) async fn look_for_lacking(&self) -> Result<Known> {
+        let known = Known::all(self).await?;
+        let (_, unknown) = self.unknown_to(&known);
+        self.set_lacking(unknown.copied);
         Ok(known)
     }
 
     /// What copies of this these models lack, by name. What leads to them may not be written from now on, and what they lack
     /// references to may not be deleted.
     fn look_for_unknown(&self, known: &Known) -> Vec<String> {
+        let (names, unknown) = self.unknown_to(known);
+        self.set_lacking(unknown.copied.clone());
+        self.set_unknown(unknown);
+        names
+    }
+
+    fn unknown_to(&self, known: &Known) -> (Vec<String>, Unknown) {
         let graph = self.graph();
         let own: HashMap<String, Declaration> = declaration::all(graph)
             .map(|edge| (edge.id.clone(), edge))
@@ -234,11 +249,11 @@ impl Odm {
             }
         }
         let read = read.into_iter().map(|(collection, _)| collection);
-        self.set_unknown(Unknown {
+        let unknown = Unknown {
             copied: read.chain(holders).collect(),
             referred,
-        });
-        names
+        };
+        (names, unknown)
     }
 
     /// Forgets the edges that the database knows and these models lack, copies and references: they were declared once, and
@@ -285,6 +300,7 @@ impl Odm {
                     .await?;
             }
         }
+        self.set_lacking(Vec::new());
         self.set_unknown(Unknown::default());
         Ok(forgotten)
     }
