@@ -460,7 +460,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Changes all items of the array: `$[]`. A document without the array is left as it is.
+    /// Changes all items of the array: `$[]`. A document without the array is left as it is; beside another change
+    /// that is [`Error::IsNull`](crate::Error::IsNull), since it would be lost.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
