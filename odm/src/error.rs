@@ -112,7 +112,8 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// An update of something within a field that is stored as `null`, or as anything else that is no document.
+    /// An update of something within a field that is stored as something that is no document. Of an `Option` that is stored
+    /// as `null` it is [`Error::IsNull`], which names the document.
     #[error(
         "{collection}: `{field}` is stored as something that is no document (`null`, for example), so nothing within it can be \
          changed: set the whole of it, or leave such documents out by the condition"
@@ -126,11 +127,13 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A change of what is in an array, or of a number, where the field is stored as `null` (serde stores `None` so).
+    /// A change of what is in an array or in a struct, or of a number, where the field is stored as `null` (serde stores
+    /// `None` so); or of a part of a struct that is not stored, which could not be read by that part alone.
     /// Nothing was written. An update of many documents leaves such a document as it is, and counts it in
     /// [`Updated::refused`](crate::Updated::refused).
     #[error(
-        "{collection}: `{field}` of the document with _id {id} is stored as `null`, to which nothing can be added: `set` it"
+        "{collection}: `{field}` of the document with _id {id} is `null` or missing, so nothing can be added to it or \
+         changed within it: `set` the whole of it"
     )]
     IsNull {
         /// The collection.

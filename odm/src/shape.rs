@@ -408,6 +408,97 @@ impl Names {
     }
 }
 
+/// The shape of the field with this dotted name, if all on the way to it is declared.
+pub(crate) fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
+    let mut shape = shape;
+    for part in name.split('.').filter(|part| !part.is_empty()) {
+        shape = within(shape, part)?.shape;
+    }
+    Some(shape)
+}
+
+/// What stands under a name of a struct or a map.
+#[derive(Clone, Copy)]
+pub(crate) struct Within {
+    pub(crate) shape: Shape,
+    /// Whether a document is read that lacks it.
+    pub(crate) may_miss: bool,
+}
+
+impl From<&FieldMeta> for Within {
+    fn from(field: &FieldMeta) -> Within {
+        let shape = of_field(field);
+        Within {
+            shape,
+            may_miss: !field.required || may_be_null(shape),
+        }
+    }
+}
+
+/// What stands under this name.
+pub(crate) fn within(shape: Shape, name: &str) -> Option<Within> {
+    find(shape, name, 0)
+}
+
+fn find(shape: Shape, name: &str, depth: u32) -> Option<Within> {
+    if depth > MOST_WRAPPERS {
+        return None;
+    }
+    match shape {
+        Shape::Optional(inner) => find(inner(), name, depth + 1),
+        Shape::Bounded(meta) => find(of_field(meta), name, depth + 1),
+        Shape::Map(values) => Some(Within {
+            shape: values(),
+            may_miss: true,
+        }),
+        Shape::Struct(shape) => {
+            let named = shape
+                .fields
+                .iter()
+                .find(|field| !field.flatten && field.name == name);
+            named.map(Within::from).or_else(|| {
+                let mut flat = shape.fields.iter().filter(|field| field.flatten);
+                flat.find_map(|inner| find(of_field(inner), name, depth + 1))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The shape of a field's value, as far as it is known.
+pub(crate) fn of_field(field: &FieldMeta) -> Shape {
+    match field.bounds.opaque {
+        true => Shape::Any,
+        false => (field.shape)(),
+    }
+}
+
+/// Whether the value itself is an option.
+pub(crate) fn may_be_null(shape: Shape) -> bool {
+    let mut shape = shape;
+    for _ in 0..MOST_WRAPPERS {
+        match shape {
+            Shape::Bounded(inner) => shape = of_field(inner),
+            shape => return matches!(shape, Shape::Optional(_)),
+        }
+    }
+    false
+}
+
+/// The shape of the items of an array, however it is wrapped.
+pub(crate) fn items(shape: Shape) -> Option<Shape> {
+    let mut shape = shape;
+    for _ in 0..MOST_WRAPPERS {
+        match shape {
+            Shape::Bounded(inner) => shape = of_field(inner),
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Array(items) => return Some(items()),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// Whether two texts are the same, in a constant.
 pub(crate) const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());

@@ -152,6 +152,11 @@ pub async fn client() -> (Client, Commands) {
         .await
         .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
     options.command_event_handler = Some(commands.handler());
+    // The default of servers from 5.0 on. With less a transaction may not see what was written before it, and is run again:
+    // that is a command more than is counted.
+    options
+        .write_concern
+        .get_or_insert_with(mongodb::options::WriteConcern::majority);
     // A server may close what was idle for some minutes, and not every command is tried again.
     options
         .max_idle_time

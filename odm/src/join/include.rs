@@ -433,7 +433,7 @@ fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
 /// array: the server leaves such items out of a projection that takes fields of the items.
 fn read_for<R: Document, P: Step>() -> &'static str {
     let Some(array) = P::INNERMOST else { return P::PATH };
-    match crate::page::shape_at((R::META.shape)(), array) {
+    match crate::shape::shape_at((R::META.shape)(), array) {
         Some(shape) if !has_gaps(shape) => P::PATH,
         Some(_) => array,
         // In an array of arrays.

@@ -1,11 +1,8 @@
 //! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
 //! other.
 
-use crate::shape::{Body, EnumShape, FieldMeta, Shape, Tagging};
+use crate::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, Tagging, of_field, shape_at};
 use mongodb::bson::{Bson, doc};
-
-/// How deep a shape is looked into; what is deeper may be anything.
-const DEEPEST: u32 = 32;
 
 /// A field by which pages are sorted.
 #[derive(Clone, Copy, Debug)]
@@ -168,46 +165,8 @@ impl Types {
     }
 }
 
-/// The shape of the field with this dotted name, if all on the way to it is declared.
-pub(crate) fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
-    let mut shape = shape;
-    for part in name.split('.').filter(|part| !part.is_empty()) {
-        shape = field(shape, part, 0)?;
-    }
-    Some(shape)
-}
-
-fn field(shape: Shape, name: &str, depth: u32) -> Option<Shape> {
-    if depth > DEEPEST {
-        return None;
-    }
-    match shape {
-        Shape::Optional(inner) => field(inner(), name, depth + 1),
-        Shape::Bounded(meta) => field(of_field(meta), name, depth + 1),
-        Shape::Map(values) => Some(values()),
-        Shape::Struct(shape) => {
-            let named = shape
-                .fields
-                .iter()
-                .find(|field| !field.flatten && field.name == name);
-            named.map(of_field).or_else(|| {
-                let mut flat = shape.fields.iter().filter(|field| field.flatten);
-                flat.find_map(|inner| field(of_field(inner), name, depth + 1))
-            })
-        }
-        _ => None,
-    }
-}
-
-fn of_field(field: &FieldMeta) -> Shape {
-    match field.bounds.opaque {
-        true => Shape::Any,
-        false => (field.shape)(),
-    }
-}
-
 fn types(shape: Shape, depth: u32) -> Types {
-    if depth > DEEPEST {
+    if depth > MOST_WRAPPERS {
         return Types::ALL;
     }
     match shape {
@@ -246,7 +205,7 @@ fn variants(shape: &EnumShape, depth: u32) -> Types {
 }
 
 fn has_text(shape: Shape, depth: u32) -> bool {
-    if depth > DEEPEST {
+    if depth > MOST_WRAPPERS {
         return true;
     }
     let within = |field: &FieldMeta| has_text(of_field(field), depth + 1);

@@ -186,9 +186,8 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
         }
         for (holders, targets) in by_targets(of.filter(|effect| effect.act == Act::Gain)) {
             if edge.reference.optional {
-                let filter = doc! { &edge.path: null };
                 let update = doc! { "$set": { &edge.path: [] } };
-                split(&holders, &filter, &update, &mut prepared.before);
+                split(&holders, &edge.is_no_list(), &update, &mut prepared.before);
             }
             let update = doc! { "$addToSet": { &edge.path: { "$each": targets.clone() } } };
             prepared.add(&holders, &room(edge, targets), &update);

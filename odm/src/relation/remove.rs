@@ -949,7 +949,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         for rule in links {
             let holder = rule.edge.holder;
             for document in &back {
-                if let Some((filter, mut change)) = rule.attachment(document) {
+                for (filter, mut change) in rule.attachments(document) {
                     if graph.note(holder, &mut change.update, None, token.into()) {
                         owing.push(holder);
                     }

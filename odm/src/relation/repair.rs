@@ -5,7 +5,7 @@
 //! is mended again.
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
-use super::batch::{all, document_id, value};
+use super::batch::{Change, all, document_id, value};
 use super::derived::{self, Kept, Token, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph, is};
 use super::inspect::{Fault, Kind, confirm, look_at};
@@ -568,7 +568,10 @@ impl Repaired {
         }
         let (mut statements, mut gains) = match back.list {
             true => (
-                gains.iter().filter_map(|fault| gain(back, fault, None)).collect(),
+                gains
+                    .iter()
+                    .flat_map(|fault| gains_of(back, fault, None))
+                    .collect(),
                 gains,
             ),
             false => single(scope, edge, back, gains, &mut stuck).await?,
@@ -692,20 +695,25 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
 }
 
 /// What the document refers to gets the reference back, in the place of another one if it has one.
-fn gain(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Option<Statement> {
+fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Statement> {
     let Kind::OneSided { other } = &fault.kind else {
-        return None;
+        return Vec::new();
     };
-    let (room, change) = back.attachment(fault.holder.clone());
-    let room = match instead_of {
-        Some(seen) => doc! { &back.path: seen },
-        None => room,
+    let statement = |(room, change): (Fields, Change)| {
+        let room = match &instead_of {
+            Some(seen) => doc! { &back.path: seen },
+            None => room,
+        };
+        Statement {
+            filter: all([doc! { "_id": other }, room]),
+            update: change.update,
+            array_filters: change.array_filters,
+        }
     };
-    Some(Statement {
-        filter: all([doc! { "_id": other }, room]),
-        update: change.update,
-        array_filters: Vec::new(),
-    })
+    back.attachments(&fault.holder)
+        .into_iter()
+        .map(statement)
+        .collect()
 }
 
 /// Where the other side is a single reference, it may be taken: by a document that refers to it too, then it is not known
@@ -742,13 +750,12 @@ async fn single<'g>(
         let other = other(&fault);
         let by = taken.get(&other);
         let is_firm = by.is_some_and(|by| firm.contains(&(Key::of_bson(by), other.clone())));
-        match gain(back, &fault, by.cloned()) {
-            Some(statement) if !is_firm && claims.get(&other) == Some(&1) => {
-                statements.push(statement);
-                mended.push(fault);
-            }
-            _ => stuck.push(fault),
+        if is_firm || claims.get(&other) != Some(&1) {
+            stuck.push(fault);
+            continue;
         }
+        statements.extend(gains_of(back, &fault, by.cloned()));
+        mended.push(fault);
     }
     Ok((statements, mended))
 }

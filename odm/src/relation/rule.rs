@@ -115,12 +115,17 @@ impl<'g> Rule<'g> {
         self.edge.detachment(self.target, &self.keys(documents))
     }
 
-    /// The update that puts the reference to a document back, with the condition that there is room for it.
-    pub(super) fn attachment(&self, document: &RawDocumentBuf) -> Option<(Document, Change)> {
-        let key = self.key(document)?;
+    /// The updates that put the reference to a document back, each with the condition that there is room for it.
+    pub(super) fn attachments(&self, document: &RawDocumentBuf) -> Vec<(Document, Change)> {
         let named: Vec<Bson> = self.named([document]).iter().map(Key::to_bson).collect();
-        let (room, change) = self.edge.attachment(key);
-        (!named.is_empty()).then(|| (batch::all([doc! { "_id": { "$in": named } }, room]), change))
+        let Some(key) = self.key(document).filter(|_| !named.is_empty()) else {
+            return Vec::new();
+        };
+        let named = doc! { "_id": { "$in": named } };
+        let attachments = self.edge.attachments(&key).into_iter();
+        attachments
+            .map(|(room, change)| (batch::all([named.clone(), room]), change))
+            .collect()
     }
 }
 
@@ -224,22 +229,33 @@ impl Edge {
             .collect()
     }
 
-    /// The update that adds a key to a two-way reference, and the condition that it is not there yet and has room.
-    pub(super) fn attachment(&self, key: Bson) -> (Document, Change) {
-        let (room, update) = if self.list {
-            let mut room = doc! { &self.path: { "$ne": &key } };
-            if let Some(last) = self.max.and_then(|max| max.checked_sub(1)) {
-                room.insert(format!("{}.{last}", self.path), doc! { "$exists": false });
-            }
-            (room, doc! { "$push": { &self.path: key } })
-        } else {
-            (doc! { &self.path: null }, doc! { "$set": { &self.path: key } })
-        };
-        let change = Change {
+    /// The updates that add a key to a two-way reference, of which a document takes one, each with its condition: that the
+    /// key is not there yet, and has room.
+    pub(super) fn attachments(&self, key: &Bson) -> Vec<(Document, Change)> {
+        let change = |update| Change {
             update,
             array_filters: Vec::new(),
         };
-        (room, change)
+        if !self.list {
+            let set = change(doc! { "$set": { &self.path: key } });
+            return vec![(doc! { &self.path: null }, set)];
+        }
+        let mut room = doc! { &self.path: { "$ne": key } };
+        if let Some(last) = self.max.and_then(|max| max.checked_sub(1)) {
+            room.insert(format!("{}.{last}", self.path), doc! { "$exists": false });
+        }
+        let push = (room, change(doc! { "$push": { &self.path: key } }));
+        if !self.reference.optional {
+            return vec![push];
+        }
+        // Nothing can be pushed onto `null`.
+        let begun = change(doc! { "$set": { &self.path: [key] } });
+        vec![(self.is_no_list(), begun), push]
+    }
+
+    /// The condition that an optional list is `null` or missing: a list with `null` among its items is one.
+    pub(super) fn is_no_list(&self) -> Document {
+        doc! { &self.path: null, format!("{}.0", self.path): { "$exists": false } }
     }
 
     /// What stands in `type` of a reference to the target at this position, in a union.

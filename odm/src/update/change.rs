@@ -164,7 +164,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Sets the field if the value is less than what it has: `$min`.
+    /// Sets the field if the value is less than what it has: `$min`. To MongoDB `null` is less than any value, so an `Option`
+    /// that is stored as `null` is refused ([`Error::IsNull`](crate::Error::IsNull)).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -183,7 +184,7 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Sets the field if the value is greater than what it has: `$max`.
+    /// Sets the field if the value is greater than what it has: `$max`. Any value is greater than `null`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,5 +1,6 @@
 //! What must hold of the stored document, so that a change keeps the bounds of its fields.
 
+use super::around::Around;
 use crate::shape::{Bounds, Number};
 use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
@@ -59,6 +60,8 @@ pub(crate) enum Guard {
         within: Document,
         /// The field of an item.
         field: String,
+        /// Whether it has to be there, a document.
+        there: bool,
     },
     /// The field is not stored under a name that it had before: a document with both names can't be read.
     Former { name: String, field: String },
@@ -85,6 +88,8 @@ pub(crate) enum Guard {
         /// Whether the update only takes something out of it, so that on `null` there is nothing to do.
         takes: bool,
     },
+    /// The struct around what is written is not stored as `null`; or it is there.
+    Around(Around),
 }
 
 impl Guard {
@@ -137,6 +142,8 @@ impl Guard {
                 { name: { "$not": { "$type": "null" } } },
                 { name: { "$type": "array" } },
             ] },
+            Guard::Around(Around { name, there: true }) => doc! { name: { "$type": "object" } },
+            Guard::Around(Around { name, there: false }) => doc! { name: { "$not": { "$type": "null" } } },
         }
     }
 
@@ -153,7 +160,8 @@ impl Guard {
             | Guard::ItemFormers { name, .. }
             | Guard::Former { name, .. }
             | Guard::There { name, .. }
-            | Guard::Value { name, .. } => name,
+            | Guard::Value { name, .. }
+            | Guard::Around(Around { name, .. }) => name,
         }
     }
 
@@ -217,6 +225,12 @@ impl Guard {
                 (within, field, offence)
             }
             Guard::ItemBases { within, field, .. } => (within, field, doc! { "$exists": false }),
+            Guard::ItemValues {
+                within,
+                field,
+                there: true,
+                ..
+            } => (within, field, doc! { "$not": { "$type": "object" } }),
             // An array with a null in it has that type too.
             Guard::ItemValues { within, field, .. } => {
                 let null = doc! { "$type": "null", "$not": { "$type": "array" } };
@@ -332,7 +346,8 @@ impl Guard {
                     field: name.clone(),
                 })
             }
-            (Guard::Value { name, takes: false }, Some(Bson::Null)) => Some(Error::IsNull {
+            (Guard::Value { name, takes: false } | Guard::Around(Around { name, .. }), Some(Bson::Null))
+            | (Guard::Around(Around { name, there: true }), None) => Some(Error::IsNull {
                 collection,
                 id: Box::new(id.clone()),
                 field: name.clone(),

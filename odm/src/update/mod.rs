@@ -5,10 +5,11 @@ use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Number, Shape, VariantMeta};
 use crate::value::Array;
-use crate::{Error, Result, Rule, Violation, check};
+use crate::{Error, Result, Rule, Violation, check, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use std::marker::PhantomData;
 
+mod around;
 mod change;
 pub(crate) mod growth;
 mod guard;
@@ -258,9 +259,12 @@ impl<R> Changes<R> {
                 "$setOnInsert" if skips && value == Bson::Null => return self.take_back(operator, name),
                 _ => {}
             }
+            let is_null = value == Bson::Null;
             self.put(operator, name, value, again);
             match operator {
                 "$set" => self.without_aliases(name, field),
+                // To the server `null` is the least of all.
+                "$min" if !is_null => self.needs_value(name, field),
                 // It does nothing to a document that is there.
                 "$setOnInsert" => {}
                 _ => self.needs_own_name(name, field),
@@ -351,7 +355,7 @@ impl<R> Changes<R> {
     fn needs_value(&mut self, name: &str, field: Option<&'static FieldMeta>) {
         self.needs_own_name(name, field);
         let known = |guard: &Guard| matches!(guard, Guard::Value { name: of, .. } if of == name);
-        if field.is_some_and(may_be_null) && !self.guards.iter().any(known) {
+        if field.is_some_and(|field| shape::may_be_null((field.shape)())) && !self.guards.iter().any(known) {
             self.guards.push(Guard::Value {
                 name: name.to_owned(),
                 takes: false,
@@ -499,6 +503,19 @@ impl<R> Changes<R> {
                 error => error,
             });
         }
+        let items = changes
+            .array
+            .and_then(|array| shape::items(shape::of_field(array)));
+        if let Some(items) = items {
+            let around = around::all(items, &changes.operators);
+            self.guards
+                .extend(around.into_iter().map(|around| Guard::ItemValues {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field: around.name,
+                    there: around.there,
+                }));
+        }
         for (operator, fields) in changes.operators {
             let Bson::Document(fields) = fields else { continue };
             let operator = OPERATORS.iter().find(|known| **known == operator).copied();
@@ -546,6 +563,7 @@ impl<R> Changes<R> {
                     name: array.to_owned(),
                     within: within.clone(),
                     field,
+                    there: false,
                 }),
                 _ => self.problem(
                     "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
@@ -678,6 +696,12 @@ impl<T: crate::Document> Changes<T> {
                 ),
             });
         }
+        for around in around::all((T::META.shape)(), &self.operators) {
+            let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
+            if !self.guards.iter().any(known) {
+                self.guards.push(Guard::Around(around));
+            }
+        }
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
@@ -745,18 +769,6 @@ fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<
         Some(above) => format!("{above}.{alias}"),
         None => (*alias).to_owned(),
     })
-}
-
-/// Whether the field's own value is an `Option`.
-fn may_be_null(field: &FieldMeta) -> bool {
-    let mut shape = (field.shape)();
-    for _ in 0..MOST_WRAPPERS {
-        match shape {
-            Shape::Bounded(inner) => shape = (inner.shape)(),
-            shape => return matches!(shape, Shape::Optional(_)),
-        }
-    }
-    false
 }
 
 /// `#[document(append_only)]`, where no path says so: a raw change, or a whole document.

@@ -292,6 +292,131 @@ fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
     });
 }
 
+/// Nothing can be written within `null`: one document of many is no reason to stop at it.
+#[test]
+fn a_struct_that_is_null_holds_back_what_is_written_within_it() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![sensors::Sensor]).unwrap();
+        odm.sync().await.unwrap();
+        let sensors = odm.collection::<sensors::Sensor>();
+        let all = [
+            sensors::sensor(1, Some(sensors::range(1, None))),
+            sensors::sensor(2, None),
+            sensors::sensor(3, Some(sensors::range(3, Some(0)))),
+        ];
+        sensors.insert_many(all.clone()).await.unwrap();
+        t.commands.take();
+        let set = sensors.update_where(|_| Filter::all()).set(|s| s.range.min, 7);
+        let done = set.await.unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (2, 2, 1));
+        let within = sensors
+            .update_where(|_| Filter::all())
+            .inc(|s| s.range.step.by, 5);
+        let done = within.await.unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (1, 1, 2));
+        let items = sensors
+            .update_where(|_| Filter::all())
+            .each(|s| s.ranges, |range| range.set(|r| r.step.by, 9));
+        let done = items.await.unwrap();
+        assert_eq!((done.matched, done.modified, done.refused), (1, 1, 2));
+        for (update, null) in [
+            (sensors.update(2).set(|s| s.range.min, 8), "range"),
+            (sensors.update(2).push(|s| s.range.seen, 8), "range"),
+            (sensors.update(1).max(|s| s.range.step.by, 8), "range.step"),
+            (sensors.update(2).min(|s| s.least, 8), "least"),
+            (
+                sensors
+                    .update(1)
+                    .elem(|s| s.ranges, |r| r.min.eq(1), |r| r.inc(|r| r.step.by, 8)),
+                "ranges.step",
+            ),
+        ] {
+            let refused = update.await.unwrap_err();
+            assert!(
+                matches!(&refused, Error::IsNull { field, .. } if field == null),
+                "{null}: {refused}"
+            );
+        }
+        // What takes something away finds nothing to take.
+        sensors.update(2).pull(|s| s.range.seen, 8).await.unwrap();
+        let [mut one, two, mut three] = all;
+        one.range = Some(sensors::range(7, None));
+        three.range = Some(sensors::range(7, Some(5)));
+        three.ranges = vec![sensors::range(3, Some(9))];
+        let mut stored = sensors.find(|_| Filter::all()).all().await.unwrap();
+        stored.sort_by_key(|sensor| sensor.id);
+        assert_eq!(stored, [one, two, three]);
+
+        // Where it is missing, a part of it is nothing that could be read.
+        let raw = sensors.driver::<odm::bson::Document>();
+        let gone = doc! { "$unset": { "range": "" } };
+        raw.update_one(doc! { "_id": 1 }, gone).await.unwrap();
+        let refused = sensors.update(1).set(|s| s.range.min, 4).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::IsNull { field, .. } if field == "range"),
+            "{refused}"
+        );
+        let done = sensors
+            .update_where(|s| s.id.lt(3))
+            .inc(|s| s.range.min, 4)
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.refused), (0, 2));
+        let whole = sensors
+            .update(1)
+            .set(|s| s.range.min, 4)
+            .set(|s| s.range.seen, vec![5]);
+        whole.await.unwrap();
+        let stored = sensors.get(1).await.unwrap().unwrap().range.unwrap();
+        assert_eq!((stored.min, stored.step, stored.seen), (4, None, vec![5]));
+    });
+}
+
+mod sensors {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "sensors")]
+    pub struct Sensor {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub range: Option<Range>,
+        #[embed(max = 5)]
+        pub ranges: Vec<Range>,
+        pub least: Option<i32>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Range {
+        pub min: i32,
+        pub step: Option<Step>,
+        #[embed(max = 5)]
+        pub seen: Vec<i32>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Step {
+        pub by: i32,
+    }
+
+    pub fn range(min: i32, by: Option<i32>) -> Range {
+        Range {
+            min,
+            step: by.map(|by| Step { by }),
+            seen: Vec::new(),
+        }
+    }
+
+    pub fn sensor(id: i32, range: Option<Range>) -> Sensor {
+        Sensor {
+            id,
+            ranges: range.clone().or(Some(self::range(2, None))).into_iter().collect(),
+            range,
+            least: None,
+        }
+    }
+}
+
 mod orders {
     use super::*;
 

@@ -472,6 +472,88 @@ fn what_the_library_writes_is_not_mended() {
     });
 }
 
+mod signs {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    /// So small that a server may tell of any change as of a replacement.
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "signs")]
+    pub struct Sign {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "houses")]
+    pub struct House {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub sign: Ref<Sign>,
+        #[denormalize(from = sign.name)]
+        pub name: String,
+    }
+}
+
+/// What a reconciler writes comes by in the stream too.
+#[test]
+fn what_a_reconciler_has_mended_is_not_mended_again() {
+    use signs::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Sign, House]).unwrap();
+        odm.sync().await.unwrap();
+        let sign = Sign {
+            id: 1,
+            name: "A".into(),
+        };
+        odm.collection::<Sign>().insert(sign).await.unwrap();
+        let houses = odm.collection::<House>();
+        let house = NewHouse {
+            id: 1,
+            sign: Ref::new(1),
+        };
+        houses.insert(house).await.unwrap();
+        let reconciler = odm.reconciler().start().await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        let version = async || {
+            let sign = raw(&t, "signs")
+                .find_one(doc! { "_id": 1 })
+                .await
+                .unwrap()
+                .unwrap();
+            sign.get_document("_odm").unwrap().get_i64("v").unwrap()
+        };
+        for (name, update) in [
+            ("B", doc! { "$set": { "name": "B" } }),
+            // Its version is gone then.
+            ("C", doc! { "$set": { "name": "C" }, "$unset": { "_odm": "" } }),
+        ] {
+            let before = version().await;
+            raw(&t, "signs")
+                .update_one(doc! { "_id": 1 }, update)
+                .await
+                .unwrap();
+            reconciler.caught_up().await.unwrap();
+            assert_eq!(houses.get(1).await.unwrap().unwrap().name, name);
+            let after = version().await;
+            assert!(before < after, "{name}: {before}, {after}");
+            t.commands.clear();
+            reconciler.caught_up().await.unwrap();
+            let sent = t.commands.take();
+            assert!(
+                sent.iter()
+                    .all(|command| command == "update" || command == "getMore"),
+                "{name}: {sent:?}"
+            );
+            assert_eq!(version().await, after, "{name}");
+        }
+        reconciler.stop().await.unwrap();
+        assert_clean(&odm).await;
+    });
+}
+
 /// A number that may be too great for its field, another one of the same children, and a copy of the first.
 mod crates {
     use odm::prelude::*;

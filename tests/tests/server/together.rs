@@ -217,9 +217,9 @@ fn a_change_within_nothing_says_what_to_set() {
             .unwrap();
         let error = seats.update(1).set(|s| s.extra.rows, 3).await.unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, Error::NotADocument { .. }), "{text}");
+        assert!(matches!(error, Error::IsNull { .. }), "{text}");
         assert!(
-            text.contains("`extra` is stored as something that is no document"),
+            text.contains("`extra` of the document with _id 1 is `null` or missing"),
             "{text}"
         );
         seats

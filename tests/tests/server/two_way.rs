@@ -1559,3 +1559,33 @@ fn a_condition_on_links_is_asked_before_they_go() {
         }
     });
 }
+
+/// Nothing can be pushed onto `null`, which an optional list may be; and a list with `null` in it is one.
+#[test]
+fn a_list_that_is_null_gets_its_references_back() {
+    both_ways(async |_, odm| {
+        let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
+        let band = |id| Band { id, players: None };
+        bands.insert_many([band(1), band(2)]).await.unwrap();
+        let player = |id| Player { id, band: None };
+        players.insert_many((1..=4).map(player)).await.unwrap();
+        let raw_bands = bands.driver::<Raw>();
+        let join = doc! { "$set": { "band": 1 } };
+        let of_band = doc! { "_id": { "$in": [1, 2] } };
+        players.driver::<Raw>().update_many(of_band, join).await.unwrap();
+        let null = doc! { "$set": { "players": null } };
+        raw_bands.update_one(doc! { "_id": 1 }, null).await.unwrap();
+        odm.repair_all().await.unwrap();
+        let listed = async |id| {
+            let band = raw_bands.find_one(doc! { "_id": id }).await.unwrap().unwrap();
+            band.get_array("players").unwrap().clone()
+        };
+        assert_eq!(listed(1).await, [Bson::Int32(1), Bson::Int32(2)]);
+        assert_clean(&odm).await;
+        let with_null = doc! { "$set": { "players": [3, null] } };
+        let past_the_validator = raw_bands.update_one(doc! { "_id": 2 }, with_null);
+        past_the_validator.bypass_document_validation(true).await.unwrap();
+        players.update(4).set(|p| p.band, Ref::new(2)).await.unwrap();
+        assert_eq!(listed(2).await, [Bson::Int32(3), Bson::Null, Bson::Int32(4)]);
+    });
+}

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
+use odm::Odm;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -23,7 +24,7 @@ impl Commands {
             if let CommandEvent::Started(started) = event
                 && !matches!(
                     started.command_name.as_str(),
-                    "hello" | "isMaster" | "ping" | "endSessions"
+                    "hello" | "isMaster" | "ping" | "endSessions" | "killCursors"
                 )
             {
                 sent.lock()
@@ -230,4 +231,12 @@ pub fn plural(n: u64, one: &str) -> String {
         1 => format!("1 {one}"),
         _ => format!("{n} {one}s"),
     }
+}
+
+/// How many commands read so many parents, each with a limited number of its children: before MongoDB 5.0 a query for each.
+pub async fn commands_of_limited(odm: &Odm, parents: usize) -> Result<usize> {
+    Ok(match odm.server().await?.has_lookup_with_pipeline() {
+        true => 2,
+        false => 1 + parents,
+    })
 }

@@ -38,16 +38,21 @@ pub(super) fn due_of(field: &str) -> String {
 
 /// The path of a field in a document of the library's own, whose name may be any text.
 pub(super) fn below(path: &str, name: &str) -> String {
-    let mut path = format!("{path}.");
+    format!("{path}.{}", escaped(name))
+}
+
+/// Any text as the name of a field in a document of the library's own: an update takes no other before MongoDB 5.0.
+pub(super) fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {
         match c {
-            '%' => path.push_str("%25"),
-            '.' => path.push_str("%2e"),
-            '$' => path.push_str("%24"),
-            c => path.push(c),
+            '%' => escaped.push_str("%25"),
+            '.' => escaped.push_str("%2e"),
+            '$' => escaped.push_str("%24"),
+            c => escaped.push(c),
         }
     }
-    path
+    escaped
 }
 
 /// The name of the field again.

@@ -1,6 +1,7 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
 use super::super::graph::{Edge, Graph, What};
+use super::debt::escaped;
 use super::inspect::Kept;
 use crate::copy::SyncMode;
 use crate::reference::OnDelete;
@@ -117,7 +118,7 @@ impl Kept<'_> {
                 let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
                 let mut declaration = doc! {
                     "parent": parent,
-                    "filter": derived.filter.clone().unwrap_or_default(),
+                    "filter": storable(&derived.filter.clone().unwrap_or_default().into()),
                     "sync": derived.sync.to_string(),
                 };
                 match derived.what {
@@ -142,6 +143,19 @@ impl Kept<'_> {
                 declaration
             }
         }
+    }
+}
+
+/// A condition as a value that every server stores.
+fn storable(condition: &Bson) -> Bson {
+    match condition {
+        Bson::Document(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
+            Bson::Document(fields.collect())
+        }
+        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
+        value => value.clone(),
     }
 }
 
@@ -198,5 +212,20 @@ pub(super) fn sources(declaration: &Document) -> Vec<String> {
     match declaration.get_array("copies") {
         Ok(_) => copies(declaration).map(|(_, source)| source.to_owned()).collect(),
         Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_stored_under_names_that_every_server_takes() {
+        let condition =
+            doc! { "$or": [{ "items.name": { "$eq": "100% $wool" } }, { "n%": { "$in": [1, null] } }] };
+        assert_eq!(
+            storable(&condition.into()),
+            doc! { "%24or": [{ "items%2ename": { "%24eq": "100% $wool" } }, { "n%25": { "%24in": [1, null] } }] }.into()
+        );
     }
 }

@@ -7,11 +7,11 @@ use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Graph, Segment};
 use super::super::scope::{Scope, Statement};
-use super::debt::{Due, below, owing_all};
+use super::debt::{Due, below, owe};
 use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::lease;
-use super::{AT, COPIED, Debt, IN_TRANSACTION, Token, VERSION, at, followed, number, put};
+use super::{AT, COPIED, Debt, IN_TRANSACTION, OWED, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -598,6 +598,9 @@ pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: De
 
 /// Raises the version of sources that were written past the library, or whose copies claim a newer one: to this number at
 /// least, and above their own. Their copies are owed then.
+///
+/// Not by a pipeline: a server may tell what that changes as if the document had been replaced, which is what a write past
+/// the library looks like.
 pub(super) async fn raise(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -605,11 +608,21 @@ pub(super) async fn raise(
     least: i64,
     token: Token,
 ) -> Result<Written> {
-    let above = doc! { "$add": [{ "$ifNull": [format!("${VERSION}"), 0_i64] }, 1_i64] };
-    let raised = doc! { "$max": [above, least] };
-    let mut set = owing_all(token);
-    set.insert(VERSION, raised);
-    each::compute(scope, meta, filter, vec![doc! { "$set": set }]).await
+    let statement = |version: Document, operator: &str, by: i64| {
+        let mut update = doc! { operator: { VERSION: by } };
+        owe(&mut update, token);
+        Statement {
+            filter: batch::all([filter.clone(), doc! { VERSION: version, OWED: { "$ne": token } }]),
+            update,
+            array_filters: Vec::new(),
+        }
+    };
+    // Of each document one of them is so; and not once it is done.
+    let statements = [
+        statement(doc! { "$gte": least }, "$inc", 1),
+        statement(doc! { "$not": { "$gte": least } }, "$set", least),
+    ];
+    each::update(scope, meta, &statements).await
 }
 
 /// Versions below this were counted from nothing, since [`first_version`] is above it.

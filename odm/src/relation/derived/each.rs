@@ -11,7 +11,7 @@ use super::super::scope::{Scope, Statement};
 use super::recover::{but_for_the_deployment, passes};
 use crate::document::DocumentMeta;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, doc};
 
 /// The ids of so many documents are read at a time, where a statement for many is carried out apart.
 const BATCH: usize = 1_000;
@@ -105,7 +105,7 @@ pub(super) async fn update(
     while let Some(part) = parts.pop() {
         match (but_for_the_deployment(scope.update(meta, part).await)?, part) {
             (Ok(documents), _) => written.documents += documents,
-            (Err(_), [one]) => Change::Operators(one).apart(scope, meta, &mut written).await?,
+            (Err(_), [one]) => apart(scope, meta, one, &mut written).await?,
             (Err(_), several) => {
                 let (first, second) = several.split_at(several.len() / 2);
                 parts.extend([second, first]);
@@ -115,88 +115,49 @@ pub(super) async fn update(
     Ok(written)
 }
 
-/// The same for a pipeline that changes all documents that fit.
-pub(super) async fn compute(
+/// Changes those of these documents that fit.
+async fn among(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    filter: Document,
-    pipeline: Vec<Document>,
-) -> Result<Written> {
-    let together = scope.compute(meta, filter.clone(), pipeline.clone()).await;
-    if scope.session.is_some() {
-        return Ok(Written::of(together?));
-    }
-    let mut written = Written::default();
-    match but_for_the_deployment(together)? {
-        Ok(documents) => written.documents += documents,
-        Err(_) => {
-            let change = Change::Pipeline(&filter, &pipeline);
-            change.apart(scope, meta, &mut written).await?;
-        }
-    }
-    Ok(written)
+    statement: &Statement,
+    ids: &[Bson],
+) -> Result<u64> {
+    let of_these = Statement {
+        filter: all([doc! { "_id": { "$in": ids } }, statement.filter.clone()]),
+        ..statement.clone()
+    };
+    scope.update(meta, std::slice::from_ref(&of_these)).await
 }
 
-/// What changes all documents that fit.
-#[derive(Clone, Copy)]
-enum Change<'c> {
-    Operators(&'c Statement),
-    Pipeline(&'c Document, &'c [Document]),
-}
-
-impl Change<'_> {
-    fn filter(&self) -> &Document {
-        match self {
-            Change::Operators(statement) => &statement.filter,
-            Change::Pipeline(filter, _) => filter,
-        }
-    }
-
-    /// Changes those of these documents that fit.
-    async fn of(&self, scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<u64> {
-        let filter = all([doc! { "_id": { "$in": ids } }, self.filter().clone()]);
-        match self {
-            Change::Operators(statement) => {
-                let of_these = Statement {
-                    filter,
-                    ..(*statement).clone()
-                };
-                scope.update(meta, std::slice::from_ref(&of_these)).await
+/// Changes all documents that fit but those that the server refuses, in the order of their ids.
+async fn apart(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    statement: &Statement,
+    written: &mut Written,
+) -> Result<()> {
+    let mut last: Option<Bson> = None;
+    loop {
+        let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+        let filter = all([statement.filter.clone(), after]);
+        let batch = scope.batch(meta, filter, Some(doc! { "_id": 1 }), BATCH).await?;
+        last = batch.documents.last().map(document_id);
+        let mut parts = vec![ids(&batch.documents)];
+        while let Some(mut part) = parts.pop() {
+            if part.is_empty() {
+                continue;
             }
-            Change::Pipeline(_, pipeline) => scope.compute(meta, filter, pipeline.to_vec()).await,
-        }
-    }
-
-    /// Changes all documents that fit but those that the server refuses, in the order of their ids.
-    async fn apart(
-        &self,
-        scope: &Scope<'_>,
-        meta: &'static DocumentMeta,
-        written: &mut Written,
-    ) -> Result<()> {
-        let mut last: Option<Bson> = None;
-        loop {
-            let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
-            let filter = all([self.filter().clone(), after]);
-            let batch = scope.batch(meta, filter, Some(doc! { "_id": 1 }), BATCH).await?;
-            last = batch.documents.last().map(document_id);
-            let mut parts = vec![ids(&batch.documents)];
-            while let Some(mut part) = parts.pop() {
-                if part.is_empty() {
-                    continue;
-                }
-                match but_for_the_deployment(self.of(scope, meta, &part).await)? {
-                    Ok(documents) => written.documents += documents,
-                    Err(error) if part.len() == 1 => written.refuse(error),
-                    Err(_) => {
-                        let second = part.split_off(part.len() / 2);
-                        parts.extend([second, part]);
-                    }
+            match but_for_the_deployment(among(scope, meta, statement, &part).await)? {
+                Ok(documents) => written.documents += documents,
+                Err(error) if part.len() == 1 => written.refuse(error),
+                Err(_) => {
+                    let second = part.split_off(part.len() / 2);
+                    parts.extend([second, part]);
                 }
             }
-            if !batch.more {
-                return Ok(());
-            }
+        }
+        if !batch.more {
+            return Ok(());
         }
     }
 }

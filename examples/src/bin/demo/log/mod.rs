@@ -4,7 +4,7 @@ mod file;
 mod model;
 
 use crate::books::describe_plan;
-use crate::show::{Show, plural, shorten};
+use crate::show::{Show, commands_of_limited, plural, shorten};
 use anyhow::{Context, Result, bail};
 use file::Line;
 use model::{Host, LogMsg, NewHost, NewLogMsg};
@@ -131,11 +131,7 @@ async fn newest(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
         show.list(messages.iter().map(shown));
     }
     show.got(format!("and so on, {} hosts", found.len()));
-    // Before MongoDB 5.0 a limit for each host is a query for each.
-    let commands = match odm.server().await?.has_lookup_with_pipeline() {
-        true => 2,
-        false => 1 + found.len(),
-    };
+    let commands = commands_of_limited(odm, found.len()).await?;
     show.check(
         &format!("{commands} commands for {} hosts", found.len()),
         show.last_sent(),
