@@ -432,6 +432,10 @@ struct Made {
 }
 
 impl Done for Made {
+    fn missed(&self) -> bool {
+        self.done.missed > 0
+    }
+
     fn inserted(&self, position: usize) -> bool {
         let place = self.places.get(position).copied().unwrap_or(position);
         match self.ordered {
@@ -622,7 +626,7 @@ impl Prepared<'_> {
         let mut inserted: Vec<Inserts> = Vec::new();
         let mut refused = Vec::new();
         for meta in metas {
-            let amend = Amend {
+            let before = Amend {
                 beside: &inserted,
                 ..amend
             };
@@ -635,8 +639,8 @@ impl Prepared<'_> {
                 }
             }
             let (places, mut documents): (Vec<usize>, Vec<RawDocumentBuf>) = inserts.into_iter().unzip();
-            amend.insert(meta, &mut documents, &mut token).await?;
-            let copied = match !documents.is_empty() && amend.may_copy(meta).await? {
+            before.insert(meta, &mut documents, &mut token).await?;
+            let copied = match !documents.is_empty() && before.may_copy(meta).await? {
                 true => Some((meta, documents.clone())),
                 false => None,
             };
@@ -647,13 +651,19 @@ impl Prepared<'_> {
                     Err(error) => refused.push((write.at, error)),
                 }
             }
+            inserted.extend(copied);
+            // They may copy from what is inserted beside them, of their own collection too.
+            let behind = Amend {
+                beside: &inserted,
+                ..amend
+            };
             for write in writes.iter_mut().filter(of) {
                 match &mut write.what {
-                    What::Update { built, .. } => amend.update(meta, built, false, &mut token).await?,
+                    What::Update { built, .. } => behind.update(meta, built, false, &mut token).await?,
                     What::Replace {
                         document, pipeline, ..
                     } => {
-                        if let Some(amended) = amend.replace(meta, document, &mut token).await? {
+                        if let Some(amended) = behind.replace(meta, document, &mut token).await? {
                             *document = amended.document;
                             *pipeline = Some(amended.pipeline);
                         }
@@ -661,7 +671,6 @@ impl Prepared<'_> {
                     What::Insert(_) | What::Delete { .. } => {}
                 }
             }
-            inserted.extend(copied);
         }
         match refused.is_empty() {
             true => Ok(token),
@@ -1142,6 +1151,11 @@ async fn by_runs(
         }
         // The writes were made, but not as safely as the write concern demands.
         unsure = unsure.or_else(|| unacknowledged(&reply));
+        if let (Some(session), Some((_, error))) = (session, errors.first()) {
+            // The server has ended the transaction there, though its reply is no error.
+            session.spoil(error);
+            break;
+        }
         if ordered && !errors.is_empty() {
             break;
         }

@@ -98,9 +98,19 @@ pub(super) fn has(edge: &Edge, what: &What<'_>) -> bool {
 fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
     match what {
         What::Insert(document) | What::Replace { document, .. } => edge.values(document).for_each(take),
-        What::Update { built, .. } => {
+        What::Update {
+            built,
+            upsert,
+            filter,
+            ..
+        } => {
             if let Ok(update) = RawDocumentBuf::try_from(&built.update) {
                 changes::brings(edge, &update, &mut |value| take(value));
+            }
+            // A new document refers to what its id says.
+            let id = derived::demanded(filter, "_id").filter(|_| *upsert && edge.is_in_id());
+            if let Some(Ok(id)) = id.map(|id| RawDocumentBuf::try_from(&doc! { "_id": id })) {
+                edge.values(&id).for_each(take);
             }
         }
         What::Delete { .. } => {}

@@ -89,6 +89,11 @@ impl<'a> Duties<'a> {
                 return Err(error);
             }
         };
+        if done.missed() {
+            // It was the only write: several have no outcome that can be foreseen.
+            take_back(scope, graph, &first, tokens).await;
+            return Ok(done);
+        }
         let mut last = last;
         if (0..self.writes().len()).any(|at| !done.inserted(at)) {
             let (made, _) = self.foreseen(scope, &before, |at| done.inserted(at)).await?;
@@ -115,7 +120,7 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    /// What the write will ask of the other side: that of those inserts that are made.
+    /// What the writes will ask of the other side, so far as they are made.
     async fn foreseen(
         &self,
         scope: &Scope<'_>,

@@ -1,7 +1,7 @@
 //! What the deletion of a document means for the documents that refer to it.
 
 use super::batch::{self, Change};
-use super::graph::{Edge, Graph, Segment};
+use super::graph::{Edge, Graph, Segment, dotted};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::read_too;
@@ -147,7 +147,7 @@ impl Edge {
                 .segments
                 .split_at(self.array().unwrap_or(self.segments.len()));
             return Change {
-                update: doc! { "$pull": { names(array): refers("", rest, tag, keys) } },
+                update: doc! { "$pull": { dotted(array): refers("", rest, tag, keys) } },
                 array_filters: Vec::new(),
             };
         }
@@ -265,11 +265,6 @@ impl Edge {
             .union
             .then(|| targets.get(target).map_or("", |target| target.tag))
     }
-}
-
-fn names(segments: &[Segment]) -> String {
-    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
-    names.join(".")
 }
 
 /// The condition that something refers to one of these keys by the rest of a path. `within` is the name of what it

@@ -70,7 +70,11 @@ pub(crate) trait Done {
     fn upserted(&self) -> Option<&Bson> {
         None
     }
-    /// Whether the insert at this position among the operation's writes was made.
+    /// Whether a write of one document found none, which is no error.
+    fn missed(&self) -> bool {
+        false
+    }
+    /// Whether the write at this position among the operation's writes was made, so far as the server refused it.
     fn inserted(&self, position: usize) -> bool {
         let _ = position;
         true
@@ -668,7 +672,10 @@ impl<'a> Duties<'a> {
         within: &mut derived::Within,
     ) -> Result<derived::Beside> {
         let graph = self.graph();
-        let after = match self.after(before, |at| done.inserted(at)) {
+        let foreseen = self
+            .after(before, |at| done.inserted(at))
+            .filter(|_| !done.missed());
+        let after = match foreseen {
             Some(after) => after,
             None => self.read_after(scope, before, done).await?,
         };
@@ -745,13 +752,20 @@ impl<'a> Duties<'a> {
         }
         let mut after = After::default();
         for (at, write) in self.writes.iter().enumerate() {
-            if matches!(write.what, What::Insert(_)) && !made(at) {
-                continue;
-            }
             let edges = || {
                 self.edges()
                     .filter(|edge| edge.holder.collection == write.meta.collection)
             };
+            if !made(at) {
+                // All is as it was.
+                for document in before.of(write.meta) {
+                    let holder = node(document)?;
+                    for edge in edges() {
+                        after.add(edge, &holder, values(edge, document));
+                    }
+                }
+                continue;
+            }
             match &write.what {
                 What::Insert(document) | What::Replace { document, .. } => {
                     let holder = node(document)?;

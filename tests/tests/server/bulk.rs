@@ -3,7 +3,7 @@
 use super::models::*;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::with_db;
+use odm_tests::{assert_clean, lacks_transactions, with_db};
 
 #[test]
 fn a_bulk_writes_to_several_collections() {
@@ -287,5 +287,122 @@ fn a_bulk_tells_what_was_done_before_a_missing_reference() {
         );
         assert_eq!((done.deleted, done.cascaded, done.inserted), (1, 5, 0));
         crate::copying::assert_true(&odm).await;
+    });
+}
+
+mod cats {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "cats")]
+    pub struct Cat {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[index(unique)]
+        pub name: String,
+        #[reference]
+        pub above: Option<Ref<Cat>>,
+        #[denormalize(from = above.name)]
+        pub above_name: Option<String>,
+    }
+
+    pub fn cat(id: i32, name: &str) -> NewCat {
+        NewCat {
+            id,
+            name: name.to_owned(),
+            above: None,
+        }
+    }
+}
+
+/// What is updated in a bulk may copy from what is inserted in it, of its own kind too.
+#[test]
+fn what_is_updated_copies_from_what_is_inserted_beside_it() {
+    use cats::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();
+        odm.sync().await.unwrap();
+        let cats = odm.collection::<Cat>();
+        cats.insert(cat(1, "one")).await.unwrap();
+        odm.bulk()
+            .insert::<Cat>(cat(2, "two"))
+            .update::<Cat>(1, |c| c.set(|c| c.above, Ref::new(2)))
+            .await
+            .unwrap();
+        let one = cats.get(1).await.unwrap().unwrap();
+        assert_eq!(one.above_name.as_deref(), Some("two"));
+        // Whether a lesser one takes its place, only the server knows.
+        t.commands.clear();
+        let least = cats.update(1).min(|c| c.above, Ref::<Cat>::new(1)).await;
+        assert!(matches!(least, Err(Error::Query { .. })), "{least:?}");
+        assert!(t.commands.take().is_empty());
+        assert_clean(&odm).await;
+    });
+}
+
+/// The reply of a run with a refused write is no error of the driver's, but has ended the transaction.
+#[test]
+fn a_refusal_in_a_run_ends_the_transaction_at_once() {
+    use cats::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();
+        odm.sync().await.unwrap();
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        let cats = odm.collection::<Cat>();
+        cats.insert(cat(1, "one")).await.unwrap();
+        let bulk = |odm: odm::Bulk| {
+            odm.without_bulk_write_command()
+                .insert::<Cat>(cat(2, "one"))
+                .update::<Cat>(1, |c| c.set(|c| c.name, "another"))
+        };
+        t.commands.clear();
+        let alone = bulk(odm.bulk()).unordered().await.unwrap_err();
+        assert!(matches!(alone, Error::Bulk { .. }), "{alone}");
+        let inserts = |sent: Vec<String>| sent.iter().filter(|name| *name == "insert").count();
+        assert_eq!(inserts(t.commands.take()), 1);
+        let passed_over: odm::Result<()> = odm
+            .transaction(async |tx| {
+                let _ = bulk(tx.bulk()).await;
+                tx.collection::<Cat>().insert(cat(3, "three")).await?;
+                Ok(())
+            })
+            .await;
+        assert!(passed_over.is_err());
+        assert!(inserts(t.commands.take()) <= 2);
+        assert_eq!(cats.find_all().count().await.unwrap(), 1);
+        assert_eq!(cats.get(1).await.unwrap().unwrap().name, "one");
+    });
+}
+
+/// Many sources with some holders each are delivered together, and children that are moved are marked together.
+#[test]
+fn the_commands_do_not_grow_with_the_writes() {
+    use cats::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();
+        odm.sync().await.unwrap();
+        let cats = odm.collection::<Cat>();
+        let sources = (1..=40).map(|id| cat(id, &format!("source {id}")));
+        cats.insert_many(sources).await.unwrap();
+        let holders = (0..1_200).map(|n| NewCat {
+            above: Some(Ref::new(n % 40 + 1)),
+            ..cat(100 + n, &format!("holder {n}"))
+        });
+        cats.insert_many(holders).await.unwrap();
+        t.commands.clear();
+        let renamed = cats.update_where(|c| c.id.lte(40)).unset(|c| c.above);
+        renamed.await.unwrap();
+        let bulk = (1..=40).fold(odm.bulk(), |bulk, id| {
+            bulk.update::<Cat>(id, |c| c.set(|c| c.name, format!("renamed {id}")))
+        });
+        bulk.await.unwrap();
+        let sent = t.commands.take();
+        assert!(sent.len() < 40, "{}: {sent:?}", sent.len());
+        assert_clean(&odm).await;
+        let renamed = cats.find(|c| c.above_name.starts_with("renamed ")).count().await;
+        assert_eq!(renamed.unwrap(), 1_200);
     });
 }

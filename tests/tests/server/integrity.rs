@@ -415,6 +415,120 @@ fn every_change_needs_its_targets() {
     });
 }
 
+mod diary {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "people")]
+    pub struct Person {
+        #[serde(rename = "_id")]
+        pub id: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "profiles")]
+    pub struct Profile {
+        #[serde(rename = "_id")]
+        #[parent_ref(one)]
+        pub id: Ref<Person>,
+        pub text: String,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[embed(id)]
+    pub struct DayId {
+        #[reference]
+        pub person: Ref<Person>,
+        pub day: i32,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "days")]
+    pub struct Day {
+        #[serde(rename = "_id")]
+        pub id: DayId,
+        pub text: String,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Line {
+        #[reference]
+        pub by: Ref<Person>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "notes")]
+    pub struct Note {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub person: Ref<Person>,
+        #[embed(max = 5)]
+        pub lines: Vec<Line>,
+        pub text: String,
+    }
+}
+
+/// The condition of an upsert gives the new document its values, and so does the id.
+#[test]
+fn what_an_upsert_finds_no_document_with_has_to_exist() {
+    use diary::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Person, Profile, Day, Note]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Person>().insert(Person { id: 1 }).await.unwrap();
+        let to = |id| Ref::<Person>::new(id);
+        let lacks = |outcome: odm::Result<_>| match outcome {
+            Err(Error::MissingReference { ids, .. }) => assert_eq!(ids, [Bson::Int32(404)]),
+            other => panic!("{other:?}"),
+        };
+        for person in [404, 1] {
+            let (profiles, days) = (odm.collection::<Profile>(), odm.collection::<Day>());
+            let notes = odm.collection::<Note>();
+            let profile = profiles.update(to(person)).set(|p| p.text, "x").upsert().await;
+            let id = DayId {
+                person: to(person),
+                day: 1,
+            };
+            let day = days.update(id.clone()).set(|d| d.text, "x").upsert().await;
+            let of_day = days
+                .update_where(|d| d.id.eq(&id))
+                .set(|d| d.text, "y")
+                .upsert()
+                .await;
+            let note = notes
+                .update_where(|n| n.id.eq(1) & n.person.eq(to(person)))
+                .set(|n| n.text, "x")
+                .set(|n| n.lines, vec![])
+                .upsert()
+                .await;
+            let line = notes
+                .update_where(|n| n.id.eq(2) & n.lines.eq(vec![Line { by: to(person) }]))
+                .set(|n| n.text, "x")
+                .set(|n| n.person, to(1))
+                .upsert()
+                .await;
+            if person == 404 {
+                lacks(profile.map(drop));
+                lacks(day.map(drop));
+                lacks(of_day.map(drop));
+                lacks(note.map(drop));
+                lacks(line.map(drop));
+                continue;
+            }
+            assert!(profile.unwrap().upserted.is_some() && day.unwrap().upserted.is_some());
+            let of_day = of_day.unwrap();
+            assert_eq!((of_day.matched, of_day.upserted.is_some()), (1, false));
+            assert!(note.unwrap().upserted.is_some() && line.unwrap().upserted.is_some());
+            let line = notes.get(2).await.unwrap().unwrap();
+            assert_eq!(line.lines, [Line { by: to(1) }]);
+        }
+        let audit = odm.audit().await.unwrap();
+        assert!(audit.is_clean(), "{audit}");
+    });
+}
+
 #[test]
 fn the_number_of_questions_is_known() {
     with_db(async |t| {

@@ -1563,7 +1563,7 @@ fn a_condition_on_links_is_asked_before_they_go() {
 /// Nothing can be pushed onto `null`, which an optional list may be; and a list with `null` in it is one.
 #[test]
 fn a_list_that_is_null_gets_its_references_back() {
-    both_ways(async |_, odm| {
+    both_ways(async |t, odm| {
         let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
         let band = |id| Band { id, players: None };
         bands.insert_many([band(1), band(2)]).await.unwrap();
@@ -1583,9 +1583,93 @@ fn a_list_that_is_null_gets_its_references_back() {
         assert_eq!(listed(1).await, [Bson::Int32(1), Bson::Int32(2)]);
         assert_clean(&odm).await;
         let with_null = doc! { "$set": { "players": [3, null] } };
-        let past_the_validator = raw_bands.update_one(doc! { "_id": 2 }, with_null);
-        past_the_validator.bypass_document_validation(true).await.unwrap();
+        let without_validator = doc! { "collMod": "bands", "validator": {} };
+        t.db.run_command(without_validator).await.unwrap();
+        raw_bands.update_one(doc! { "_id": 2 }, with_null).await.unwrap();
         players.update(4).set(|p| p.band, Ref::new(2)).await.unwrap();
         assert_eq!(listed(2).await, [Bson::Int32(3), Bson::Null, Bson::Int32(4)]);
+    });
+}
+
+/// A new document refers to what the condition of an upsert demands.
+#[test]
+fn an_upsert_is_linked_with_what_its_condition_names() {
+    both_ways(async |_, odm| {
+        let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
+        people.insert(person(1)).await.unwrap();
+        tasks.insert(task(5, 1)).await.unwrap();
+        tasks
+            .update_where(|t| t.id.eq(6) & t.owner.eq(Ref::new(1)))
+            .set(|t| t.description, "new")
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!(tasks_of(&odm, 1).await, [5, 6]);
+        let of_nobody = tasks
+            .update_where(|t| t.id.eq(7) & t.owner.eq(Ref::new(404)))
+            .set(|t| t.description, "new")
+            .upsert();
+        let refused = of_nobody.await.unwrap_err();
+        assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
+        assert_eq!(tasks.get(7).await.unwrap(), None);
+        people
+            .update_where(|p| p.id.eq(2) & p.tasks.eq(vec![Ref::new(5)]))
+            .set(|p| p.name, "two")
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!(owner_of(&odm, 5).await, 2);
+        assert_eq!(tasks_of(&odm, 1).await, [6]);
+        agree(&odm).await;
+    });
+}
+
+/// One that finds nothing is no error in a bulk, and writes nothing: neither does its other side.
+#[test]
+fn what_misses_in_a_bulk_links_nothing() {
+    both_ways(async |t, odm| {
+        let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
+        authors
+            .insert_many((1..=4).map(|id| author(id, &[])))
+            .await
+            .unwrap();
+        books.insert(book(1, &[1, 2, 3])).await.unwrap();
+        books.insert(book(2, &[])).await.unwrap();
+        let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
+        people.insert_many([person(1), person(2)]).await.unwrap();
+        let stale = tasks.insert(task(10, 1)).await.unwrap();
+        tasks.update(10).set(|t| t.description, "newer").await.unwrap();
+        for by_runs in [false, true] {
+            let bulk = || match by_runs {
+                false => odm.bulk(),
+                true => odm.bulk().without_bulk_write_command(),
+            };
+            for misses in [
+                bulk().update::<Book>(1, |b| b.push(|b| b.authors, Ref::new(4))),
+                bulk().update::<Task>(&stale, |t| t.set(|t| t.owner, Ref::new(2))),
+                bulk().replace(Task {
+                    id: 77,
+                    owner: Ref::new(2),
+                    ..stale.clone()
+                }),
+            ] {
+                let done = misses.await.unwrap();
+                assert_eq!((done.matched, done.missed), (0, 1));
+                agree(&odm).await;
+            }
+            assert_eq!(tasks_of(&odm, 2).await, [0; 0]);
+            assert_eq!(books_of(&odm, 4).await, [0; 0]);
+        }
+        // And so does one that is refused.
+        let validator = doc! { "collMod": "books", "validator": { "title": { "$ne": "refused" } } };
+        t.db.run_command(validator).await.unwrap();
+        let refused = odm.bulk().update::<Book>(2, |b| {
+            b.set(|b| b.title, "refused").push(|b| b.authors, Ref::new(4))
+        });
+        let error = refused.await.unwrap_err();
+        assert!(matches!(error, Error::Bulk { .. }), "{error}");
+        let left = books.get(2).await.unwrap().unwrap();
+        assert_eq!((left.title.as_str(), left.authors.len()), ("book 2", 0));
+        agree(&odm).await;
     });
 }

@@ -5,7 +5,7 @@
 
 use super::super::batch::{self, Ids};
 use super::super::effects::id;
-use super::super::graph::{Edge, Graph, Segment};
+use super::super::graph::{Edge, Graph, dotted};
 use super::super::scope::{Scope, Statement};
 use super::debt::{Due, below, owe};
 use super::each::{self, Written};
@@ -103,11 +103,6 @@ fn is_behind(version: i64, to: To) -> Document {
     }
 }
 
-fn join(segments: &[Segment]) -> String {
-    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
-    names.join(".")
-}
-
 /// Where the structs are in which a reference stands.
 struct Place {
     /// The path of the array of which they are items, or in items.
@@ -121,9 +116,9 @@ impl Place {
         let (array, rest) = edge
             .segments
             .split_at(edge.array().unwrap_or(0).min(edge.segments.len()));
-        let rest = join(rest);
+        let rest = dotted(rest);
         Place {
-            array: (!array.is_empty()).then(|| join(array)),
+            array: (!array.is_empty()).then(|| dotted(array)),
             below: rest.strip_suffix(edge.name()).unwrap_or_default().to_owned(),
         }
     }
@@ -234,6 +229,14 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
+    fn and(mut self, other: Delivered) -> Delivered {
+        self.documents += other.documents;
+        self.refused = self.refused.or(other.refused);
+        self.left.extend(other.left);
+        self.overtaken.extend(other.overtaken);
+        self
+    }
+
     fn add(&mut self, document: &RawDocumentBuf, (written, to_all): (Written, bool)) {
         self.documents += written.documents;
         self.refused = self.refused.take().or(written.refused);
@@ -306,11 +309,11 @@ pub(super) async fn deliver(
             .collect();
         return Ok(delivered);
     }
-    for (document, source) in &sources {
-        let to = fan_out(scope, meta, edge, document, source, debt).await?;
-        delivered.add(document, to);
-    }
-    Ok(delivered)
+    // Together they have many; a part of them may have few.
+    let (first, second) = documents.split_at(documents.len() / 2);
+    let first = Box::pin(deliver(scope, meta, edge, first, debt)).await?;
+    let second = Box::pin(deliver(scope, meta, edge, second, debt)).await?;
+    Ok(first.and(second))
 }
 
 /// So many batches of a delivery are written at once, where no pause between them is wanted.

@@ -2,7 +2,7 @@
 //! and with the debt of the write.
 
 use super::super::effects::{by_ids, id};
-use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives};
+use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives, dotted};
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
@@ -427,7 +427,8 @@ fn visit_operand(
     }
 }
 
-/// Says in an upsert's changes which references its condition gives to a new document, so that their copies come with them.
+/// Says in an upsert's changes which references its condition gives to a new document, so that they are checked and linked,
+/// and their copies come with them.
 pub(crate) fn from_condition(
     graph: &Graph,
     meta: &DocumentMeta,
@@ -435,16 +436,24 @@ pub(crate) fn from_condition(
     update: &mut Document,
 ) {
     for edge in graph.outgoing(meta) {
-        if edge.copies.is_empty() || edge.array().is_some() {
+        let follows = !edge.copies.is_empty() || edge.is_two_way() || edge.reference.check;
+        // An id is there by itself.
+        if !follows || edge.copies.is_empty() && edge.is_in_id() {
             continue;
         }
+        // Of an array its whole is demanded, or nothing.
+        let path = match edge.array() {
+            Some(at) => dotted(edge.segments.get(..at).unwrap_or_default()),
+            None => edge.path.clone(),
+        };
         let is_changed = update
             .values()
             .filter_map(Bson::as_document)
             .flat_map(Document::keys)
-            .any(|name| meet(name, &edge.path));
-        if !is_changed && let Some(value) = demanded(condition, &edge.path) {
-            put(update, "$setOnInsert", &edge.path, value.clone());
+            .any(|name| meet(name, &path));
+        let demanded = demanded(condition, &path).filter(|_| !is_changed);
+        if let Some(value) = demanded.filter(|value| edge.array().is_none() || value.as_array().is_some()) {
+            put(update, "$setOnInsert", &path, value.clone());
         }
     }
 }
@@ -506,7 +515,19 @@ pub(crate) async fn amend_update(
         let Bson::Document(fields) = fields else { continue };
         for (name, value) in fields.iter_mut() {
             for edge in &edges {
-                match place(edge, name) {
+                let place = place(edge, name);
+                if place.is_some() && matches!(operator.as_str(), "$min" | "$max") {
+                    return Err(Error::Query {
+                        collection: meta.collection,
+                        message: format!(
+                            "copies stand beside the reference `{}`, and whether `{}` gives it another value only the server \
+                             knows: `set` it",
+                            edge.path,
+                            operator.trim_start_matches('$'),
+                        ),
+                    });
+                }
+                match place {
                     None => {}
                     Some(Place::Itself(prefix)) => {
                         if operator != "$unset" {

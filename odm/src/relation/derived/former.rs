@@ -7,7 +7,7 @@
 //! on the present parent is always among them, and whoever else moves the child, or pays for it, between the two steps leaves
 //! the parent marked that the second one takes it away from.
 
-use super::super::graph::{Edge, Graph};
+use super::super::graph::{Edge, Graph, is};
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
 use super::debt::owing_all;
@@ -43,6 +43,9 @@ fn mark(edge: &Edge, key: Bson) -> Bson {
     doc! { "by": edge.path.as_str(), "key": key }.into()
 }
 
+/// So many documents are named by their ids in one command.
+const IDS_AT_ONCE: usize = 1_000;
+
 /// Marks the documents that the writes may move with the parents that they have.
 pub(in super::super) async fn mark_former(
     scope: &Scope<'_>,
@@ -50,19 +53,37 @@ pub(in super::super) async fn mark_former(
     token: Token,
 ) -> Result<()> {
     let graph = scope.odm.graph();
+    // Those that name one document by its id are marked together.
+    let mut named: Vec<(&'static DocumentMeta, Vec<&Bson>)> = Vec::new();
     for write in writes {
         if matches!(write.what, What::Delete { .. }) || !relinks(graph, std::slice::from_ref(write)) {
             continue;
         }
-        let Some((filter, _)) = write.what.changes() else {
+        let Some((filter, one)) = write.what.changes() else {
             continue;
         };
+        if let Some(id) = one {
+            match named.iter_mut().find(|(meta, _)| is(meta, write.meta)) {
+                Some((_, ids)) => ids.push(id),
+                None => named.push((write.meta, vec![id])),
+            }
+            continue;
+        }
         // By its id also one that fits again by the time of the write.
         let which = match ids_of(filter) {
             Some(id) => doc! { "_id": id.clone() },
             None => filter.clone(),
         };
         mark_former_of(scope, write.meta, which, token).await?;
+    }
+    for (meta, ids) in named {
+        for ids in ids.chunks(IDS_AT_ONCE) {
+            let which = match ids {
+                [one] => doc! { "_id": *one },
+                several => doc! { "_id": { "$in": several } },
+            };
+            mark_former_of(scope, meta, which, token).await?;
+        }
     }
     Ok(())
 }

@@ -17,6 +17,12 @@ pub(crate) struct Segment {
     pub(crate) array: bool,
 }
 
+/// The dotted name of these fields.
+pub(crate) fn dotted(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
+}
+
 /// A reference: the field of one document that names documents of another type, or of its own.
 #[derive(Debug)]
 pub(crate) struct Edge {
@@ -148,6 +154,11 @@ impl Edge {
             .iter()
             .position(|segment| segment.array)
             .map(|at| at + 1)
+    }
+
+    /// Whether it is the document's id, or in it.
+    pub(crate) fn is_in_id(&self) -> bool {
+        self.segments.first().is_some_and(|segment| segment.name == "_id")
     }
 
     /// Whether it stands in an item of an array with copies of its target: an extended reference.

@@ -6,11 +6,11 @@
 mod edge;
 mod walk;
 
-pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, path};
+pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, dotted, path};
 
 use crate::copy::{Computed, Copied, SyncMode};
 use crate::document::DocumentMeta;
-use crate::reference::TargetMeta;
+use crate::reference::{OnDelete, TargetMeta};
 use crate::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document};
@@ -80,6 +80,19 @@ impl Graph {
                 )),
             }
         }
+        let list = found.segments.last().is_some_and(|last| last.array);
+        if let (Some(bucket), OnDelete::Pull, false) = (holder.bucket, reference.on_delete, list)
+            && found
+                .segments
+                .first()
+                .is_some_and(|first| first.name == bucket.items)
+        {
+            problems.push(format!(
+                "`{}.{}` would take whole items out of a bucket, which has counted and summed them: say `on_delete = restrict`, \
+                 `keep`, or of an `Option` `nullify`",
+                holder.name, found.path
+            ));
+        }
         let at = self.edges.len();
         self.outgoing.entry(holder.collection).or_default().push(at);
         for target in &targets {
@@ -91,7 +104,7 @@ impl Graph {
         self.edges.push(Edge {
             at,
             holder,
-            list: found.segments.last().is_some_and(|last| last.array),
+            list,
             path: found.path,
             segments: found.segments,
             field: found.field,
