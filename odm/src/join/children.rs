@@ -732,8 +732,8 @@ impl<C: Document + Clone> Fetch for Wanted<C> {
     fn has(&self, at: u32) -> bool {
         (at as usize) < self.groups.len()
     }
-    fn key(&self, _: u32) -> Bson {
-        Bson::Null
+    fn keys(&self) -> Vec<&Key> {
+        Vec::new()
     }
     fn raw(&self, at: u32) -> Option<&RawDocument> {
         self.found.get(at as usize)?.raw.as_deref()

@@ -6,7 +6,7 @@ use crate::session::Shared;
 use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
-use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
 
 /// So many queries of one join are on their way together, outside a transaction.
@@ -92,7 +92,8 @@ pub(super) trait Fetch: Any + Send {
     fn take(&mut self, raw: &RawDocument) -> Result<()>;
     fn collection(&self) -> &'static str;
     fn has(&self, at: u32) -> bool;
-    fn key(&self, at: u32) -> Bson;
+    /// What each document was wanted by, in their order.
+    fn keys(&self) -> Vec<&Key>;
     fn raw(&self, at: u32) -> Option<&RawDocument>;
     /// The raw documents are needed too, for what is joined to them.
     fn keep_raw(&mut self);
@@ -352,12 +353,10 @@ impl<T: Document + Clone> Fetch for ById<T> {
             .is_some_and(|found| found.document.is_some())
     }
 
-    fn key(&self, at: u32) -> Bson {
-        // Only for the message of an error, so the search does not matter.
-        self.places
-            .iter()
-            .find(|(_, place)| **place == at)
-            .map_or(Bson::Null, |(key, _)| key.to_bson())
+    fn keys(&self) -> Vec<&Key> {
+        let mut keys: Vec<(u32, &Key)> = self.places.iter().map(|(key, at)| (*at, key)).collect();
+        keys.sort_unstable_by_key(|(at, _)| *at);
+        keys.into_iter().map(|(_, key)| key).collect()
     }
 
     fn raw(&self, at: u32) -> Option<&RawDocument> {

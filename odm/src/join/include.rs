@@ -1,6 +1,7 @@
 //! The join along a reference: `p.parts`, `p.parts.include(|q| q.supplier)`.
 
 use super::{Asked, Hop, Join, Slot, Stages, Tree};
+use crate::key::Key;
 use crate::path::{Path, Step};
 use crate::reference::{Load, Pointer, Reference, ReferenceTo};
 use crate::shape::Shape;
@@ -364,9 +365,15 @@ impl<S> Noted<S> {
         let mut seen = std::collections::HashSet::new();
         missing
             .retain(|slot| seen.insert(*slot) && hop.fetch(*slot).is_some_and(|f| f.collection() == target));
+        // The keys of each list once, since very many may be missing.
+        let mut keys: HashMap<u32, Vec<&Key>> = HashMap::new();
         let ids: Vec<Bson> = missing
             .iter()
-            .filter_map(|slot| Some(hop.fetch(*slot)?.key(slot.at)))
+            .filter_map(|slot| {
+                let fetch = hop.fetch(*slot)?;
+                let keys = keys.entry(slot.fetch).or_insert_with(|| fetch.keys());
+                keys.get(slot.at as usize).map(|key| key.to_bson())
+            })
             .collect();
         Err(Error::MissingReference {
             collection,
