@@ -525,7 +525,10 @@ impl<C: Document + Clone> Wanted<C> {
             // The usual case: each child is taken as it comes.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let find = find(self, chunk)?;
-            return find.each("children", |raw| self.put(None, raw)).await;
+            // What the server finds for one parent is its own, also where it compares texts by a collation: what a limit has
+            // taken must not be lost.
+            let of = (self.places.len() == 1).then_some(0);
+            return find.each("children", |raw| self.put(of, raw)).await;
         }
         let mut queries = Vec::with_capacity(chunks.len());
         for chunk in chunks {

@@ -286,3 +286,54 @@ fn a_reference_may_be_a_part_of_an_id() {
         assert_eq!(users.delete(2).await.unwrap().deleted, 1);
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "owners")]
+struct Owner {
+    #[serde(rename = "_id")]
+    id: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "pets")]
+struct Pet {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(check = false)]
+    owner: Ref<Owner>,
+    at: i32,
+}
+
+/// To the collation of their collection `kate` and `Kate` are one owner: a limit takes the children of both spellings.
+#[test]
+fn a_limit_loses_no_child_where_a_collation_compares_texts() {
+    with_db(async |t| {
+        let create = doc! { "create": "pets", "collation": { "locale": "en", "strength": 2 } };
+        t.db.run_command(create).await.unwrap();
+        let pets = [(1, "kate"), (2, "Kate"), (3, "bob")];
+        let pets = pets.map(|(id, owner)| doc! { "_id": id, "owner": owner, "at": id });
+        insert(&t.db, "pets", pets).await;
+        let raw = t.db.collection::<Raw>("pets");
+        if raw.count_documents(doc! { "owner": "KATE" }).await.unwrap() == 0 {
+            return; // a stand-in that compares byte by byte
+        }
+        insert(&t.db, "owners", [doc! { "_id": "Kate" }, doc! { "_id": "bob" }]).await;
+        let odm = Odm::new(t.db.clone(), models![Owner, Pet]).unwrap();
+        let (owners, pets) = (odm.collection::<Owner>(), odm.collection::<Pet>());
+        let first = |o: PathsOf<Owner>| o.children::<Pet>().sort(|p| p.at.asc()).limit(1);
+        let of = |rows: Vec<(Owner, Vec<Pet>)>| {
+            let ids = |pets: Vec<Pet>| pets.iter().map(|pet| pet.id).collect::<Vec<_>>();
+            rows.into_iter().map(|(_, pets)| ids(pets)).collect::<Vec<_>>()
+        };
+        let query = || owners.find_all().sort(|o| o.id.asc());
+        // Of several parents, and of one.
+        assert_eq!(of(query().include(first).all().await.unwrap()), [[1], [3]]);
+        let kate = || query().and(|o| o.id.eq("Kate"));
+        assert_eq!(of(kate().include(first).all().await.unwrap()), [[1]]);
+        let all = |o: PathsOf<Owner>| o.children::<Pet>().sort(|p| p.at.asc());
+        assert_eq!(of(kate().include(all).all().await.unwrap()), [[1, 2]]);
+        let kate = kate().one().await.unwrap().unwrap();
+        let of_kate = pets.of(&kate).sort(|p| p.at.asc()).all().await.unwrap();
+        assert_eq!(owners.load(&kate, all).await.unwrap(), of_kate);
+    });
+}
