@@ -358,10 +358,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             for name in joined {
                 read_too(&mut projection, name);
             }
-            // Nor does it take a part of the id without the id.
-            if !projection
-                .keys()
-                .any(|name| name == "_id" || name.starts_with("_id."))
+            // Nor does it take a part of the id without the id. A join names by it what does not fit.
+            if J::NOTHING
+                && !projection
+                    .keys()
+                    .any(|name| name == "_id" || name.starts_with("_id."))
             {
                 projection.insert("_id", 0);
             }
@@ -387,7 +388,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
         let (find, join) = self.without_join();
         let from = find.collection.source();
-        let mut work = Work::new(&join);
+        let mut work = Work::of_query(&join, find.options.projection.is_some());
         let mut items = Vec::new();
         find.each("find", |document| {
             items.push(decode::decode(T::META.collection, document)?);
@@ -416,10 +417,10 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     pub async fn one(self) -> Result<Option<J::Row<Out>>> {
         let (find, join) = self.without_join();
         let from = find.collection.source();
+        let mut work = Work::of_query(&join, find.options.projection.is_some());
         let Some((item, raw)) = find.first().await? else {
             return Ok(None);
         };
-        let mut work = Work::new(&join);
         work.parent(&raw)?;
         work.run(&from).await?;
         Ok(work.rows(vec![item])?.pop())
@@ -529,13 +530,14 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             return Ok(futures::stream::empty().boxed());
         }
         let from = find.collection.source();
+        let projected = find.options.projection.is_some();
         let batches = find.batches(!J::NOTHING).await?;
         // One batch is in memory, with what is joined to it.
         let rows = batches.then(move |batch| {
             let (from, join) = (from.clone(), join.clone());
             async move {
                 match batch {
-                    Ok(batch) => join_batch(&from, &*join, batch).await,
+                    Ok(batch) => join_batch(&from, &*join, projected, batch).await,
                     Err(error) => vec![Err(error)],
                 }
             }
@@ -658,9 +660,10 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
 async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
     from: &Source,
     join: &J,
+    projected: bool,
     batch: Vec<Batched<Out>>,
 ) -> Vec<Result<Result<J::Row<Out>>>> {
-    let mut work = Work::new(join);
+    let mut work = Work::of_query(join, projected);
     let mut noted = Vec::with_capacity(batch.len());
     let mut documents = Vec::with_capacity(batch.len());
     for Batched { document, raw } in batch {
@@ -788,14 +791,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
         let (find, join) = self.find.without_join();
         let from = find.collection.source();
-        let mut work = Work::new(&join);
+        let mut work = Work::of_query(&join, find.options.projection.is_some());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         find.each("find", |document| {
-            match decode::decode(T::META.collection, document) {
-                Ok(item) => {
-                    items.push(item);
-                    work.parent(document)?;
-                }
+            let item = decode::decode(T::META.collection, document);
+            match item.and_then(|item| work.parent(document).map(|()| item)) {
+                Ok(item) => items.push(item),
                 Err(error @ Error::Decode { .. }) => bad.push(error),
                 Err(error) => return Err(error),
             }

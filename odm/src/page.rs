@@ -263,7 +263,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             let may_be_refused = keys.iter().any(Key::may_be_refused);
             let (find, join) = find.without_join();
             let from = find.collection.source();
-            let mut work = Work::new(&join);
+            let mut work = Work::of_query(&join, find.options.projection.is_some());
             let mut items = Vec::new();
             let mut last = None;
             let mut more = false;

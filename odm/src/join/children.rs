@@ -804,6 +804,10 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         }
     }
 
+    fn fits(&self, _: &RawDocument) -> Result<()> {
+        Ok(())
+    }
+
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         state.level = level;
         let list = *state.list.get_or_insert_with(|| {
@@ -950,6 +954,9 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for OnlyChild<
     }
     fn start(&self, number: &mut u32) -> Self::State {
         self.0.start(number)
+    }
+    fn fits(&self, raw: &RawDocument) -> Result<()> {
+        self.0.fits(raw)
     }
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         self.0.parent(state, raw, hop, level)

@@ -406,15 +406,40 @@ impl<S> Noted<S> {
                 let at = targets.get(&slot).copied().unwrap_or_default();
                 beyond.item(state, hops, at, document).map(Some)
             })?;
-            given.ok_or_else(|| Error::Decode {
-                collection: collection.to_owned(),
-                id: None,
-                ty: crate::decode::short_name(std::any::type_name::<V>()),
-                path: path.to_owned(),
-                message: "a stored document has no reference here, and the field is no `Option`".to_owned(),
-            })
+            given.ok_or_else(|| no_reference::<V>(collection, path, None))
         })
     }
+}
+
+/// That a stored document lacks a reference that its type asks for.
+fn no_reference<V: Reference>(collection: &str, path: &str, id: Option<Bson>) -> Error {
+    let message = if V::MANY {
+        "an item of this array is no reference, and the items are no `Option`"
+    } else {
+        "a stored document has no reference here, and the field is no `Option`"
+    };
+    Error::Decode {
+        collection: collection.to_owned(),
+        id: id.map(Box::new),
+        ty: crate::decode::short_name(std::any::type_name::<V>()),
+        path: path.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// Puts nothing into the places of the references, as the documents will be, to see that there is a reference in each.
+fn has_references<R: Document, V: Reference<Pointer: Load>, P: Step, M: Missing>(
+    by: &'static str,
+    raw: &RawDocument,
+) -> Result<()> {
+    let mut hop = Hop::default();
+    let tree = Tree::of(raw, P::PATH, &mut |value| V::Pointer::want(value, by, &mut hop));
+    let id = || Bson::try_from(raw.get("_id").ok()??).ok();
+    P::assemble(&tree, &mut |tree| {
+        let given = M::given::<V, ()>(tree, &mut |_| Ok(Some(())))?;
+        given.ok_or_else(|| no_reference::<V>(R::META.collection, P::PATH, id()))
+    })?;
+    Ok(())
 }
 
 /// The name of the target's field whose value the reference at the end of a path holds.
@@ -480,6 +505,9 @@ where
     fn start(&self, number: &mut u32) -> Self::State {
         Noted::new(number, |_| ())
     }
+    fn fits(&self, raw: &RawDocument) -> Result<()> {
+        has_references::<R, V, P, Strict>(by::<P>(), raw)
+    }
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         state.note::<V::Pointer, ()>(P::PATH, by::<P>(), raw, hop, level)
     }
@@ -518,6 +546,9 @@ where
     }
     fn start(&self, number: &mut u32) -> Self::State {
         Noted::new(number, |number| self.join.start(number))
+    }
+    fn fits(&self, raw: &RawDocument) -> Result<()> {
+        has_references::<R, V, P, M>(by::<P>(), raw)
     }
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         state.note::<V::Pointer, J>(P::PATH, by::<P>(), raw, hop, level)

@@ -103,7 +103,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         for asked in asked {
             warn_of_scan(asked.of, collection.odm(), &asked.field);
         }
-        let mut work = Work::of_lookup(&self.join);
+        let mut work = Work::of_lookup(&self.join, options.projection.is_some());
         let mut items = Vec::new();
         let mut of_pipeline = AggregateOptions::default();
         of_pipeline.collation = options.collation.clone();

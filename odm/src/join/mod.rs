@@ -65,6 +65,9 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// `number` counts the joins of a query in the order of [`stages`](Join::stages).
     #[doc(hidden)]
     fn start(&self, number: &mut u32) -> Self::State;
+    /// Whether a document of which only a part was read has the references that its type asks for.
+    #[doc(hidden)]
+    fn fits(&self, raw: &RawDocument) -> Result<()>;
     /// Notes what is wanted for one more document.
     #[doc(hidden)]
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()>;
@@ -91,6 +94,9 @@ impl<R: Document> Join<R> for () {
     fn needs(&self, _: &mut Vec<&'static str>) {}
     fn queries(&self, _: &mut Vec<Asked>) {}
     fn start(&self, _: &mut u32) {}
+    fn fits(&self, _: &RawDocument) -> Result<()> {
+        Ok(())
+    }
     fn parent(&self, _: &mut (), _: &RawDocument, _: &mut Hop, _: usize) -> Result<()> {
         Ok(())
     }
@@ -123,6 +129,10 @@ macro_rules! tuples {
             }
             fn start(&self, number: &mut u32) -> Self::State {
                 ($(self.$at.start(number),)*)
+            }
+            fn fits(&self, raw: &RawDocument) -> Result<()> {
+                $(self.$at.fits(raw)?;)*
+                Ok(())
             }
             fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
                 $(self.$at.parent(&mut state.$at, raw, hop, level)?;)*
@@ -176,6 +186,8 @@ pub(crate) struct Work<'j, R: Document, J: Join<R>> {
     join: &'j J,
     state: J::State,
     hops: Vec<Hop>,
+    /// Only a part of each document is read, which says nothing of the references beside it.
+    projected: bool,
 }
 
 impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
@@ -184,20 +196,32 @@ impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
             join,
             state: join.start(&mut 0),
             hops: vec![Hop::default()],
+            projected: false,
+        }
+    }
+
+    /// For documents of a query, which may have a projection.
+    pub(crate) fn of_query(join: &'j J, projected: bool) -> Self {
+        Work {
+            projected,
+            ..Work::new(join)
         }
     }
 
     /// For documents into which the server has put what is joined to them.
-    pub(crate) fn of_lookup(join: &'j J) -> Self {
-        let mut work = Work::new(join);
+    pub(crate) fn of_lookup(join: &'j J, projected: bool) -> Self {
+        let mut work = Work::of_query(join, projected);
         for hop in &mut work.hops {
             hop.embedded = true;
         }
         work
     }
 
-    /// One more document of the query.
+    /// One more document of the query. One that does not fit is an error, and is not noted.
     pub(crate) fn parent(&mut self, raw: &RawDocument) -> Result<()> {
+        if self.projected {
+            self.join.fits(raw)?;
+        }
         match self.hops.first_mut() {
             Some(hop) => self.join.parent(&mut self.state, raw, hop, 0),
             None => Ok(()),

@@ -1449,3 +1449,70 @@ async fn of_one_parent(odm: &Odm, naive: &Naive<'_>, data: &Data) {
         assert_eq!(remarks.of(product).all().await.unwrap(), expected);
     }
 }
+
+/// A projection does not read the references, so a document without one is found out by the join.
+#[test]
+fn a_document_without_its_reference_is_named_and_left_out() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Part, Product]).unwrap();
+        let product = |id: i32| doc! { "_id": id, "name": format!("product {id}"), "main": 1, "parts": [1], "lines": [] };
+        let mut products: Vec<Raw> = (0..5).map(product).collect();
+        products[1].remove("main");
+        products[3].insert("parts", vec![Bson::Int32(1), Bson::Null]);
+        let parts = [doc! { "_id": 1, "number": "p1" }];
+        t.db.collection::<Raw>("products")
+            .insert_many(products)
+            .await
+            .unwrap();
+        t.db.collection::<Raw>("parts").insert_many(parts).await.unwrap();
+        let products = odm.collection::<Product>();
+        let query = || products.find_all().sort(|p| p.id.asc()).select::<ProductName>();
+        let bad = |error: &Error| match error {
+            Error::Decode {
+                id: Some(id), path, ..
+            } => (id.as_i32().unwrap(), path.clone()),
+            other => panic!("{other}"),
+        };
+        let main = |p: ProductFields| (p.parts, p.main);
+        let found = query().include(main).lossy().all().await.unwrap();
+        let names: Vec<_> = found
+            .items
+            .iter()
+            .map(|(product, _)| product.name.as_str())
+            .collect();
+        assert_eq!(names, ["product 0", "product 2", "product 4"]);
+        for (_, (parts, main)) in &found.items {
+            assert_eq!(parts[..], [main.clone()]);
+        }
+        let both = [(1, "main".to_owned()), (3, "parts".to_owned())];
+        assert_eq!(found.bad.iter().map(bad).collect::<Vec<_>>(), both);
+        assert!(
+            found.bad[1].to_string().contains("an item of this array"),
+            "{}",
+            found.bad[1]
+        );
+
+        // In a stream it is an error in its place, and the others of its batch are given.
+        let stream = query().include(main).stream().await.unwrap();
+        let rows: Vec<_> = futures::StreamExt::collect(stream).await;
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|row| row.as_ref().map(|_| ()).map_err(bad))
+            .collect();
+        let [main_lacks, part_lacks] = both.clone();
+        assert_eq!(rows, [Ok(()), Err(main_lacks), Ok(()), Err(part_lacks), Ok(())]);
+
+        let first = &both[0];
+        assert_eq!(bad(&query().include(main).all().await.unwrap_err()), *first);
+        assert_eq!(bad(&query().include(main).page(9).await.unwrap_err()), *first);
+        assert_eq!(
+            bad(&query().include(main).lookup().all().await.unwrap_err()),
+            *first
+        );
+        let second = query().and(|p| p.id.eq(1)).include(main).one().await;
+        assert_eq!(bad(&second.unwrap_err()), *first);
+        // What may be missing is nothing that does not fit.
+        let chosen = |p: ProductFields| (p.main.leave_out_missing(), p.second);
+        assert_eq!(query().include(chosen).all().await.unwrap().len(), 5);
+    });
+}
