@@ -654,6 +654,15 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Option<Point>, P, C> {
     }
 }
 
+/// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.
+pub(crate) fn has_near(filter: &Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        Bson::Document(condition) => condition.contains_key("$near") || condition.contains_key("$nearSphere"),
+        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).any(has_near),
+        _ => false,
+    })
+}
+
 /// The error for a value of a field that is neither compared as a whole nor by its parts.
 pub(crate) fn incomparable(name: &str) -> Error {
     Error::Query {

@@ -345,15 +345,6 @@ fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
     }
 }
 
-/// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.
-fn has_near(filter: &mongodb::bson::Document) -> bool {
-    filter.iter().any(|(name, value)| match value {
-        Bson::Document(condition) => condition.contains_key("$near") || condition.contains_key("$nearSphere"),
-        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).any(has_near),
-        _ => false,
-    })
-}
-
 /// The value at a dotted name.
 fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson> {
     let mut parts = name.split('.');
@@ -874,7 +865,7 @@ impl Many {
             .map(|guard| Bson::Document(guard.condition()))
             .collect();
         // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-        let counts = !bounds.is_empty() && !has_near(&filter);
+        let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
         let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
         Many {
             guarded,

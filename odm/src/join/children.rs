@@ -4,7 +4,7 @@ use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
 use crate::document::DocumentMeta;
-use crate::filter::IntoSort;
+use crate::filter::{IntoSort, has_near};
 use crate::find::hand_out;
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
@@ -552,7 +552,9 @@ impl<C: Document + Clone> Wanted<C> {
 
     /// The first few of each parent.
     async fn load_first(&mut self, from: &Source, collection: &Collection<C>, limit: u32) -> Result<()> {
-        let by_queries = self.what.by_queries || self.what.via.is_union_in_array();
+        // A pipeline takes no `$near`.
+        let near = self.what.filter.as_ref().is_ok_and(has_near);
+        let by_queries = self.what.by_queries || self.what.via.is_union_in_array() || near;
         if by_queries || !from.odm.joins_children(from.session.is_some()).await? {
             return self.load_first_by_queries(from, collection, limit).await;
         }

@@ -914,3 +914,58 @@ fn a_stream_joins_a_thousand_documents_at_a_time() {
         );
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "towns")]
+struct Town {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "cafes")]
+struct Cafe {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(check = false)]
+    town: Ref<Town>,
+    #[index(geo)]
+    place: odm::geo::Point,
+}
+
+#[test]
+fn the_nearest_children_of_each_parent_are_asked_for_without_a_pipeline() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Town, Cafe]).unwrap();
+        odm.sync().await.unwrap();
+        let (towns, cafes) = (odm.collection::<Town>(), odm.collection::<Cafe>());
+        towns.insert_many([1, 2, 3].map(|id| Town { id })).await.unwrap();
+        let cafe = |id: i32| Cafe {
+            id,
+            town: Ref::new(1 + id % 2),
+            place: odm::geo::Point::new(13.0 + f64::from(id) / 100.0, 52.5),
+        };
+        cafes.insert_many((0..8).map(cafe)).await.unwrap();
+        odm.server().await.unwrap();
+        t.commands.clear();
+        let nearest = |limit| {
+            move |t: TownFields| {
+                let here = odm::geo::Point::new(13.2, 52.5);
+                let near = t.children::<Cafe>().filter(|c| c.place.near(here, 12_000.0));
+                near.limit(limit)
+            }
+        };
+        let of = |rows: Vec<(Town, Vec<Cafe>)>| {
+            let ids = |cafes: Vec<Cafe>| cafes.iter().map(|cafe| cafe.id).collect::<Vec<_>>();
+            rows.into_iter().map(|(_, cafes)| ids(cafes)).collect::<Vec<_>>()
+        };
+        let query = || towns.find_all().sort(|t| t.id.asc());
+        let two = query().include(nearest(2)).all().await.unwrap();
+        assert_eq!(of(two), [vec![6, 4], vec![7, 5], vec![]]);
+        // The towns, and the cafes of each: MongoDB refuses `$near` in a pipeline.
+        assert_eq!(t.commands.take(), ["find"; 4]);
+        let one = query().limit(1).include(nearest(1)).all().await.unwrap();
+        assert_eq!(of(one), [[6]]);
+        assert_eq!(t.commands.take(), ["find"; 2]);
+    });
+}
