@@ -126,6 +126,23 @@ impl<P: Step> Step for Each<P> {
 /// Through an option: the field may not be there.
 pub struct Maybe<P>(PhantomData<fn() -> P>);
 
+impl<P: Step> Maybe<P> {
+    /// How many names lead to the value, if it is there. A flattened one has no name: it is there if one of its fields is.
+    const NAMES: u32 = {
+        let path = P::PATH.as_bytes();
+        let mut names = !path.is_empty() as u32;
+        let mut i = 0;
+        while i < path.len() {
+            names += (path[i] == b'.') as u32;
+            i += 1;
+        }
+        match P::FIELD {
+            Some(field) if field.flatten => names + 1,
+            _ => names,
+        }
+    };
+}
+
 impl<P: Step> Step for Maybe<P> {
     const PATH: &'static str = P::PATH;
     const ARRAYS: u32 = P::ARRAYS;
@@ -139,7 +156,7 @@ impl<P: Step> Step for Maybe<P> {
 
     fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
         P::assemble::<Option<X>>(tree, &mut |tree| match tree {
-            Tree::Nothing => Ok(None),
+            Tree::Nothing { there } if *there < Self::NAMES => Ok(None),
             there => leaf(there).map(Some),
         })
     }

@@ -322,7 +322,7 @@ impl<R: Reference> Reference for Option<R> {
         get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
     ) -> Result<Option<Self::Joined<X>>> {
         match tree {
-            Tree::Nothing => Ok(Some(None)),
+            Tree::Nothing { .. } => Ok(Some(None)),
             // A reference whose document is missing is no reference that is not there.
             there => Ok(R::joined(there, get)?.map(Some)),
         }

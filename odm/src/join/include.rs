@@ -398,7 +398,7 @@ impl<S> Noted<S> {
             beyond: state,
             ..
         } = self;
-        let tree = trees.get(at).unwrap_or(&Tree::Nothing);
+        let tree = trees.get(at).unwrap_or(&Tree::Nothing { there: 0 });
         P::assemble(tree, &mut |tree| {
             let given = M::given::<V, B::Item>(tree, &mut |slot| {
                 let document = hops.get_mut(*level).and_then(|hop| L::get(slot, hop));

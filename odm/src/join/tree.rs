@@ -20,7 +20,10 @@ fn about(bytes: usize) -> usize {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
     /// Nothing, or `null`.
-    Nothing,
+    Nothing {
+        /// So many names of the path lead to something: an embedded document may be there, and have no reference.
+        there: u32,
+    },
     /// A reference.
     One(Slot),
     /// The items of an array, in their order.
@@ -34,51 +37,62 @@ impl Tree {
         path: &str,
         want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
     ) -> Tree {
+        Tree::within(document, path, 0, want)
+    }
+
+    /// Those in a document to which so many names have led.
+    fn within(
+        document: &RawDocument,
+        path: &str,
+        there: u32,
+        want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
+    ) -> Tree {
         let (name, rest) = match path.split_once('.') {
             Some((name, rest)) => (name, Some(rest)),
             None => (path, None),
         };
         match document.get(name) {
-            Ok(Some(value)) => Tree::below(value, rest, want),
-            _ => Tree::Nothing,
+            Ok(Some(value)) => Tree::below(value, rest, there, want),
+            _ => Tree::Nothing { there },
         }
     }
 
     fn below(
         value: RawBsonRef<'_>,
         rest: Option<&str>,
+        there: u32,
         want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
     ) -> Tree {
         match (value, rest) {
             (RawBsonRef::Array(items), Some(_)) => {
                 let items = items.into_iter().filter_map(Result::ok);
-                Tree::Many(items.map(|item| Tree::below(item, rest, want)).collect())
+                Tree::Many(items.map(|item| Tree::below(item, rest, there, want)).collect())
             }
             (RawBsonRef::Array(items), None) => {
                 let bytes = items.as_bytes();
                 let mut trees = Vec::with_capacity(about(bytes.len()));
                 let mut left = Elements::of(bytes);
                 while let Some((id, behind)) = left.and_then(Elements::plain) {
-                    trees.push(want(id).map_or(Tree::Nothing, Tree::One));
+                    trees.push(want(id).map_or(Tree::Nothing { there }, Tree::One));
                     left = Some(behind);
                 }
                 if left.is_none_or(|left| !left.is_empty()) {
                     let items = items.into_iter().filter_map(Result::ok).skip(trees.len());
-                    trees.extend(items.map(|item| Tree::below(item, None, want)));
+                    trees.extend(items.map(|item| Tree::below(item, None, there, want)));
                 }
                 Tree::Many(trees)
             }
-            (RawBsonRef::Null | RawBsonRef::Undefined, _) => Tree::Nothing,
-            (RawBsonRef::Document(document), Some(rest)) => Tree::of(document, rest, want),
-            (_, Some(_)) => Tree::Nothing,
-            (value, None) => want(value).map_or(Tree::Nothing, Tree::One),
+            (RawBsonRef::Null | RawBsonRef::Undefined, _) => Tree::Nothing { there },
+            (RawBsonRef::Document(document), Some(rest)) => Tree::within(document, rest, there + 1, want),
+            (_, Some(_)) => Tree::Nothing { there },
+            (value, None) => want(value).map_or(Tree::Nothing { there }, Tree::One),
         }
     }
 
     /// The items of an array; of anything else, itself.
     pub fn items(&self) -> impl Iterator<Item = &Tree> {
         match self {
-            Tree::Nothing => &[],
+            Tree::Nothing { .. } => &[],
             Tree::One(_) => std::slice::from_ref(self),
             Tree::Many(items) => items.as_slice(),
         }
@@ -96,7 +110,7 @@ impl Tree {
     /// All references in it.
     pub(super) fn each(&self, take: &mut dyn FnMut(Slot)) {
         match self {
-            Tree::Nothing => {}
+            Tree::Nothing { .. } => {}
             Tree::One(slot) => take(*slot),
             Tree::Many(items) => items.iter().for_each(|item| item.each(take)),
         }

@@ -1516,3 +1516,114 @@ fn a_document_without_its_reference_is_named_and_left_out() {
         assert_eq!(query().include(chosen).all().await.unwrap().len(), 5);
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "purchases")]
+struct Purchase {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[embed]
+    detail: Option<Parcel>,
+    #[embed(max = 5)]
+    lines: Vec<Option<Parcel>>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Parcel {
+    #[reference(check = false)]
+    maker: Option<Ref<Maker>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[reference(many, max = 5, check = false)]
+    makers: Vec<Ref<Maker>>,
+    #[embed]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inner: Option<Detail>,
+}
+
+#[derive(Projection, Deserialize, Debug)]
+#[projection(of = Purchase)]
+struct PurchaseId {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+impl Asked for Purchase {
+    type Narrow = PurchaseId;
+    fn in_order(p: PurchaseFields) -> Order<Purchase> {
+        p.id.asc()
+    }
+    fn text(&self) -> &str {
+        ""
+    }
+    fn text_of(order: &PurchaseId) -> &str {
+        assert!(order.id > 0);
+        ""
+    }
+}
+
+/// An embedded document without a reference is not the same as none.
+#[test]
+fn a_join_keeps_the_shape_of_what_may_be_missing() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Purchase]).unwrap();
+        let maker = Maker {
+            id: 1,
+            code: "m1".to_owned(),
+            owner: None,
+        };
+        store(&t.db, std::slice::from_ref(&maker)).await;
+        let parcel = |whole: bool| Parcel {
+            maker: whole.then(|| maker.to_ref()),
+            makers: whole.then(|| maker.to_ref()).into_iter().collect(),
+            inner: whole.then(|| Detail {
+                maker: maker.to_ref(),
+            }),
+        };
+        let orders = [
+            (None, vec![]),
+            (
+                Some(parcel(false)),
+                vec![Some(parcel(false)), None, Some(parcel(true))],
+            ),
+            (Some(parcel(true)), vec![None]),
+        ];
+        let orders: Vec<Purchase> = (1..)
+            .zip(orders)
+            .map(|(id, (detail, lines))| Purchase { id, detail, lines })
+            .collect();
+        store(&t.db, &orders).await;
+        let one = |parcel: &Parcel| parcel.maker.is_some().then(|| maker.clone());
+        let many = |parcel: &Parcel| one(parcel).into_iter().collect::<Vec<_>>();
+        let expected = orders.iter().map(|order| {
+            let detail = order.detail.as_ref();
+            let lines = || order.lines.iter().map(Option::as_ref);
+            Ok((
+                detail.map(one),
+                detail.map(many),
+                detail.map(one),
+                lines().map(|line| line.map(one)).collect::<Vec<_>>(),
+                lines().map(|line| line.map(many)).collect::<Vec<_>>(),
+                lines().map(|line| line.map(one)).collect::<Vec<_>>(),
+            ))
+        });
+        let expected = expected.collect();
+        every_way(
+            &odm,
+            "what may be missing",
+            &orders,
+            expected,
+            Lookup::Same,
+            |o: PurchaseFields| {
+                (
+                    o.detail.maker,
+                    o.detail.makers,
+                    o.detail.inner.maker,
+                    o.lines.maker,
+                    o.lines.makers,
+                    o.lines.inner.maker,
+                )
+            },
+        )
+        .await;
+    });
+}
