@@ -99,13 +99,15 @@ impl Key {
     }
 }
 
-/// The same value for all that MongoDB takes as equal: whole numbers as 64-bit integers, other decimals as a symbol of their
-/// digits (no id is a symbol: BSON has deprecated them).
+/// The whole doubles in it are integers of 64 bits, each of them exactly: from -2^63 to below 2^63.
+const INTEGERS: std::ops::Range<f64> = i64::MIN as f64..-(i64::MIN as f64);
+
+/// The same value for all that MongoDB takes as equal: whole numbers as 64-bit integers, what a double is exactly as one, other
+/// decimals as a symbol of their digits (no id is a symbol: BSON has deprecated them).
 fn plain(value: &Bson) -> Bson {
     match value {
         Bson::Int32(n) => Bson::Int64((*n).into()),
-        // Whole doubles of this size are exact.
-        Bson::Double(n) if n.fract() == 0.0 && n.abs() < 9.0e15 => Bson::Int64(*n as i64),
+        Bson::Double(n) if n.fract() == 0.0 && INTEGERS.contains(n) => Bson::Int64(*n as i64),
         Bson::Double(n) if n.is_nan() => Bson::Double(f64::NAN),
         Bson::Decimal128(n) => decimal(&n.to_string()),
         Bson::Document(fields) => fields
@@ -147,8 +149,10 @@ fn decimal(text: &str) -> Bson {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-        return match rest {
-            "NaN" => Bson::Double(f64::NAN), // with any sign
+        return match (sign, rest) {
+            (_, "NaN") => Bson::Double(f64::NAN),
+            ("", "Infinity") => Bson::Double(f64::INFINITY),
+            (_, "Infinity") => Bson::Double(f64::NEG_INFINITY),
             _ => Bson::Symbol(text.to_owned()),
         };
     }
@@ -163,7 +167,26 @@ fn decimal(text: &str) -> Bson {
     if let Some(n) = zeros.and_then(|zeros| format!("{sign}{short}{}", "0".repeat(zeros)).parse().ok()) {
         return Bson::Int64(n);
     }
-    Bson::Symbol(format!("{sign}{short}E{exponent}"))
+    let text = format!("{sign}{short}E{exponent}");
+    match text.parse::<f64>() {
+        Ok(double) if is_exactly(double, short, exponent) => Bson::Double(double),
+        _ => Bson::Symbol(text),
+    }
+}
+
+/// Whether the nearest double of a decimal is the decimal itself, whatever the sign.
+fn is_exactly(double: f64, digits: &str, exponent: i64) -> bool {
+    // No double has more digits than this, so none of them is rounded.
+    let exact = format!("{:.766e}", double.abs());
+    let Some((all, power)) = exact.split_once('e') else {
+        return false; // infinite
+    };
+    let all = all.replace('.', "");
+    let power = power
+        .parse()
+        .ok()
+        .map(|power: i64| power + 1 - digits.len() as i64);
+    all.trim_end_matches('0') == digits && power == Some(exponent)
 }
 
 /// At most so many keys in one `$in`.
@@ -214,6 +237,14 @@ mod tests {
             (number("1.50"), number("15E-1")),
             (number("0"), number("-0.00")),
             (number("100"), number("1E+2")),
+            (Bson::Double(1e16), Bson::Int64(10_i64.pow(16))),
+            (Bson::Double(-(2_f64.powi(63))), Bson::Int64(i64::MIN)),
+            (Bson::Double(2_f64.powi(63)), number("9223372036854775808")),
+            (Bson::Double(1e22), number("1E+22")),
+            (Bson::Double(0.5), number("0.50")),
+            (Bson::Double(-0.375), number("-375E-3")),
+            (Bson::Double(f64::INFINITY), number("Infinity")),
+            (Bson::Double(f64::NAN), number("NaN")),
             (
                 doc! { "at": -0.0, "of": number("2.0") }.into(),
                 doc! { "at": 0, "of": number("2") }.into(),
@@ -223,6 +254,12 @@ mod tests {
         }
         for (a, b) in [
             (number("1"), number("-1")),
+            (number("0.1"), Bson::Double(0.1)),
+            (number("0.5"), Bson::Double(-0.5)),
+            (number("1E+23"), Bson::Double(1e23)),
+            (number("1E-400"), Bson::Double(0.0)),
+            (number("1E+400"), Bson::Double(f64::INFINITY)),
+            (Bson::Double(2_f64.powi(63)), Bson::Int64(i64::MAX)),
             (number("1"), number("10")),
             (number("Infinity"), number("-Infinity")),
             (number("1E+40"), number("1E+41")),
