@@ -204,6 +204,43 @@ fn parents_of_one_type_are_none() {
         ["b::B"]
     );
     assert_eq!(parents(parse_quote!(#[reference] a: Ref<Host>)), [""; 0]);
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: Ref<crate::Host>, #[parent_ref] b: Ref<Host>)),
+        [""; 0]
+    );
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: Ref<Tag<Host>>, #[parent_ref] b: Ref<Tag<a::Host>>)),
+        [""; 0]
+    );
+    assert_eq!(
+        parents(parse_quote!(#[parent_ref] a: Ref<Tag<Host>>, #[parent_ref] b: Ref<Tag<User>>)),
+        ["Tag<Host", "Tag<User"]
+    );
+}
+
+#[test]
+fn a_parent_that_a_parameter_may_be_is_none() {
+    let code = |fields: TokenStream| {
+        document(parse_quote! {
+            #[document(collection = "things")]
+            struct Thing<T: Document> { #[serde(rename = "_id")] id: ObjectId, #fields }
+        })
+    };
+    for fields in [
+        parse_quote!(#[parent_ref] a: Ref<T>, #[parent_ref] b: Ref<Host>),
+        parse_quote!(#[parent_ref] a: Ref<Tag<T>>, #[parent_ref] b: Ref<Tag<Host>>),
+        parse_quote!(#[parent_ref] a: Ref<Tag<T>>, #[parent_ref] b: Owner),
+        parse_quote!(#[parent_ref] a: Owner<T>, #[parent_ref] b: Ref<Host>),
+    ] {
+        let code = code(fields);
+        assert!(!has(&code, "compile_error"), "{code}");
+        assert!(!has(&code, "ChildOf<"), "{code}");
+    }
+    let several = code(parse_quote!(#[parent_ref] a: Ref<Tag<T>>, #[parent_ref] b: Ref<Host>));
+    assert!(
+        has(&several, "ChildOf<Tag<T>>") && has(&several, "ChildOf<Host>"),
+        "{several}"
+    );
 }
 
 #[test]

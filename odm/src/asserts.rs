@@ -10,9 +10,10 @@ mod copy;
 mod reference;
 pub use copy::*;
 pub use reference::{
-    BackTo, ById, Differ, InverseOf, KeyOf, ParentAmong, ParentIs, ReferenceById, Same, Types, by_id,
-    inverse, key, key_like_id, no_nested_reference, no_nested_reference_items, no_reference,
-    no_reference_items, no_unnamed_reference, nullified, relationship, two_way, unique_key,
+    BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
+    RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
+    no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
+    relationship, two_way, unique_key,
 };
 
 /// `#[field(min = N, max = N)]`.

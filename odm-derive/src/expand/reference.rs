@@ -1,6 +1,6 @@
 //! What a reference declares, as constants; and the traits by which a child is found from its parent.
 
-use super::{Target, index};
+use super::{Target, generics, index};
 use crate::ast::Field;
 use crate::attr::reference::{GREATEST_MAX, OnDelete, Reference};
 use crate::ty;
@@ -106,11 +106,14 @@ pub fn implement_children(
     field: impl Fn(usize) -> TokenStream,
 ) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    let implement = |parent: Parent| {
+    let implement = |parent: &Parent| {
         let (ty, field) = (parent.ty, field(parent.position));
         let mut generics = generics.clone();
-        let name = match parent.named {
-            Named::Document(name) => name,
+        let name = match &parent.named {
+            Named::Document(name) => {
+                one_of_its_type(target, parent, name, &mut generics);
+                quote!(#name)
+            }
             // As a condition, since what is no reference is said where the field is.
             Named::Unseen(condition) => {
                 generics.params.push(parse_quote!(__Parent: #krate::Document));
@@ -138,7 +141,24 @@ pub fn implement_children(
             #only
         }
     };
-    parents(target).into_iter().map(implement).collect()
+    parents(target).iter().map(implement).collect()
+}
+
+/// The condition that none of the parents behind aliases is of this type too. It names a lifetime, so that it is asked for
+/// where the children are.
+fn one_of_its_type(target: &Target, parent: &Parent, name: &Type, generics: &mut syn::Generics) {
+    if parent.beside.is_empty() {
+        return;
+    }
+    let (odm, this, beside) = (&target.odm, &target.this, &parent.beside);
+    generics.params.insert(0, parse_quote!('odm));
+    generics.make_where_clause().predicates.push(parse_quote! {
+        #odm::check::Several<'odm, {
+            #[allow(unused_imports)]
+            use #odm::check::RefersNot as _;
+            false #(|| <#odm::check::Refers<#beside, #name>>::IS)*
+        }>: #odm::check::OneParent<#this, #name>
+    });
 }
 
 /// A type of parent.
@@ -148,60 +168,97 @@ struct Parent<'a> {
     ty: &'a Type,
     one: bool,
     named: Named,
+    /// The types of the other fields whose parents the compiler alone knows.
+    beside: Vec<&'a Type>,
 }
 
 enum Named {
-    Document(TokenStream),
+    Document(Box<Type>),
     /// Behind an alias, or by another field's list: the condition that tells it.
     Unseen(TokenStream),
 }
 
-/// The types of parents; without one that two fields name.
+/// The types of parents; without one that two fields name, or may name.
 fn parents<'a>(target: &Target<'a>) -> Vec<Parent<'a>> {
-    let mut all: Vec<(String, Parent)> = Vec::new();
+    let mut all: Vec<Parent> = Vec::new();
     for (position, field) in target.fields.iter().enumerate() {
         let Some(declared) = field.reference.as_ref().filter(|declared| declared.parent) else {
             continue;
         };
-        let mut add = |name: String, named: Named| {
-            let (ty, one) = (field.ty, declared.one.is_some());
-            all.push((
-                name,
-                Parent {
-                    position,
-                    ty,
-                    one,
-                    named,
-                },
-            ));
+        let parent = |named: Named| Parent {
+            position,
+            ty: field.ty,
+            one: declared.one.is_some(),
+            named,
+            beside: Vec::new(),
         };
-        let (documents, visible) = match &declared.any {
-            Some(any) => (any.documents.iter().map(|path| quote!(#path)).collect(), None),
-            None => (Vec::new(), ty::referred(field.ty)),
-        };
-        if let Some(parent) = visible {
-            add(ty::text(parent), Named::Document(quote!(#parent)));
-        } else if documents.is_empty() {
-            let condition = if declared.any.is_some() {
-                quote!(ParentAmong)
-            } else {
-                quote!(ParentIs)
-            };
-            add(String::new(), Named::Unseen(condition));
-        }
-        for document in documents {
-            add(ty::text(&document), Named::Document(document));
+        match (&declared.any, ty::referred(field.ty)) {
+            (Some(any), _) if any.documents.is_empty() => {
+                all.push(parent(Named::Unseen(quote!(ParentAmong))))
+            }
+            (Some(any), _) => all.extend(
+                any.documents
+                    .iter()
+                    .map(|path| parent(Named::Document(Box::new(parse_quote!(#path))))),
+            ),
+            (None, Some(document)) => all.push(parent(Named::Document(Box::new(document.clone())))),
+            (None, None) => all.push(parent(Named::Unseen(quote!(ParentIs)))),
         }
     }
-    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-    all.into_iter()
-        .filter(|(name, parent)| match parent.named {
-            Named::Document(_) => names.iter().filter(|other| *other == name).count() == 1,
-            // Of several, the compiler could not tell that they differ.
-            Named::Unseen(_) => names.len() == 1,
+    if all.len() < 2 {
+        return all;
+    }
+    let parameters = generics::parameters(target.container.generics);
+    let beside: Vec<&Type> = all
+        .iter()
+        .filter(|parent| matches!(parent.named, Named::Unseen(_)))
+        .map(|parent| parent.ty)
+        .collect();
+    let alone: Vec<bool> = all
+        .iter()
+        .enumerate()
+        .map(|(i, parent)| {
+            let others = || all.iter().enumerate().filter(move |(other, _)| *other != i);
+            match &parent.named {
+                Named::Document(name) => others().all(|(_, other)| match &other.named {
+                    Named::Document(other) => differ(name, other, &parameters),
+                    // With a parameter, the compiler could not tell before the type is used.
+                    Named::Unseen(_) => {
+                        !ty::mentions(name, &parameters) && !ty::mentions(other.ty, &parameters)
+                    }
+                }),
+                // Of several, the compiler could not tell that they differ.
+                Named::Unseen(_) => false,
+            }
         })
-        .map(|(_, parent)| parent)
+        .collect();
+    all.into_iter()
+        .zip(alone)
+        .filter(|(_, alone)| *alone)
+        .map(|(parent, _)| Parent {
+            beside: beside.clone(),
+            ..parent
+        })
         .collect()
+}
+
+/// Whether the names of two types say that they are not one: by the last segment, since a path to it can be written in several
+/// ways, and a parameter can stand for anything.
+fn differ(one: &Type, other: &Type, parameters: &[&Ident]) -> bool {
+    let is_parameter = |ty: &Type| parameters.iter().any(|name| ty::exactly(ty, &name.to_string()));
+    if is_parameter(one) || is_parameter(other) {
+        return false;
+    }
+    let (Some(one), Some(other)) = (ty::last(one), ty::last(other)) else {
+        return false;
+    };
+    if one.ident.unraw() != other.ident.unraw() {
+        return true;
+    }
+    // `Part<Steel>` and `Part<Wood>`.
+    (0..)
+        .map_while(|n| ty::argument(one, n).zip(ty::argument(other, n)))
+        .any(|(one, other)| differ(one, other, parameters))
 }
 
 /// What is asserted of the other documents: statements of a constant that no constant of this type needs, since the others

@@ -181,6 +181,36 @@ impl<P: Document, R: ReferenceTo<Target = P>> ParentIs<P> for R {}
 pub trait ParentAmong<P> {}
 impl<P: Document, R: Reference> ParentAmong<P> for R where R::Pointer: PointsTo<P> {}
 
+/// Whether a field refers to a document, by a type that the derive can't see through: `<Refers<R, P>>::IS`, with [`RefersNot`]
+/// in scope for one that does not.
+pub struct Refers<R, P>(std::marker::PhantomData<fn() -> (R, P)>);
+
+impl<R: Reference, P: Document> Refers<R, P>
+where
+    R::Pointer: PointsTo<P>,
+{
+    /// It does.
+    pub const IS: bool = true;
+}
+
+/// What holds of a field that the other constant does not fit.
+pub trait RefersNot {
+    /// It does not.
+    const IS: bool = false;
+}
+impl<R, P> RefersNot for Refers<R, P> {}
+
+/// Whether another field of a document names the same type of parent.
+pub struct Several<'a, const IS: bool>(std::marker::PhantomData<&'a ()>);
+
+/// A document that names its parent in one field.
+#[diagnostic::on_unimplemented(
+    message = "`{C}` has several `#[parent_ref]` to `{P}`, one of them behind an alias",
+    note = "name the field: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+)]
+pub trait OneParent<C, P> {}
+impl<C, P> OneParent<C, P> for Several<'_, false> {}
+
 /// The stored name of a field that references are by.
 pub fn key<K, R, T: KeyOf<K>, P: Step, C: PlainlyStored>(path: Path<R, T, P, C>) -> &'static str {
     path.name()

@@ -92,6 +92,18 @@ pub struct Letter {
     pub from: Sender,
 }
 
+/// A parent behind an alias beside one of another type.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "replies")]
+pub struct Reply {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    pub from: Sender,
+    #[parent_ref(one)]
+    pub task: Ref<Task>,
+}
+
 /// An id that is that of the parent.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "profiles")]
@@ -129,6 +141,18 @@ pub struct Tag<T: Document> {
     pub more: Vec<Ref<T>>,
 }
 
+/// Parents whose types differ in a parameter.
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[document(collection = "marks")]
+pub struct Mark {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    pub person: Ref<Tag<Person>>,
+    #[parent_ref]
+    pub task: Ref<Tag<Task>>,
+}
+
 fn is_child<C: ChildOf<P>, P: Document>() -> &'static str {
     C::parent().name
 }
@@ -143,6 +167,9 @@ fn main() {
     is_only_child::<Profile, Person>();
     assert_eq!(is_child::<Profile, Person>(), "_id");
     assert_eq!(is_child::<Letter, Person>(), "from");
+    assert_eq!(is_child::<Reply, Task>(), "task");
+    is_only_child::<Reply, Task>();
+    assert_eq!(is_child::<Mark, Tag<Task>>(), "task");
     is_reference::<Who>();
     let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
     assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));

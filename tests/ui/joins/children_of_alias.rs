@@ -1,0 +1,33 @@
+//! The children of a document that the other names as its parent twice, once behind an alias.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+type Sender = Option<Ref<Person>>;
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "messages")]
+struct Message {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    from: Sender,
+    #[parent_ref]
+    to: Ref<Person>,
+}
+
+async fn children(odm: Odm, person: Person) -> odm::Result<()> {
+    let people = odm.collection::<Person>();
+    let _ = people.find_all().include(|p| p.children::<Message>()).all().await?;
+    let _ = odm.collection::<Message>().of(&person).all().await?;
+    Ok(())
+}
+
+fn main() {}

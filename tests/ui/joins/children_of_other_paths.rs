@@ -1,0 +1,43 @@
+//! The same where the two are written in different ways, or one is a parameter.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "people")]
+pub struct Person {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "messages")]
+struct Message {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    from: Ref<crate::Person>,
+    #[parent_ref]
+    to: Ref<Person>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "notes")]
+struct Note<T: Document> {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref]
+    #[serde(bound = "")]
+    of: Ref<T>,
+    #[parent_ref]
+    by: Ref<Person>,
+}
+
+async fn children(odm: Odm) -> odm::Result<()> {
+    let people = odm.collection::<Person>();
+    let _ = people.find_all().include(|p| p.children::<Message>()).all().await?;
+    let _ = people.find_all().include(|p| p.children::<Note<Person>>()).all().await?;
+    Ok(())
+}
+
+fn main() {}
