@@ -1,6 +1,6 @@
 //! The constants of declared indexes.
 
-use super::Target;
+use super::{Target, paths};
 use crate::attr::index::{Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -63,9 +63,20 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     }
 }
 
-/// One field of an index, by its typed path.
-pub fn key(target: &Target, key: &Key) -> TokenStream {
-    on_path(target, key, path(target, &key.path))
+/// One field of the order of children, by its typed path. With parameters the type is a document under conditions, which do
+/// not hold where its fields are listed, so the path begins at the struct of paths itself.
+pub fn order_key(target: &Target, key: &Key) -> TokenStream {
+    if !target.is_generic() {
+        return on_path(target, key, path(target, &key.path));
+    }
+    let (odm, this) = (&target.odm, &target.this);
+    let ty = paths::ty(target, quote!(#this), quote!(#odm::Root));
+    let value = paths::value(target);
+    on_path(
+        target,
+        key,
+        path_from(quote!({ let paths: #ty = #value; paths }), &key.path),
+    )
 }
 
 fn on_path(target: &Target, key: &Key, path: TokenStream) -> TokenStream {
@@ -94,9 +105,14 @@ fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {
     let span = fields
         .first()
         .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-    let mut path = quote_spanned!(span=> <#this as #krate::Document>::paths());
-    for field in fields {
-        path = quote_spanned!(field.span()=> #path.#field);
-    }
-    path
+    path_from(
+        quote_spanned!(span=> <#this as #krate::Document>::paths()),
+        fields,
+    )
+}
+
+fn path_from(start: TokenStream, fields: &[syn::Ident]) -> TokenStream {
+    fields
+        .iter()
+        .fold(start, |path, field| quote_spanned!(field.span()=> #path.#field))
 }

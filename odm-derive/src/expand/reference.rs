@@ -45,7 +45,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
     });
     let one = declared.one.map(|_| quote!(one: true,));
     let order = declared.order.as_ref().map(|order| {
-        let keys = order.value.iter().map(|key| index::key(target, key));
+        let keys = order.value.iter().map(|key| index::order_key(target, key));
         quote!(order: &[#(#keys),*],)
     });
     let check = declared.check.as_ref().map(|at| {

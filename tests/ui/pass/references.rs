@@ -153,6 +153,20 @@ pub struct Mark {
     pub task: Ref<Tag<Task>>,
 }
 
+/// An order of the children where the document has a parameter.
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[document(collection = "revisions")]
+pub struct Revision<T> {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref(order(-at, note.text))]
+    pub task: Ref<Task>,
+    pub at: DateTime,
+    #[embed]
+    pub note: Note,
+    pub payload: T,
+}
+
 fn is_child<C: ChildOf<P>, P: Document>() -> &'static str {
     C::parent().name
 }
@@ -170,6 +184,9 @@ fn main() {
     assert_eq!(is_child::<Reply, Task>(), "task");
     is_only_child::<Reply, Task>();
     assert_eq!(is_child::<Mark, Tag<Task>>(), "task");
+    let revision = <Revision<i32> as ChildOf<Task>>::parent();
+    let order: Vec<_> = revision.reference.order.iter().map(|key| (key.path)()).collect();
+    assert_eq!(order, ["at", "note.text"]);
     is_reference::<Who>();
     let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
     assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));
