@@ -149,8 +149,7 @@ impl Rules<'_> {
         if self.place != Place::Id {
             return;
         }
-        let this = ty::referred(field.ty)
-            .is_some_and(|target| ty::exactly(target, &self.container.name()) || ty::exactly(target, "Self"));
+        let this = ty::referred(field.ty).is_some_and(|target| ty::exactly(target, &self.container.name()));
         if this {
             self.cx.error(
                 field.ty,

@@ -4,7 +4,7 @@ use super::{Target, codec, copy, fielded, generics, index, names, new, paths, re
 use crate::ast::{Container, Field};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
-use crate::{check, fallback, ty};
+use crate::{check, fallback, receiver, ty};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -92,6 +92,7 @@ impl Roles {
 }
 
 pub fn derive(input: &DeriveInput) -> TokenStream {
+    let input = &receiver::named(input);
     let cx = Ctxt::new();
     let document = Document::parse(&cx, &input.attrs);
     let container = Container::read(&cx, input);

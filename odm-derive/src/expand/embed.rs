@@ -4,13 +4,14 @@ use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, name
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
-use crate::{attr, check, fallback};
+use crate::{attr, check, fallback, receiver};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::DeriveInput;
 use syn::spanned::Spanned;
 
 pub fn derive(input: &DeriveInput) -> TokenStream {
+    let input = &receiver::named(input);
     let cx = Ctxt::new();
     let embed = Embed::parse(&cx, &input.attrs);
     let container = Container::read(&cx, input);

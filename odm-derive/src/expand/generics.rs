@@ -42,6 +42,10 @@ pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
         if field.skipped() || field.field.opaque || !ty::mentions(stored, &names) {
             continue;
         }
+        // A type inside itself has a shape if its other fields have one; the bound would ask for itself without end.
+        if ty::contains(stored, target.container.ident) {
+            continue;
+        }
         // A `Ref<T>` of a document needs no bound, and one would hide from the compiler what it refers to.
         if field.reference.is_some() && ty::referred(stored).is_some() {
             continue;

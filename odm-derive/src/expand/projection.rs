@@ -3,13 +3,14 @@
 use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
-use crate::{check, fallback, ty};
+use crate::{check, fallback, receiver, ty};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, parse_quote};
 
 pub fn derive(input: &DeriveInput) -> TokenStream {
+    let input = &receiver::named(input);
     let cx = Ctxt::new();
     let projection = Projection::parse(&cx, &input.attrs);
     let container = Container::read(&cx, input);

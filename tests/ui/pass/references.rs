@@ -167,6 +167,27 @@ pub struct Revision<T> {
     pub payload: T,
 }
 
+/// A tree whose type names itself.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "departments")]
+pub struct Department {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref]
+    pub above: Option<Ref<Self>>,
+    #[reference(many, max = 20)]
+    pub beside: Vec<Ref<Self>>,
+    #[embed]
+    pub sign: Sign<String>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Sign<T> {
+    pub text: T,
+    #[embed(depth = 3)]
+    pub below: Option<Box<Self>>,
+}
+
 fn is_child<C: ChildOf<P>, P: Document>() -> &'static str {
     C::parent().name
 }
@@ -187,6 +208,9 @@ fn main() {
     let revision = <Revision<i32> as ChildOf<Task>>::parent();
     let order: Vec<_> = revision.reference.order.iter().map(|key| (key.path)()).collect();
     assert_eq!(order, ["at", "note.text"]);
+    assert_eq!(is_child::<Department, Department>(), "above");
+    let sign = Sign { text: "Optics".to_owned(), below: None };
+    let _ = NewDepartment { id: 1, above: None, beside: vec![Ref::new(2)], sign };
     is_reference::<Who>();
     let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
     assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));
