@@ -4,7 +4,9 @@
 use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
+use crate::expand::document::{self, Roles};
 use crate::expand::{Target, copy, default_crate, reference, union};
+use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ext::IdentExt;
@@ -70,6 +72,29 @@ fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream 
     quote!(#unions #children #entries #copies)
 }
 
+/// The type of the id, by which other types name the document, and what names it so. An `ObjectId` where the id is what is
+/// wrong.
+fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
+    let cx = Ctxt::new();
+    let container = Container::read(&cx, input);
+    let _ = cx.check(); // the errors have been said
+    let stored = || container.fields().iter().filter(|field| !field.skipped());
+    let id = stored()
+        .find(|field| field.name == "_id")
+        .or_else(|| stored().find(|field| field.rust == "id"))
+        .filter(|field| !ty::is_option(field.ty) && ty::many(field.ty).is_none());
+    let Some(field) = id else {
+        return (quote!(#krate::__private::ObjectId), TokenStream::new());
+    };
+    let roles = Roles {
+        id: Some(field.rust.clone()),
+        ..Roles::default()
+    };
+    let target = Target::new(&container, Some(krate.clone()));
+    let (ty, targets) = (field.ty, document::targets(&target, &roles, &input.generics));
+    (quote!(#ty), targets)
+}
+
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     let ident = &input.ident;
     quote! {
@@ -96,6 +121,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
     );
     let (paths, value) = (paths(input, &odm), value(input, &odm));
     let references = references(input, &krate, true);
+    let (id, targets) = id(input, &krate);
     let members = named(input).into_iter().map(|field| {
         let (name, vis, ty) = (&field.ident, &field.vis, &field.ty);
         quote!(#[allow(missing_docs)] #vis #name: #ty,)
@@ -108,8 +134,9 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
         #[doc(hidden)]
         #[allow(dead_code)]
         #vis struct #new { #(#members)* }
+        #targets
         impl #krate::Document for #ident {
-            type Id = #odm::ObjectId;
+            type Id = #id;
             type New = #new;
             type Paths = #paths_ident;
             const META: &'static #odm::DocumentMeta = &#odm::DocumentMeta {

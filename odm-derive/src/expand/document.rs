@@ -334,7 +334,7 @@ fn validation(odm: &TokenStream, declared: Option<&Validation>) -> TokenStream {
 }
 
 /// An id names its document. An id whose type is made of parameters would be one for every document.
-fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+pub fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
     let (krate, this) = (&target.krate, &target.this);
     let Some(id) = target.fields.iter().find(|field| roles.is_id(field)) else {
         return TokenStream::new();
