@@ -15,6 +15,7 @@ use crate::attr::copy::Copy;
 use crate::attr::document::Document;
 use crate::attr::embed::Container as Embed;
 use crate::attr::projection::Projection;
+use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::expand::document::Roles;
 use crate::ty;
@@ -43,6 +44,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
             false => field::all(cx, container, field, false),
         }
         written_under_one_name(cx, container, field);
+        refers_as_stored(cx, container, field);
         let place = Place::in_document(field, roles);
         if !field.skipped() {
             reference::all(cx, container, field, place);
@@ -78,6 +80,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     for field in container.all_fields() {
         field::all(cx, container, field, true);
         written_under_one_name(cx, container, field);
+        refers_as_stored(cx, container, field);
         if !field.skipped() {
             reference::all(cx, container, field, Place::Embed { id: embed.id });
         }
@@ -270,17 +273,55 @@ fn not_transparent(cx: &Ctxt, container: &Container) {
     }
 }
 
+/// Whether the library writes it by itself, as the application may do too.
+fn is_written(field: &Field) -> bool {
+    let both = |reference: &crate::attr::reference::Reference| reference.inverse.is_some();
+    field.copy.is_some() || field.reference.as_ref().is_some_and(both)
+}
+
 /// What the library writes by itself it writes under one name, and a document with two of them can't be read.
 fn written_under_one_name(cx: &Ctxt, container: &Container, field: &Field) {
-    let both = |reference: &crate::attr::reference::Reference| reference.inverse.is_some();
-    let is_written = field.copy.is_some() || field.reference.as_ref().is_some_and(both);
-    if is_written && !field.serde.aliases.is_empty() {
+    if is_written(field) && !field.serde.aliases.is_empty() {
         cx.error(
             field.ty,
             format!(
                 "`{}` is written by the library too, under this name: a document that has it under another one could not be read \
                  then. Leave `#[serde(alias)]` out, and rename the field in the stored documents",
                 label(container, field)
+            ),
+        );
+    }
+}
+
+/// A reference is what is stored under its name, by which the server looks for it: not what serde reads in its place.
+fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
+    if field.skipped() || field.reference.is_none() && field.entry().is_none() {
+        return;
+    }
+    if !field.serde.aliases.is_empty() && !is_written(field) {
+        cx.error(
+            field.ty,
+            format!(
+                "`{}` is a reference, which joins, checks, `on_delete` and `audit` look for under its stored name `{}` alone: they \
+                 would pass over a document that has it under another one. Leave `#[serde(alias)]` out, and rename the field in the \
+                 stored documents first",
+                label(container, field),
+                field.name
+            ),
+        );
+    }
+    if let Some(Default_::Function(function)) = &field.serde.default {
+        cx.error(
+            function,
+            format!(
+                "`{}` is a reference, and one that `#[serde(default = \"{}\")]` makes is stored nowhere, so joins, checks, \
+                 `on_delete` and `audit` would not know it. {}, or store the reference in the documents that lack it first",
+                label(container, field),
+                ty::text(function),
+                match ty::many(field.ty).is_some() || ty::is_option(field.ty) {
+                    true => "Write `#[serde(default)]`, which reads none".to_owned(),
+                    false => format!("Make it an `Option<{}>`", ty::text(field.ty)),
+                }
             ),
         );
     }
