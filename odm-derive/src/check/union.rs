@@ -6,6 +6,7 @@ use crate::ast::Field;
 use crate::case::Case;
 use crate::expand::union;
 use crate::ty;
+use syn::ext::IdentExt;
 
 impl Rules<'_> {
     /// `any(Photo, Video)`: the field's type is made of the list, so it has a name for it.
@@ -58,7 +59,7 @@ impl Rules<'_> {
             );
             return;
         };
-        let loaded = own.to_string();
+        let loaded = own.unraw().to_string();
         let loaded = loaded.strip_suffix("Ref").unwrap_or_default();
         let taken = any
             .documents

@@ -5,6 +5,7 @@ use crate::attr::reference::Reference;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, Visibility};
 
 /// A union as a field declares it.
@@ -21,7 +22,7 @@ impl<'a> Union<'a> {
     pub fn of(ty: &'a Type, declared: &'a Reference) -> Option<Union<'a>> {
         let any = declared.any.as_ref().filter(|any| !any.documents.is_empty())?;
         let ident = name(ty)?;
-        let text = ident.to_string();
+        let text = ident.unraw().to_string();
         let mut documents: Vec<(&Ident, &Path)> = Vec::new();
         for path in &any.documents {
             if let Some(last) = path.segments.last()
@@ -46,9 +47,13 @@ impl<'a> Union<'a> {
             loaded,
             documents,
         } = self;
+        let name = ident.unraw().to_string();
         let variants: Vec<&Ident> = documents.iter().map(|(variant, _)| *variant).collect();
         let paths: Vec<&Path> = documents.iter().map(|(_, path)| *path).collect();
-        let tags: Vec<String> = variants.iter().map(|variant| variant.to_string()).collect();
+        let tags: Vec<String> = variants
+            .iter()
+            .map(|variant| variant.unraw().to_string())
+            .collect();
         let texts: Vec<String> = paths
             .iter()
             .map(|path| format!("Ref<{}>", ty::text(path)))
@@ -74,7 +79,7 @@ impl<'a> Union<'a> {
             }
         });
         let debug = each(&|v| {
-            let name = v.to_string();
+            let name = v.unraw().to_string();
             quote! {
                 #loaded::#v(document) => f.debug_tuple(#name).field(&#odm::Only::new(document)).finish(),
             }
@@ -168,7 +173,7 @@ impl<'a> Union<'a> {
             #[automatically_derived]
             impl #odm::Varied for #ident {
                 const SHAPE: &'static #odm::EnumShape = &#odm::EnumShape {
-                    name: ::core::stringify!(#ident),
+                    name: #name,
                     tagging: #odm::Tagging::Adjacent("type", "id"),
                     variants: &[#(
                         #odm::VariantMeta {
@@ -251,7 +256,7 @@ pub fn name(ty: &Type) -> Option<&Ident> {
         return None;
     };
     let ident = path.path.get_ident()?;
-    let text = ident.to_string();
+    let text = ident.unraw().to_string();
     (text.ends_with("Ref") && text != "Ref" && path.qself.is_none()).then_some(ident)
 }
 
@@ -274,7 +279,7 @@ pub fn define_anyway<'a>(
     let mut unions = all(fields);
     for union in &mut unions {
         // Its name may be what is wrong.
-        union.loaded = format_ident!("__{}", union.loaded);
+        union.loaded = format_ident!("__{}", union.loaded.unraw());
     }
     unions.iter().map(|union| union.define(vis, krate)).collect()
 }

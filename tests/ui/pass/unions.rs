@@ -45,6 +45,8 @@ pub struct Post {
 pub struct Cover {
     #[reference(any(Photo, Post), on_delete = nullify)]
     pub of: Option<CoveredRef>,
+    #[reference(any(r#Photo, Post))]
+    pub r#raw: Option<r#RawRef>,
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
