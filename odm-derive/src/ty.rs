@@ -66,6 +66,15 @@ pub fn is_option(ty: &Type) -> bool {
     named(ty, "Option")
 }
 
+/// The same, also in a `Box`.
+pub fn is_optional(ty: &Type) -> bool {
+    let boxed = || last(ty).filter(|segment| segment.ident == "Box");
+    is_option(ty)
+        || boxed()
+            .and_then(|segment| argument(segment, 0))
+            .is_some_and(is_optional)
+}
+
 /// What stands inside `Option`, `Box`, `Arc` and `Rc`.
 pub fn inside(ty: &Type) -> &Type {
     let Some(segment) = last(ty) else { return plain(ty) };

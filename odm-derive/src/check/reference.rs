@@ -252,7 +252,7 @@ impl Rules<'_> {
                 "`nullify` empties a single reference, and `{label}` is an array, out of which one is pulled. Write \
                  `on_delete = pull`"
             ),
-            OnDelete::Nullify if ty::referred(self.field.ty).is_some() && !ty::is_option(self.field.ty) => {
+            OnDelete::Nullify if ty::referred(self.field.ty).is_some() && !ty::is_optional(self.field.ty) => {
                 format!(
                     "`nullify` leaves a document without the reference, and `{label}` is required. Write `{}: Option<{}>`, or \
                      `on_delete = cascade`, which deletes this document too, or `on_delete = restrict`",

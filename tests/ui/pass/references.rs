@@ -76,6 +76,8 @@ pub struct Details {
     pub editor: Who,
     #[reference]
     pub boxed: Box<Ref<Task>>,
+    #[reference(on_delete = nullify)]
+    pub boxed_option: Box<Option<Ref<Task>>>,
     #[reference(many, max = 2)]
     pub all: HashSet<Ref<Task>>,
 }
