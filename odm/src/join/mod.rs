@@ -7,7 +7,8 @@
 //! number of hops and collections alone.
 
 use crate::document::DocumentMeta;
-use crate::{Document, Result};
+use crate::path::Path;
+use crate::{Document, Find, Result};
 use mongodb::bson::{self, RawDocument};
 
 mod children;
@@ -38,9 +39,10 @@ pub use tree::{Slot, Tree};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be joined to a `{R}`",
-    label = "neither a reference nor children",
+    label = "neither a reference nor children, nor a tuple of two to six of them",
     note = "join a field that is a reference, `.include(|x| x.field)`, or several, `.include(|x| (x.one, x.other))`",
-    note = "what refers to the documents is joined by `.include(|x| x.children::<Child>())`"
+    note = "what refers to the documents is joined by `.include(|x| x.children::<Child>())`",
+    note = "a tuple joins two to six, and more by another tuple in it, `(x.a, x.b, x.c, x.d, x.e, (x.f, x.g))`; one alone stands without a tuple"
 )]
 pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// What is joined to each document.
@@ -159,6 +161,43 @@ tuples! {
     (A 0 B 1 C 2 D 3)
     (A 0 B 1 C 2 D 3 E 4)
     (A 0 B 1 C 2 D 3 E 4 F 5)
+}
+
+/// What would let a query join once more: nothing does.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the query joins already, and all that it joins is named at once",
+    label = "a second `include`",
+    note = "name several in a tuple: `.include(|x| (x.one, x.other))`",
+    note = "what is joined to a joined document stands inside: `.include(|x| x.one.include(|y| y.other))`"
+)]
+pub trait JoinsNothing {}
+
+/// A second `include` of each kind, for the message that says how several joins are written.
+macro_rules! joined_already {
+    ($([$($name:ident)*] $join:ty;)*) => {$(
+        #[doc(hidden)]
+        impl<T: Document, Out, $($name),*> Find<'_, T, Out, $join> {
+            pub fn include<Next>(self, _: impl FnOnce(T::Paths) -> Next) -> Self
+            where
+                $join: JoinsNothing,
+            {
+                self
+            }
+        }
+    )*};
+}
+
+joined_already! {
+    [R V P C] Path<R, V, P, C>;
+    [R V P M J] Include<R, V, P, M, J>;
+    [R C J] Children<R, C, J>;
+    [R C J] OnlyChild<R, C, J>;
+    [A B] (A, B);
+    [A B C] (A, B, C);
+    [A B C D] (A, B, C, D);
+    [A B C D E] (A, B, C, D, E);
+    [A B C D E F] (A, B, C, D, E, F);
 }
 
 /// A query of a join, with a value in it that no document has.

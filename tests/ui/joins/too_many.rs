@@ -1,0 +1,30 @@
+//! More joins than a tuple takes, and a tuple of one.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    boss: Option<Ref<Person>>,
+}
+
+async fn seven(people: odm::Collection<Person>) -> odm::Result<()> {
+    people.find_all().include(|p| (p.boss, p.boss, p.boss, p.boss, p.boss, p.boss, p.boss));
+    Ok(())
+}
+
+async fn one(people: odm::Collection<Person>) -> odm::Result<()> {
+    people.find_all().include(|p| (p.boss,));
+    Ok(())
+}
+
+async fn nested(people: odm::Collection<Person>) -> odm::Result<()> {
+    people.find_all().include(|p| (p.boss, p.boss, p.boss, p.boss, p.boss, (p.boss, p.boss))).all().await?;
+    Ok(())
+}
+
+fn main() {}
