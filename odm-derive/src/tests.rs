@@ -625,3 +625,33 @@ fn what_says_the_case_is_copied_from_an_attribute_with_other_entries() {
     assert_eq!(code.matches("CASE").count(), 2, "{code}");
     assert!(!has(&code, "serde(default"), "{code}");
 }
+
+/// odm knows the stored form of some types by their names; of others the field says it.
+#[test]
+fn the_stored_form_of_a_foreign_type_is_declared_without_a_function() {
+    for (ty, is_known) in [
+        ("i32", true),
+        ("Option<Box<str>>", true),
+        ("(i32, std::string::String)", true),
+        ("[f64; 2]", true),
+        ("bson::DateTime", true),
+        ("Decimal128", true),
+        ("bson::Bson", true),
+        ("chrono::DateTime<Utc>", false),
+        ("jiff::civil::DateTime", false),
+        ("NaiveDate", false),
+        ("Option<NaiveDate>", false),
+        ("(i32, NaiveDate)", false),
+        ("url::Url", false),
+    ] {
+        let ty: syn::Type = syn::parse_str(ty).unwrap();
+        let code = document(parse_quote! {
+            #[document(collection = "things")]
+            struct Thing { _id: i32, #[field(stored = String)] field: #ty }
+        });
+        match is_known {
+            true => refused(&code, "is stored as its own type says, without `#[serde(with)]`"),
+            false => assert!(!has(&code, "compile_error!"), "{code}"),
+        }
+    }
+}

@@ -149,6 +149,30 @@ pub fn is_scalar(ty: &Type) -> bool {
     SCALARS.iter().any(|scalar| exactly(single(ty), scalar))
 }
 
+/// A type whose stored form odm visibly knows: one of the standard library or of bson, or made of such ones. Not the
+/// `jiff::civil::DateTime` that is called as one of them.
+pub fn is_known(ty: &Type) -> bool {
+    let inner = inside(ty);
+    match inner {
+        Type::Tuple(tuple) => tuple.elems.iter().all(is_known),
+        Type::Array(array) => is_known(&array.elem),
+        Type::Slice(slice) => is_known(&slice.elem),
+        Type::Reference(reference) => is_known(&reference.elem),
+        _ => match (many(inner), last(inner)) {
+            (Some(Many::List { item, .. }), _) => item.is_none_or(is_known),
+            (Some(Many::Map { .. }), Some(map)) => argument(map, 1).is_none_or(is_known),
+            (_, Some(segment)) => {
+                let of_bson = before_last(inner).is_none_or(|before| before == "bson");
+                let known = ["str", "Decimal128", "Regex", "Ref", "PhantomData"];
+                without_shape(inner)
+                    || known.iter().any(|name| segment.ident == name)
+                    || is_scalar(inner) && (of_bson || segment.ident != "DateTime")
+            }
+            _ => false,
+        },
+    }
+}
+
 /// `Vec<u8>`, which serde stores as an array of numbers.
 pub fn is_bytes(ty: &Type) -> bool {
     matches!(many(ty), Some(Many::List { item: Some(item), .. }) if exactly(item, "u8"))

@@ -27,6 +27,8 @@ use std::marker::PhantomData;
     message = "`{Self}` can't be stored in a field: odm does not know its shape",
     label = "no declared shape",
     note = "a struct or enum of yours is stored with `#[derive(Embed)]`",
+    note = "a foreign type that serde stores in another form than you want, such as a date of `chrono`: `#[serde(with = \"…\")]` and `#[field(stored = DateTime)]`",
+    note = "a foreign type that serde stores as a text, or as another type that odm knows: `#[field(stored = String)]`",
     note = "a value that odm should not look into is stored with `#[field(opaque)]`"
 )]
 pub trait Value: 'static {

@@ -322,7 +322,8 @@ fn custom_form_is_declared(cx: &Ctxt, container: &Container, field: &Field) -> b
             );
             false
         }
-        (None, Some(stored)) => {
+        // Of a type that odm does not know, `stored` says what serde makes of it.
+        (None, Some(stored)) if ty::is_known(field.ty) => {
             cx.error(
                 stored,
                 format!(
