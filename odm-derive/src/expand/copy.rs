@@ -90,7 +90,7 @@ pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
 fn parent(target: &Target, of: &TokenStream, by: Option<&Ident>) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     match by {
-        None => quote!(|| <#of as #odm::ChildOf<#this>>::parent()),
+        None => quote!(#odm::check::parent::<#of, #this>),
         Some(by) => {
             let name = by.unraw().to_string();
             quote!(|| const { #odm::check::parent_at::<#of>(#name) })

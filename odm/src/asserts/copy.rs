@@ -6,7 +6,7 @@ use crate::average::Average;
 use crate::copy::{CopiedField, CopyOf};
 use crate::document::Document;
 use crate::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
-use crate::reference::{ParentField, PointsTo, Reference};
+use crate::reference::{ChildOf, ParentField, PointsTo, Reference};
 use crate::shape::{FieldMeta, Managed};
 use crate::size::Message;
 use crate::value::Numeric;
@@ -219,6 +219,28 @@ pub const fn parent_at<T: Fielded>(rust: &str) -> ParentField {
     match find(T::FIELDS, rust) {
         Some(field) => ParentField::of(field),
         None => panic!("no such field"),
+    }
+}
+
+/// The reference to the parent, where `by` names none: the only one.
+pub fn parent<C: DerivesInto<P>, P: Document>() -> ParentField {
+    C::parent()
+}
+
+/// What has one reference to the document that is derived from it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
+    note = "declare it in `{Self}`: `#[parent_ref] pub parent: Ref<{P}>`",
+    note = "where several fields refer to `{P}`, name the one to go by: `by = field` in `#[subset(…)]` or `#[computed(…)]`"
+)]
+pub trait DerivesInto<P: Document> {
+    /// The field that names the parent.
+    fn parent() -> ParentField;
+}
+#[diagnostic::do_not_recommend]
+impl<P: Document, C: ChildOf<P>> DerivesInto<P> for C {
+    fn parent() -> ParentField {
+        <C as ChildOf<P>>::parent()
     }
 }
 
