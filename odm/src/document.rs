@@ -176,7 +176,8 @@ pub fn partial<T: Document>(fields: &impl Serialize) -> Fresh<T> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` does not name a document of `{T}`",
-    note = "give its id, or a reference to the document"
+    note = "give its id, or a reference to the document",
+    note = "in a function over all documents, the id is given as a reference: `Ref::<T>::new(id)`"
 )]
 pub trait Target<T: Document> {
     /// The id, as it is stored.

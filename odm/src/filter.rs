@@ -982,6 +982,11 @@ pub struct Order<R> {
 /// people.find_all().sort(|p| vec![p.age.desc(), p.name.asc()]).all().await?;
 /// # Ok(()) }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "this says no order of `{R}`: a field is sorted by with `.asc()` or `.desc()`, which says the direction",
+    label = "not an order",
+    note = "one field: `sort(|p| p.name.asc())`; several, the first before the others: `sort(|p| (p.age.desc(), p.name.asc()))`"
+)]
 pub trait IntoSort<R> {
     /// In their order.
     fn into_sort(self) -> Vec<Order<R>>;

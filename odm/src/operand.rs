@@ -21,7 +21,9 @@ use std::marker::PhantomData;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` is not a value for a field of type `{T}`",
-    label = "the field stores a `{T}`"
+    label = "the field stores a `{T}`",
+    note = "a reference is given as one, not as an id or a document: `document.to_ref()`, or `Ref::new(id)`",
+    note = "of an array, `eq` and `set` take all of it; one item is found by `contains(item)`, and added by `push`"
 )]
 pub trait Operand<T> {
     /// The value as the field stores it.
