@@ -719,13 +719,23 @@ impl<T: crate::Document> Changes<T> {
             }
         }
         if let Some((one, other)) = conflict(&self.operators) {
-            return Err(Error::Query {
-                collection,
-                message: format!(
+            let managed = |field: &&FieldMeta| {
+                field.managed != Managed::No && (field.name == one || field.name == other)
+            };
+            let message = match T::FIELDS.iter().find(managed) {
+                Some(field) => format!(
+                    "`{}` is written by the library, and this update changes it too: leave it out",
+                    field.name
+                ),
+                None if one == other => format!(
+                    "one update changes `{one}` twice, and MongoDB takes one change of a field: make them one, or two updates"
+                ),
+                None => format!(
                     "one update changes `{one}` and `{other}`, and MongoDB takes one change of a field and what is in it: \
                      make them one, or two updates"
                 ),
-            });
+            };
+            return Err(Error::Query { collection, message });
         }
         growth::may_be_sent(collection, &self.operators)?;
         for operator in ["$push", "$addToSet"] {

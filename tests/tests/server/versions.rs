@@ -103,6 +103,38 @@ fn a_lost_update_is_a_conflict() {
 }
 
 #[test]
+fn two_changes_of_one_field_are_told_by_its_name() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let notes = odm.collection::<Note>();
+        notes.insert(note(1)).await.unwrap();
+        for (raw, words) in [
+            (
+                doc! { "$set": { "version": 7 } },
+                "`version` is written by the library",
+            ),
+            (
+                doc! { "$currentDate": { "updated_at": true } },
+                "`updated_at` is written by the library",
+            ),
+            (
+                doc! { "$set": { "text": "a" }, "$unset": { "text": "" } },
+                "one update changes `text` twice",
+            ),
+            (
+                doc! { "$set": { "lines": [] }, "$unset": { "lines.0": "" } },
+                "one update changes `lines` and `lines.0`",
+            ),
+        ] {
+            let error = notes.update(1).raw(raw).await.unwrap_err();
+            assert!(matches!(error, Error::Query { .. }), "{error:?}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert_eq!(notes.get(1).await.unwrap().unwrap().version, 1);
+    });
+}
+
+#[test]
 fn of_concurrent_changes_none_is_lost() {
     with_db(async |t| {
         let odm = odm(&t).await;
