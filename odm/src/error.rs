@@ -334,7 +334,8 @@ pub enum Error {
         what: String,
     },
 
-    /// An error of the application's own, by which the closure of a transaction rolls back: [`Error::application`].
+    /// An error of the application's own, by which the closure of a transaction rolls back: [`Error::application`]. Or, in words,
+    /// what had ended a transaction whose closure [passed it over](crate::Odm::transaction).
     #[error("{0}")]
     Application(#[source] Box<dyn std::error::Error + Send + Sync>),
 

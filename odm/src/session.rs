@@ -223,10 +223,16 @@ impl Odm {
     /// of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
     /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
-    /// of the application's own is made by [`Error::application`]. A write that failed has ended the transaction: where
-    /// `work` passes its error over and goes on, nothing is committed, and that error comes out all the same. So it is with a
-    /// write that `work` drops before it has ended, as a timeout does, where it refers to other documents or others follow from it:
-    /// copies, what is computed, the other side of a reference.
+    /// of the application's own is made by [`Error::application`].
+    ///
+    /// What the server has refused has ended the transaction: where `work` passes that error over and goes on, nothing is
+    /// committed. What comes out then is an [`Error::Application`] that says in words what had failed, since the error itself
+    /// was handed to `work`; `downcast_ref` tells it from one of the application's own. So it is with a deletion that ended
+    /// half done or was held back by a reference ([`Error::StillReferenced`]), with a write of which the other side or the
+    /// copies failed, and with an operation that `work` drops before it has ended, as a timeout does, where it refers to other
+    /// documents or others follow from it: copies, what is computed, the other side of a reference. What is found before
+    /// anything is sent ([`Error::Invalid`]) and an update that finds nothing to change ([`Error::NotFound`],
+    /// [`Error::ArrayFull`]) may be passed over, and the transaction goes on.
     ///
     /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
     /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
@@ -239,8 +245,8 @@ impl Odm {
     /// [`Error::StillReferenced`] says so.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a standalone server. What `work` returns. [`Error::MissingReference`] and
-    /// [`Error::StillReferenced`].
+    /// [`Error::Unsupported`] on a standalone server. What `work` returns; [`Error::Application`] where it passed over what had
+    /// ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
     ///
     /// # Cost
     /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is; and

@@ -63,6 +63,54 @@ fn a_transaction_is_all_or_nothing() {
     });
 }
 
+/// What the closure may pass over, as the guide says, and what it may not.
+#[test]
+fn an_error_that_is_passed_over_ends_it_where_the_server_refused() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        let notes = odm.collection::<Note>();
+        let read = notes.insert(note(1)).await.unwrap();
+        notes.update(1).push_all(|n| n.lines, ["a", "b"]).await.unwrap();
+        odm.transaction(async |tx| {
+            let notes = tx.collection::<Note>();
+            let long = NewNote {
+                lines: vec![String::new(); 3],
+                ..note(2)
+            };
+            let invalid = notes.insert(long).await;
+            assert!(matches!(invalid, Err(Error::Invalid { .. })), "{invalid:?}");
+            let full = notes.update(1).push(|n| n.lines, "c").await;
+            assert!(matches!(full, Err(Error::ArrayFull { .. })), "{full:?}");
+            let none = notes.update(9).set(|n| n.text, "x").await;
+            assert!(matches!(none, Err(Error::NotFound { .. })), "{none:?}");
+            let late = notes.update(&read).set(|n| n.text, "x").await;
+            assert!(matches!(late, Err(Error::Conflict { .. })), "{late:?}");
+            notes.update(1).set(|n| n.text, "committed").await?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+        assert_eq!(notes.get(1).await.unwrap().unwrap().text, "committed");
+
+        let refused = odm
+            .transaction(async |tx| {
+                let twin = tx.collection::<Note>().insert(note(1)).await;
+                assert!(matches!(twin, Err(Error::DuplicateKey { .. })), "{twin:?}");
+                Ok(())
+            })
+            .await;
+        assert!(matches!(&refused, Err(Error::Application(_))), "{refused:?}");
+        let words = refused.unwrap_err().to_string();
+        assert!(
+            words.contains("the transaction was rolled back") && words.contains("E11000"),
+            "{words}"
+        );
+    });
+}
+
 #[test]
 fn transactions_that_meet_are_run_again() {
     with_db(async |t| {
