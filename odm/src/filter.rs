@@ -983,7 +983,7 @@ pub struct Order<R> {
 /// # Ok(()) }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "this says no order of `{R}`: a field is sorted by with `.asc()` or `.desc()`, which says the direction",
+    message = "a sort of `{R}` needs the direction of each field: write `.asc()` or `.desc()` behind it",
     label = "not an order",
     note = "one field: `sort(|p| p.name.asc())`; several, the first before the others: `sort(|p| (p.age.desc(), p.name.asc()))`"
 )]
