@@ -227,12 +227,12 @@ impl Odm {
     ///
     /// What the server has refused has ended the transaction: where `work` passes that error over and goes on, nothing is
     /// committed. What comes out then is an [`Error::Application`] that says in words what had failed, since the error itself
-    /// was handed to `work`; `downcast_ref` tells it from one of the application's own. So it is with a deletion that ended
-    /// half done or was held back by a reference ([`Error::StillReferenced`]), with a write of which the other side or the
-    /// copies failed, and with an operation that `work` drops before it has ended, as a timeout does, where it refers to other
-    /// documents or others follow from it: copies, what is computed, the other side of a reference. What is found before
-    /// anything is sent ([`Error::Invalid`]) and an update that finds nothing to change ([`Error::NotFound`],
-    /// [`Error::ArrayFull`]) may be passed over, and the transaction goes on.
+    /// was handed to `work`; `downcast_ref` tells it from one of the application's own. So it is with a write of which the
+    /// other side or the copies failed (a two-way reference to a document that is not there), with a deletion that ended half
+    /// done, and with an operation that `work` drops before it has ended, as a timeout does, where it refers to other documents
+    /// or others follow from it: copies, what is computed, the other side of a reference. What is found before the write is
+    /// sent ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and an update
+    /// that finds nothing to change ([`Error::NotFound`], [`Error::ArrayFull`]) may be passed over, and the transaction goes on.
     ///
     /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
     /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
