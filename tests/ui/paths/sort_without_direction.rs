@@ -1,0 +1,19 @@
+//! A sort that says no direction.
+use mongodb::bson::oid::ObjectId;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "events")]
+struct Event {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    title: String,
+}
+
+async fn wrong(events: odm::Collection<Event>) -> odm::Result<()> {
+    events.find_all().sort(|e| e.title).all().await?;
+    Ok(())
+}
+
+fn main() {}
