@@ -82,7 +82,8 @@ fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
     let id = stored()
         .find(|field| field.name == "_id")
         .or_else(|| stored().find(|field| field.rust == "id"))
-        .filter(|field| !ty::is_option(field.ty) && ty::many(field.ty).is_none());
+        .filter(|field| !ty::is_option(field.ty) && ty::many(field.ty).is_none())
+        .filter(|field| !ty::mentions(field.ty, &[container.ident]));
     let Some(field) = id else {
         return (quote!(#krate::__private::ObjectId), TokenStream::new());
     };

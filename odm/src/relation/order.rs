@@ -150,7 +150,7 @@ impl<'a> Duties<'a> {
                     own.extend(id.map(|id| (write.meta.collection, Key::of(id))));
                 }
                 What::Update { upsert: true, .. } => {
-                    let new = write.what.changes().and_then(|(_, id)| id).map(Key::of_bson);
+                    let new = write.what.inserts().map(Key::of_bson);
                     let is_there = |key: &Key| before.of(write.meta).any(|document| id(document) == *key);
                     own.extend(
                         new.filter(|key| !is_there(key))

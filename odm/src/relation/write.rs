@@ -62,6 +62,18 @@ impl What<'_> {
         };
         Some((filter, filter.get("_id").filter(|_| !many)))
     }
+
+    /// The id of the document that an upsert inserts where it finds none, if that is said before.
+    pub(super) fn inserts(&self) -> Option<&Bson> {
+        let What::Update {
+            upsert: true, filter, ..
+        } = self
+        else {
+            return None;
+        };
+        let (_, one) = self.changes()?;
+        one.or_else(|| derived::demanded(filter, "_id"))
+    }
 }
 
 /// What came of an operation.
@@ -786,7 +798,7 @@ impl<'a> Duties<'a> {
                         }
                     }
                     if *upsert && before.of(write.meta).next().is_none() {
-                        let holder = Node::of(write.what.changes()?.1?);
+                        let holder = Node::of(write.what.inserts()?);
                         for edge in edges() {
                             after.add(edge, &holder, changes::after(edge, &[], built, true)?);
                         }
