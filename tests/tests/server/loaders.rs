@@ -1482,7 +1482,7 @@ fn a_document_without_its_reference_is_named_and_left_out() {
             .collect();
         assert_eq!(names, ["product 0", "product 2", "product 4"]);
         for (_, (parts, main)) in &found.items {
-            assert_eq!(parts[..], [main.clone()]);
+            assert_eq!(parts[..], *std::slice::from_ref(main));
         }
         let both = [(1, "main".to_owned()), (3, "parts".to_owned())];
         assert_eq!(found.bad.iter().map(bad).collect::<Vec<_>>(), both);
