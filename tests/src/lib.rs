@@ -210,6 +210,20 @@ where
     run(&|db| Box::pin(test(db)));
 }
 
+/// Runs a test as [`with_db`] does, where the deployment has transactions; else it says that it does not run.
+pub fn with_transactions<F, Fut>(test: F)
+where
+    F: Fn(TestDb) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), []).unwrap_or_else(|e| panic!("no handle: {e}"));
+        if !lacks_transactions(&odm).await {
+            test(t).await;
+        }
+    });
+}
+
 /// A test, given its database.
 type Test<'t> = &'t dyn Fn(TestDb) -> Pin<Box<dyn Future<Output = ()> + 't>>;
 

@@ -4,7 +4,7 @@
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::{lacks_transactions, with_db};
+use odm_tests::{lacks_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -705,7 +705,7 @@ mod logs {
 #[test]
 fn a_parent_may_come_after_its_children() {
     use logs::*;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Station, Reading, Sign]).unwrap();
         odm.sync().await.unwrap();
         for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
@@ -1055,7 +1055,7 @@ mod orders {
 #[test]
 fn deletions_of_one_transaction_meet() {
     use orders::*;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Item, Order, Line]).unwrap();
         odm.sync().await.unwrap();
         let line = |id: i32, item: Option<i32>| NewLine {

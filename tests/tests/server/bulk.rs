@@ -3,7 +3,7 @@
 use super::models::*;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::{assert_clean, lacks_transactions, with_db};
+use odm_tests::{assert_clean, lacks_transactions, with_db, with_transactions};
 
 #[test]
 fn a_bulk_writes_to_several_collections() {
@@ -320,7 +320,7 @@ mod cats {
 #[test]
 fn what_is_updated_copies_from_what_is_inserted_beside_it() {
     use cats::*;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();
         odm.sync().await.unwrap();
         let cats = odm.collection::<Cat>();

@@ -6,7 +6,7 @@ use odm::bson::Document as Doc;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::mongodb::options::{ClientOptions, ReadConcern, ReadPreference, WriteConcern};
 use odm::prelude::*;
-use odm_tests::{TestDb, lacks_transactions, with_db};
+use odm_tests::{TestDb, lacks_transactions, with_db, with_transactions};
 use std::sync::{Arc, Mutex};
 
 /// The commands as they were sent.
@@ -144,7 +144,7 @@ fn what_touches_copies_is_written_to_a_majority_whatever_the_client_says() {
 
 #[test]
 fn so_it_is_where_there_are_transactions() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let (odm, sent) = weak(&t, atomic::models().to_vec()).await;
         if lacks_transactions(&odm).await {
             return;

@@ -2,7 +2,7 @@
 
 use odm::prelude::*;
 use odm::{Error, PathsOf};
-use odm_tests::{is_the_stand_in, with_db};
+use odm_tests::{is_the_stand_in, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
@@ -429,7 +429,7 @@ struct Named {
 #[test]
 fn projections_streams_and_transactions_join_too() {
     use futures::TryStreamExt;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = filled(&t.db).await;
         let products = odm.collection::<Product>();
         let all = products

@@ -1,6 +1,6 @@
 //! The programs of the guide, with every assertion.
 
-use odm_tests::with_db;
+use odm_tests::{with_db, with_transactions};
 
 #[test]
 fn one_to_few() {
@@ -49,5 +49,5 @@ fn bucket() {
 
 #[test]
 fn operations() {
-    with_db(async |t| odm_examples::operations::run(t.db).await.unwrap());
+    with_transactions(async |t| odm_examples::operations::run(t.db).await.unwrap());
 }

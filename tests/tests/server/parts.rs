@@ -2,7 +2,7 @@
 
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ fn commits(t: &TestDb) -> usize {
 
 #[test]
 fn inserts_of_thousands_are_transactions_of_a_thousand() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = models(&t).await;
         odm.collection::<Maker>()
             .insert_many((0..7).map(maker))
@@ -181,7 +181,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
 
 #[test]
 fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = models(&t).await;
         let twig = |id: i32| NewTwig {
             id,
@@ -201,7 +201,7 @@ fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
 
 #[test]
 fn updates_of_thousands_are_transactions_of_a_thousand() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = models(&t).await;
         let makers = odm.collection::<Maker>();
         makers.insert_many((0..7).map(maker)).await.unwrap();

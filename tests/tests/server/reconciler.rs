@@ -5,7 +5,7 @@ use odm::bson::{Bson, DateTime, Document as Doc, doc};
 use odm::prelude::*;
 use odm_examples::one_to_squillions::{Host, LogMsg, NewHost, NewLogMsg};
 use odm_examples::subset::{NewReview, Product, Review};
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use std::time::Duration;
 
 async fn logs(t: &TestDb) -> Odm {
@@ -81,7 +81,7 @@ async fn reconcile(odm: &Odm) {
 
 #[test]
 fn sources_and_holders_that_others_write() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let (a, b) = (host(&odm, "1", 20).await, host(&odm, "2", 20).await);
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -121,7 +121,7 @@ fn sources_and_holders_that_others_write() {
 
 #[test]
 fn a_source_that_others_replace_loses_its_version_and_gets_a_greater_one() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 5).await;
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -165,7 +165,7 @@ fn a_repair_raises_a_source_that_others_replaced() {
 
 #[test]
 fn children_that_others_insert_change_and_delete() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = reviewed(&t).await;
         let products = odm.collection::<Product>();
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -191,7 +191,7 @@ fn children_that_others_insert_change_and_delete() {
 /// "Resume token stored before the event is applied": a reconciler that dies loses nothing, wherever it was.
 #[test]
 fn what_a_dead_reconciler_has_not_applied_another_one_does() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         reconcile(&odm).await;
@@ -226,7 +226,7 @@ fn what_a_dead_reconciler_has_not_applied_another_one_does() {
 
 #[test]
 fn where_the_place_is_lost_everything_is_compared() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         reconcile(&odm).await;
@@ -252,7 +252,7 @@ fn where_the_place_is_lost_everything_is_compared() {
 /// What nobody followed from the beginning is compared once: there is no place before which it was taken up.
 #[test]
 fn the_first_reconciler_compares_everything() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         raw(&t, "hosts")
@@ -267,7 +267,7 @@ fn the_first_reconciler_compares_everything() {
 /// As long as the comparison fails, there is no place from which anybody could go on without it.
 #[test]
 fn a_comparison_that_fails_is_made_again() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         let others = doc! { "$set": { "ipaddr": "10.3.3.3", "logmsgs": [] } };
@@ -296,7 +296,7 @@ fn a_comparison_that_fails_is_made_again() {
 /// A program that was down would not see what happened in between, if it went on where another one is.
 #[test]
 fn programs_with_other_models_have_places_of_their_own() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let (lines, products) = (logs(&t).await, reviewed(&t).await);
         let a = host(&lines, "1", 3).await;
         reconcile(&products).await;
@@ -330,7 +330,7 @@ fn programs_with_other_models_have_places_of_their_own() {
 
 #[test]
 fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let days_ago = |days: i64| {
             DateTime::from_millis(DateTime::now().timestamp_millis() - days * 24 * 60 * 60 * 1_000)
@@ -351,7 +351,7 @@ fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
 
 #[test]
 fn a_source_that_others_delete_and_insert_again() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 5).await;
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -377,7 +377,7 @@ fn a_source_that_others_delete_and_insert_again() {
 /// A collection that is dropped, or gets the name of another one, has no change for each of its documents.
 #[test]
 fn collections_that_others_drop_and_rename() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = reviewed(&t).await;
         let products = odm.collection::<Product>();
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -419,7 +419,7 @@ fn collections_that_others_drop_and_rename() {
 /// The stream ends with the database. It is opened again behind that, and who waits is not forgotten.
 #[test]
 fn a_database_that_others_drop() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         host(&odm, "1", 3).await;
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -440,7 +440,7 @@ fn a_database_that_others_drop() {
 
 #[test]
 fn what_the_library_writes_is_not_mended() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -501,7 +501,7 @@ mod signs {
 #[test]
 fn what_a_reconciler_has_mended_is_not_mended_again() {
     use signs::*;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Sign, House]).unwrap();
         odm.sync().await.unwrap();
         let sign = Sign {
@@ -600,7 +600,7 @@ async fn soon(reconciler: &odm::Reconciler) {
 #[test]
 fn what_cannot_be_mended_holds_up_nothing_else() {
     use crates::*;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Crate, Good, Tag]).unwrap();
         odm.sync().await.unwrap();
         let (crates, tags) = (odm.collection::<Crate>(), odm.collection::<Tag>());
@@ -628,7 +628,7 @@ fn what_cannot_be_mended_holds_up_nothing_else() {
 /// Whatever the server says of a document, the stream goes on behind it.
 #[test]
 fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         let reconciler = odm.reconciler().start().await.unwrap();
@@ -674,7 +674,7 @@ fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
 /// Several at once do no harm, whichever of them comes first and whichever ends.
 #[test]
 fn several_reconcilers_mend_everything_together() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         // SecantusDB hangs where an `updateMany` of one of them meets a transaction of another.
         let odm = logs(&t).await.without_transactions();
         let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);
@@ -737,7 +737,7 @@ fn several_reconcilers_mend_everything_together() {
 /// "an idle stream needs a heartbeat, or its token ages out of the oplog": where nobody writes, the place moves on all the same.
 #[test]
 fn a_heartbeat_moves_the_place_where_nobody_writes() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
         let reconciler = odm.reconciler().start().await.unwrap();

@@ -3,7 +3,7 @@
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::{assert_clean, with_db};
+use odm_tests::{assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -107,7 +107,7 @@ fn a_bulk_may_change_what_it_has_inserted() {
 
 #[test]
 fn a_bulk_may_copy_from_what_it_inserts() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = halls(&t).await;
         let insert = |odm: &Odm| {
             odm.bulk()
@@ -183,7 +183,7 @@ fn a_replacement_is_given_as_it_is_stored() {
 
 #[test]
 fn a_refusal_that_is_passed_over_ends_its_transaction_at_once() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = halls(&t).await;
         let runs = AtomicU32::new(0);
         let outcome: Result<()> = odm
