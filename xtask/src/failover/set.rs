@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::process::Process;
 use crate::server::describe_log;
-use crate::server::probe::direct_uri;
+use crate::server::probe::{HELLO, direct_uri, is_unknown};
 use crate::workspace::step;
 
 /// The name of the replica set, as the command that starts a node has it.
@@ -310,7 +310,12 @@ async fn ask(port: u16) -> State {
     if TcpStream::connect_timeout(&address, PATIENCE).is_err() {
         return State::Silent;
     }
-    match run(port, doc! { "hello": 1 }).await {
+    let [name, older] = HELLO;
+    let answer = match run(port, doc! { name: 1 }).await {
+        Err(error) if error.downcast_ref().is_some_and(is_unknown) => run(port, doc! { older: 1 }).await,
+        answer => answer,
+    };
+    match answer {
         Ok(hello) => State::of(&hello),
         Err(_) => State::Silent,
     }

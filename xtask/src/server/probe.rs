@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
+use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -29,7 +30,9 @@ impl Hello {
         let version = build.get_str("version").unwrap_or("of unknown version");
         Self {
             set: hello.get_str("setName").ok().map(str::to_owned),
-            primary: hello.get_bool("isWritablePrimary").unwrap_or(false),
+            primary: ["isWritablePrimary", "ismaster"]
+                .into_iter()
+                .any(|name| hello.get_bool(name).unwrap_or(false)),
             router: hello.get_str("msg").is_ok_and(|message| message == "isdbgrid"),
             majority: hello.get_i32("maxWireVersion").is_ok_and(|version| version >= 13),
             version: match build.get_str("secantusVersion") {
@@ -74,9 +77,21 @@ pub async fn client(uri: &str) -> Result<Client> {
     Ok(Client::with_options(options)?)
 }
 
+/// The command `hello` by its names: it came with MongoDB 4.4.2, and every server still knows the older one.
+pub const HELLO: [&str; 2] = ["hello", "isMaster"];
+
+/// Whether a server does not know a command.
+pub fn is_unknown(error: &mongodb::error::Error) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(command) if command.code == 59)
+}
+
 async fn ask(client: &Client) -> Result<Hello> {
     let admin = client.database("admin");
-    let hello = admin.run_command(doc! { "hello": 1 }).await?;
+    let [name, older] = HELLO;
+    let hello = match admin.run_command(doc! { name: 1 }).await {
+        Err(error) if is_unknown(&error) => admin.run_command(doc! { older: 1 }).await?,
+        answer => answer?,
+    };
     let build = admin
         .run_command(doc! { "buildInfo": 1 })
         .await
