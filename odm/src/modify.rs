@@ -365,7 +365,13 @@ impl<T: Document> Prepared<'_, T> {
             beside: &[],
         };
         amend
-            .update(T::META, &mut self.built, self.upsert, &mut self.token)
+            .update(
+                T::META,
+                Some(&self.id),
+                &mut self.built,
+                self.upsert,
+                &mut self.token,
+            )
             .await
     }
 
@@ -888,7 +894,7 @@ impl Many {
         };
         let mut token = None;
         amend
-            .update(T::META, &mut self.built, self.upsert, &mut token)
+            .update(T::META, None, &mut self.built, self.upsert, &mut token)
             .await?;
         let many = &self;
         let what = What::Update {

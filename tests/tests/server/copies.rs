@@ -498,6 +498,227 @@ fn a_snapshot_is_never_touched_again() {
     });
 }
 
+/// Prices at the time of purchase, in structs that the application reads and sets again.
+mod bills {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "articles")]
+    pub struct Article {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        pub price: f64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "bills")]
+    pub struct Bill {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[embed(max = 20)]
+        pub lines: Vec<Line>,
+        #[embed]
+        pub gift: Option<Line>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Line {
+        pub pieces: i32,
+        #[reference(on_delete = keep)]
+        pub article: Ref<Article>,
+        #[denormalize(from = article.price, sync = snapshot)]
+        pub price: f64,
+    }
+
+    pub fn line(pieces: i32, article: i32) -> Line {
+        Line {
+            pieces,
+            article: Ref::new(article),
+            price: 0.0,
+        }
+    }
+}
+
+#[test]
+fn a_struct_that_is_set_again_keeps_its_snapshots() {
+    use bills::{Article, Bill, line};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Article, Bill]).unwrap();
+        odm.sync().await.unwrap();
+        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+            let (articles, bills) = (odm.collection::<Article>(), odm.collection::<Bill>());
+            for article in [1, 2] {
+                let name = String::new();
+                let price = f64::from(article);
+                articles
+                    .update(10 * id + article)
+                    .set(|a| a.name, name)
+                    .set(|a| a.price, price)
+                    .upsert()
+                    .await
+                    .unwrap();
+            }
+            let (first, second) = (10 * id + 1, 10 * id + 2);
+            let lines = vec![line(1, first), line(1, second)];
+            let gift = Some(line(1, first));
+            bills.insert(Bill { id, lines, gift }).await.unwrap();
+            articles
+                .update_where(|a| a.id.gt(0))
+                .inc(|a| a.price, 10.0)
+                .await
+                .unwrap();
+            let prices = async || {
+                let bill = bills.get(id).await.unwrap().unwrap();
+                let of_lines: Vec<(i32, f64)> =
+                    bill.lines.iter().map(|line| (line.pieces, line.price)).collect();
+                (of_lines, bill.gift.map(|gift| (gift.pieces, gift.price)))
+            };
+            assert_eq!(prices().await, (vec![(1, 1.0), (1, 2.0)], Some((1, 1.0))));
+
+            // What was read, with other pieces, in another order, and a line more.
+            let read = bills.get(id).await.unwrap().unwrap();
+            let mut lines = read.lines.clone();
+            lines.iter_mut().for_each(|line| line.pieces = 5);
+            lines.reverse();
+            lines.push(line(7, first));
+            let mut gift = read.gift.clone();
+            gift.as_mut().unwrap().pieces = 3;
+            bills
+                .update(id)
+                .set(|b| b.lines, lines)
+                .set(|b| b.gift, gift.clone())
+                .await
+                .unwrap();
+            let expected = vec![(5, 2.0), (5, 1.0), (7, 11.0)];
+            assert_eq!(prices().await, (expected, Some((3, 1.0))));
+
+            // In a bulk, and where the document is given.
+            let again = bills.get(id).await.unwrap().unwrap();
+            let mut lines = again.lines;
+            lines.truncate(1);
+            let kept = lines.clone();
+            odm.bulk()
+                .update::<Bill>(id, |b| b.set(|b| b.lines, kept))
+                .await
+                .unwrap();
+            assert_eq!(prices().await.0, [(5, 2.0)]);
+            lines[0].pieces = 6;
+            let given = bills
+                .update(id)
+                .set(|b| b.lines, lines)
+                .returning()
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!((given.lines[0].pieces, given.lines[0].price), (6, 2.0));
+
+            // Another article has the price of now, and what is pushed too.
+            let mut other = gift.unwrap();
+            other.article = Ref::new(second);
+            bills
+                .update(id)
+                .set(|b| b.gift, other)
+                .push(|b| b.lines, line(9, second))
+                .await
+                .unwrap();
+            assert_eq!(prices().await, (vec![(6, 2.0), (9, 12.0)], Some((3, 12.0))));
+            assert_clean(&odm).await;
+        }
+    });
+}
+
+/// What is copied and derived beside what a condition may ask for.
+mod asked {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "towns")]
+    pub struct Town {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "bars")]
+    pub struct Bar {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub open: bool,
+        #[reference]
+        pub town: Option<Ref<Town>>,
+        #[denormalize(from = town.name)]
+        pub town_name: Option<String>,
+        #[computed(count = Vote)]
+        pub votes: i64,
+        #[computed(max = Vote.stars)]
+        pub most: Option<i32>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "votes")]
+    pub struct Vote {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[parent_ref]
+        pub bar: Ref<Bar>,
+        pub stars: i32,
+    }
+}
+
+#[test]
+fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
+    use asked::{Bar, Town, Vote};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Town, Bar, Vote]).unwrap();
+        odm.sync().await.unwrap();
+        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+            let (bars, votes) = (odm.collection::<Bar>(), odm.collection::<Vote>());
+            let name = format!("town {id}");
+            odm.collection::<Town>().insert(Town { id, name }).await.unwrap();
+            let new = bars
+                .update_where(|b| {
+                    b.id.eq(id) & b.most.eq(5) & b.votes.eq(7) & b.town_name.eq("ghost".to_owned())
+                })
+                .set(|b| b.open, true)
+                .upsert()
+                .await
+                .unwrap();
+            assert!(new.upserted.is_some());
+            let expected = Bar {
+                id,
+                open: true,
+                town: None,
+                town_name: None,
+                votes: 0,
+                most: None,
+            };
+            assert_eq!(bars.get(id).await.unwrap(), Some(expected));
+            assert_clean(&odm).await;
+            let vote = Vote {
+                id,
+                bar: Ref::new(id),
+                stars: 3,
+            };
+            votes.insert(vote).await.unwrap();
+            assert_eq!(bars.get(id).await.unwrap().unwrap().most, Some(3));
+            // One that the changes set is copied all the same.
+            let with_town = bars
+                .update_where(|b| b.id.eq(10 + id) & b.town_name.eq("ghost".to_owned()))
+                .set(|b| b.open, true)
+                .set(|b| b.town, Some(Ref::new(id)))
+                .upsert();
+            assert!(with_town.await.unwrap().upserted.is_some());
+            let bar = bars.get(10 + id).await.unwrap().unwrap();
+            assert_eq!(bar.town_name, Some(format!("town {id}")));
+            assert_clean(&odm).await;
+        }
+    });
+}
+
 #[test]
 fn a_chain_of_copies_is_true_to_its_end() {
     with_db(async |t| {

@@ -2,7 +2,7 @@
 //! and with the debt of the write.
 
 use super::super::effects::{by_ids, id};
-use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives, dotted};
+use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives, dotted, fields_of};
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
@@ -456,6 +456,35 @@ pub(crate) fn from_condition(
             put(update, "$setOnInsert", &path, value.clone());
         }
     }
+    nothing_of_condition(graph, meta, condition, update);
+}
+
+/// A new document takes what is copied and derived from elsewhere, not from an upsert's condition: there it is nothing until
+/// it is known better.
+fn nothing_of_condition(graph: &Graph, meta: &DocumentMeta, condition: &Document, update: &mut Document) {
+    let mut asked = Vec::new();
+    fields_of(condition, &mut asked);
+    let is_changed = |path: &str, update: &Document| {
+        let changes = update.iter().filter(|(operator, _)| *operator != "$setOnInsert");
+        let mut fields = changes.filter_map(|(_, fields)| fields.as_document());
+        fields.any(|fields| fields.keys().any(|name| meet(name, path)))
+    };
+    let ignore = |path: &str, update: &mut Document| {
+        if asked.iter().any(|name| meet(name, path)) {
+            put(update, "$setOnInsert", path, Bson::Null);
+        }
+    };
+    for edge in graph.copying(meta).filter(|edge| edge.array().is_none()) {
+        if is_changed(&edge.path, update) {
+            continue;
+        }
+        for copy in edge.copies.iter().filter(|copy| !copy.required) {
+            ignore(&edge.copy_path(copy), update);
+        }
+    }
+    for derived in graph.derived_in(meta) {
+        ignore(derived.field.name, update);
+    }
 }
 
 /// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document:
@@ -496,6 +525,7 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
 pub(crate) async fn amend_update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
+    of: Option<&Bson>,
     built: &mut Built,
     upsert: bool,
     beside: &[Inserts],
@@ -511,6 +541,7 @@ pub(crate) async fn amend_update(
         .collect();
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
     let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
+    let mut read_before: Vec<&str> = Vec::new();
     for (operator, fields) in built.update.iter_mut() {
         let Bson::Document(fields) = fields else { continue };
         for (name, value) in fields.iter_mut() {
@@ -536,9 +567,14 @@ pub(crate) async fn amend_update(
                         itself.push((edge, operator.clone(), prefix, value.clone()));
                     }
                     Some(Place::Below { depth, item }) => {
+                        let mut brings = false;
                         visit_operand(edge, operator, depth, item, value, &mut |within| {
                             want(edge, within, &mut wanted);
+                            brings |= snapshots(edge).any(|copy| within.contains_key(copy.name));
                         });
+                        if brings && operator == "$set" {
+                            read_before.push(edge.root());
+                        }
                     }
                 }
             }
@@ -555,13 +591,33 @@ pub(crate) async fn amend_update(
         return Ok(());
     }
     let sources = read(scope, wanted, &[], meta, beside).await?;
+    // A struct that is set again as it was read keeps what was taken once.
+    let before = match of {
+        Some(id) if !read_before.is_empty() => {
+            let key = Key::of_bson(id);
+            by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
+        }
+        _ => None,
+    };
     for (operator, fields) in built.update.iter_mut() {
         let Bson::Document(fields) = fields else { continue };
         for (name, value) in fields.iter_mut() {
             for edge in &edges {
                 if let Some(Place::Below { depth, item }) = place(edge, name) {
+                    let before = before.as_ref().filter(|_| operator == "$set");
+                    let kept = before.map(|stored| {
+                        Kept::of(edge, stored, |take| {
+                            visit_operand(edge, operator, depth, item, value, take)
+                        })
+                    });
+                    let mut kept = kept.unwrap_or_default().into_iter();
                     visit_operand(edge, operator, depth, item, value, &mut |within| {
-                        sources.fill(edge, within)
+                        let brings = snapshots(edge).any(|copy| within.contains_key(copy.name));
+                        sources.fill(edge, within);
+                        // A reference alone is a new one.
+                        if let Some(kept) = kept.next().flatten().filter(|_| brings) {
+                            kept.put_back(within);
+                        }
                     });
                 }
             }
@@ -701,9 +757,13 @@ impl Kept {
         Kept(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
     }
 
-    /// For each struct of a replacement what is stored beside the same reference. Of several items with one reference, each
-    /// is the one whose copies it brings, and else the next of them.
-    fn of(edge: &Edge, stored: &RawDocumentBuf, replacement: &mut Bson) -> Vec<Option<Kept>> {
+    /// For each struct that is visited, which a replacement or an update brings, what is stored beside the same reference. Of
+    /// several items with one reference, each is the one whose copies it brings, and else the next of them.
+    fn of(
+        edge: &Edge,
+        stored: &RawDocumentBuf,
+        visit: impl FnOnce(&mut dyn FnMut(&mut Document)),
+    ) -> Vec<Option<Kept>> {
         if edge.segments.len() == 1 || snapshots(edge).next().is_none() {
             return Vec::new();
         }
@@ -715,7 +775,7 @@ impl Kept {
             }
         }
         let mut new: Vec<(Option<Key>, Kept)> = Vec::new();
-        visit(&edge.segments, false, replacement, &mut |within| {
+        visit(&mut |within| {
             let key = within.get(edge.name()).map(Key::of_bson);
             new.push((key, Kept::read(edge, |name| within.get(name).cloned())));
         });
@@ -791,7 +851,11 @@ pub(crate) async fn amend_replace(
     for edge in &edges {
         let mut kept = taken
             .as_ref()
-            .map(|stored| Kept::of(edge, stored, &mut document))
+            .map(|stored| {
+                Kept::of(edge, stored, |take| {
+                    visit(&edge.segments, false, &mut document, take)
+                })
+            })
             .unwrap_or_default()
             .into_iter();
         visit(&edge.segments, false, &mut document, &mut |within| {
@@ -847,7 +911,7 @@ pub(crate) async fn amend_replace(
         own.insert("was", marks);
     }
     if let Some(mark) = mark {
-        own.insert("links", pairs::marked(mark));
+        pairs::mark_replaced(&mut own, mark);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

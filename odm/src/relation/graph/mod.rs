@@ -563,7 +563,7 @@ fn unforeseen(filter: &Document) -> Option<&str> {
 }
 
 /// The fields that a condition looks at.
-pub(super) fn fields_of(filter: &Document, names: &mut Vec<String>) {
+pub(in super::super) fn fields_of(filter: &Document, names: &mut Vec<String>) {
     for (name, value) in filter {
         if !name.starts_with('$') {
             names.push(name.clone());
