@@ -47,7 +47,7 @@ use odm::bson::{Bson, Document, doc};
 use odm::{Model, Odm};
 use odm_tests::{assert_clean_after, unique_name, uri, with_db};
 use proxy::Proxy;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -618,9 +618,20 @@ fn a_killed_process_loses_nothing() {
             "{} cuts left something wrong",
             failures.len()
         );
-        if let Some(path) = whole.filter(|_| only.is_none()) {
-            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-            std::fs::write(Path::new(root).join(path), page(&table)).unwrap();
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        match whole.filter(|_| only.is_none()) {
+            Some(path) => std::fs::write(root.join(path), page(&table)).unwrap(),
+            // How many commands there are is the server's, too; which rows there are is not.
+            None => {
+                let page = std::fs::read_to_string(root.join("book/src/crash-matrix.md")).unwrap();
+                let rows: HashSet<String> = page.lines().map(name_of_row).collect();
+                for row in table.text.lines().map(name_of_row) {
+                    assert!(
+                        rows.contains(&row),
+                        "the book lacks the row `{row}`: make its page anew"
+                    );
+                }
+            }
         }
     });
 }
@@ -678,6 +689,12 @@ fn table(matrix: &Matrix) -> Table {
         table.points += modes.values().map(Cuts::all).sum::<usize>();
     }
     table
+}
+
+/// The edge and the write of a row.
+fn name_of_row(row: &str) -> String {
+    let cells: Vec<&str> = row.split('|').take(3).map(str::trim).collect();
+    cells.join(" | ")
 }
 
 fn page(table: &Table) -> String {
