@@ -169,6 +169,37 @@ impl Write {
     }
 }
 
+impl Write {
+    /// The same change with another token in the place of this one.
+    fn renewed(&self, old: Token) -> Option<(Write, Token)> {
+        let new = Token::new();
+        let mut write = self.clone();
+        match &mut write.what {
+            What::Update { built, .. } => renew(&mut built.update, old, new),
+            What::Replace { pipeline, .. } => {
+                pipeline
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|stage| renew(stage, old, new));
+            }
+            What::Insert(_) | What::Delete { .. } => return None,
+        }
+        Some((write, new))
+    }
+}
+
+fn renew(document: &mut bson::Document, old: Token, new: Token) {
+    fn within(value: &mut Bson, old: Token, new: Token) {
+        match value {
+            Bson::ObjectId(token) if *token == old => *token = new,
+            Bson::Document(inner) => renew(inner, old, new),
+            Bson::Array(items) => items.iter_mut().for_each(|item| within(item, old, new)),
+            _ => {}
+        }
+    }
+    document.iter_mut().for_each(|(_, value)| within(value, old, new));
+}
+
 impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
@@ -659,7 +690,10 @@ impl Prepared<'_> {
             };
             for write in writes.iter_mut().filter(of) {
                 match &mut write.what {
-                    What::Update { built, .. } => behind.update(meta, built, false, &mut token).await?,
+                    What::Update { filter, built, many } => {
+                        let of = filter.get("_id").filter(|_| !*many);
+                        behind.update(meta, of, built, false, &mut token).await?;
+                    }
                     What::Replace {
                         document, pipeline, ..
                     } => {
@@ -715,6 +749,13 @@ impl Prepared<'_> {
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
             rest = behind;
+            // Each change goes by a token of its own: whoever has seen both sides agree after one of them may remove its mark while
+            // the next one writes the same document. What is inserted is written once.
+            let renewed = token.and_then(|token| first.renewed(token));
+            let (part, token) = match &renewed {
+                Some((write, token)) => (std::slice::from_ref(write), Some(*token)),
+                None => (part, token),
+            };
             let made = match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
                 None => self.send(None, part.to_vec()).await,
                 Some(duties) => self.with(&duties, part, trace).await,

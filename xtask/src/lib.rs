@@ -52,8 +52,8 @@ enum Command {
         #[arg(long, conflicts_with_all = ["server", "keep"])]
         failover: bool,
         /// Run the long tests at full length, which takes an hour or more: each row of the crash matrix
-        /// (ODM_CRASH_MATRIX, written to `crash-matrix.md` in the target directory) and 100,000 random operations
-        /// (ODM_RANDOM_OPERATIONS).
+        /// (ODM_CRASH_MATRIX, written to `crash-matrix.md` in the target directory), 100,000 random operations
+        /// (ODM_RANDOM_OPERATIONS), and all meetings of two writers without transactions (ODM_MEETINGS).
         #[arg(long, conflicts_with = "failover")]
         full: bool,
         /// Arguments for `cargo test`; with `-p`, only the packages named are tested.

@@ -20,6 +20,9 @@ const MATRIX: &str = "ODM_CRASH_MATRIX";
 /// How many random operations the test of them does.
 const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 
+/// Which meetings of writers the test of them has: without it, some.
+const MEETINGS: &str = "ODM_MEETINGS";
+
 /// What a command builds and runs, as arguments of cargo.
 #[derive(Debug)]
 pub struct Job {
@@ -86,11 +89,15 @@ impl Job {
         }
     }
 
-    /// The tests at full length: each row of the crash matrix, and many random operations. The matrix is written below the
+    /// The tests at full length: each row of the crash matrix, many random operations, and all meetings of writers. The matrix is written below the
     /// target directory, and what the environment says of either holds.
     pub fn at_full_length(self) -> Self {
         let matrix = target_dir().join("crash-matrix.md").into();
-        let variables = [(MATRIX, matrix), (OPERATIONS, "100000".into())];
+        let variables = [
+            (MATRIX, matrix),
+            (OPERATIONS, "100000".into()),
+            (MEETINGS, "all".into()),
+        ];
         Self {
             variables: variables
                 .into_iter()
@@ -243,7 +250,11 @@ mod tests {
         assert_eq!((&full.run, &full.build), (&plain.run, &plain.build));
         let matrix = target_dir().join("crash-matrix.md");
         assert!(matrix.is_absolute());
-        let expected = [(MATRIX, matrix.into()), (OPERATIONS, OsString::from("100000"))];
+        let expected = [
+            (MATRIX, matrix.into()),
+            (OPERATIONS, OsString::from("100000")),
+            (MEETINGS, "all".into()),
+        ];
         let unset = |(name, _): &(&str, OsString)| std::env::var_os(name).is_none();
         assert_eq!(
             full.variables,

@@ -9,18 +9,27 @@
 use super::back::{Own, put_back};
 use super::derived::{self, Token};
 use super::effects::{self, by_ids, id};
-use super::graph::{Edge, Graph};
+use super::graph::{Edge, Graph, is};
 use super::links::{self, Act, Diff, Effect, Link, comes_first, missing, reverse};
-use super::pairs;
+use super::pairs::{self, Crossed};
 use super::scope::Scope;
 use super::write::{Done, Duties, Images, Limit, What, links_read, remove};
+use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::session::Shared;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
-use mongodb::bson::RawDocumentBuf;
+use mongodb::bson::{Bson, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::{Break, Continue};
+
+/// What an operation leaves in documents until both sides agree.
+struct Marks {
+    /// The first is that of the writes themselves.
+    tokens: Vec<Token>,
+    /// Where others have come between the look and the writes.
+    crossed: Result<Vec<Crossed>>,
+}
 
 impl<'a> Duties<'a> {
     pub(super) async fn in_order<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
@@ -36,21 +45,61 @@ impl<'a> Duties<'a> {
         self.mark_former(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
         let token = self.token();
-        let mut tokens = vec![token];
+        let mut marks = Marks {
+            tokens: vec![token],
+            crossed: Ok(Vec::new()),
+        };
         let done = self
-            .both_sides(scope, work, before, planned, &diff, &mut tokens)
+            .both_sides(scope, work, before, planned, &diff, &mut marks)
             .await;
         // Whatever became of it, and whoever came between: both sides agree then.
-        let others = self.edges().filter(|_| !diff.is_empty());
-        let others = others.filter_map(|edge| graph.inverse(edge));
-        let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
-        let agreed = pairs::agree(scope, diff.links(), metas, tokens).await;
+        let agreed = self.agree(scope, &diff, marks).await;
         let read = links_read(graph, self.edges()).into_iter();
         let paid = derived::settle_all(scope, read.map(|meta| (meta, token)).collect()).await;
         let done = done?;
         agreed?;
         paid?;
         Ok(done)
+    }
+
+    async fn agree(&self, scope: &Scope<'_>, diff: &Diff, marks: Marks) -> Result<()> {
+        // Where it is not known, or can't be settled, the marks stay for a recovery.
+        for crossed in marks.crossed? {
+            pairs::settle_crossed(scope, crossed).await?;
+        }
+        let graph = self.graph();
+        let others = self.edges().filter(|_| !diff.is_empty());
+        let others = others.filter_map(|edge| graph.inverse(edge));
+        let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
+        pairs::agree(scope, diff.links(), metas, marks.tokens).await
+    }
+
+    /// The documents in which others have come between the look and the write.
+    async fn crossed(
+        &self,
+        scope: &Scope<'_>,
+        before: &Images,
+        upserted: Option<&Bson>,
+    ) -> Result<Vec<Crossed>> {
+        let mut all = Vec::new();
+        let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+        for write in self.writes() {
+            if write.what.changes().is_some() && !metas.iter().any(|meta| is(meta, write.meta)) {
+                metas.push(write.meta);
+            }
+        }
+        for meta in metas {
+            let seen: HashMap<Key, i64> = before
+                .of(meta)
+                .map(|document| (id(document), pairs::writes(document)))
+                .collect();
+            // What was inserted was not there to be seen.
+            let inserts = self.writes().iter().filter_map(|write| write.what.inserts());
+            let inserted: HashSet<Key> = inserts.chain(upserted).map(Key::of_bson).collect();
+            let seen = |key: &Key| seen.get(key).copied().or(inserted.contains(key).then_some(0));
+            all.push(pairs::crossed(scope, meta, self.token(), seen).await?);
+        }
+        Ok(all)
     }
 
     async fn both_sides<R, F>(
@@ -60,14 +109,15 @@ impl<'a> Duties<'a> {
         before: Images,
         planned: Vec<Effect>,
         diff: &Diff,
-        tokens: &mut Vec<Token>,
+        marks: &mut Marks,
     ) -> Result<R>
     where
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
         let graph = self.graph();
-        let token = tokens.first().copied().unwrap_or_default();
+        let Marks { tokens, crossed } = marks;
+        let token = self.token();
         let own = self.inserts(&before);
         let is_inserted = |effect: &Effect| {
             let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
@@ -78,11 +128,17 @@ impl<'a> Duties<'a> {
             .into_iter()
             .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
         have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
-        if let Err(error) = effects::apply(scope, graph, &first, Some(token), token.into()).await {
+        // The write's own token tells which documents it has written.
+        let beside = Token::new();
+        tokens.push(beside);
+        if let Err(error) = effects::apply(scope, graph, &first, Some(beside), token.into()).await {
             take_back(scope, graph, &first, tokens).await;
             return Err(error);
         }
-        let done = match work(None).await {
+        let done = work(None).await;
+        let upserted = done.as_ref().ok().and_then(Done::upserted).cloned();
+        *crossed = self.crossed(scope, &before, upserted.as_ref()).await;
+        let done = match done {
             Ok(done) => done,
             Err(error) => {
                 take_back(scope, graph, &first, tokens).await;
@@ -102,7 +158,7 @@ impl<'a> Duties<'a> {
             take_back(scope, graph, &undone, tokens).await;
             last = made.into_iter().filter(|effect| !kept.contains(effect)).collect();
         }
-        if let Err(error) = effects::apply(scope, graph, &last, Some(token), token.into()).await {
+        if let Err(error) = effects::apply(scope, graph, &last, Some(beside), token.into()).await {
             let all: Vec<Effect> = first.into_iter().chain(last).collect();
             take_back(scope, graph, &all, tokens).await;
             if let Err(left) = self.undo(scope, &before, diff, &done, tokens).await {
@@ -234,7 +290,7 @@ impl<'a> Duties<'a> {
 
 async fn read(
     scope: &Scope<'_>,
-    meta: &'static crate::document::DocumentMeta,
+    meta: &'static DocumentMeta,
     keys: &[Key],
     names: &[&str],
 ) -> Result<HashMap<Key, RawDocumentBuf>> {

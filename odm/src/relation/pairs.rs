@@ -32,6 +32,10 @@ use std::collections::{HashMap, HashSet};
 /// In a document with two-way references: the tokens of the operations that may have left a link on one side.
 pub(crate) const LINKS: &str = "_odm.links";
 
+/// In the same documents: how many writes have left a mark. A token goes when both sides agree, and this stays: whoever has
+/// read it, and finds it higher by more than its own write, knows that somebody has come between.
+pub(super) const WRITES: &str = "_odm.linked";
+
 /// In such a token of a document that is to be deleted.
 const GOING: &str = "going";
 
@@ -64,16 +68,18 @@ pub(super) fn mark_new(
             source: Box::new(source),
         };
         let mut document = Document::try_from(&*raw).map_err(encoding)?;
-        put_below(&mut document, Bson::Array(vec![token.into()]));
+        put_below(&mut document, LINKS, Bson::Array(vec![token.into()]));
+        // One that is put back has been written before.
+        put_below(&mut document, WRITES, (derived::number(raw, WRITES) + 1).into());
         *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
     }
     Ok(())
 }
 
-fn put_below(document: &mut Document, tokens: Bson) {
-    let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
+fn put_below(document: &mut Document, name: &str, value: Bson) {
+    let (own, name) = name.split_once('.').unwrap_or((name, ""));
     if let Bson::Document(own) = document.entry(own.to_owned()).or_insert_with(|| doc! {}.into()) {
-        own.insert(name, tokens);
+        own.insert(name, value);
     }
 }
 
@@ -96,11 +102,16 @@ pub(super) fn another(marks: &mut Option<Vec<Token>>) -> Option<Token> {
 /// The part of an update that marks what it changes.
 pub(super) fn mark(update: &mut Document, token: Token) {
     put(update, "$addToSet", LINKS, token.into());
+    put(update, "$inc", WRITES, 1_i64.into());
 }
 
-/// What the marks of a document become when it is replaced: an expression.
-pub(super) fn marked(token: Token) -> Document {
-    doc! { "$setUnion": [{ "$ifNull": [format!("${LINKS}"), []] }, [token]] }
+/// Marks a document that is replaced: puts the expressions of what the library has in it among these.
+pub(super) fn mark_replaced(own: &mut Document, token: Token) {
+    let marks = doc! { "$setUnion": [{ "$ifNull": [format!("${LINKS}"), []] }, [token]] };
+    let writes = doc! { "$add": [{ "$ifNull": [format!("${WRITES}"), 0_i64] }, 1_i64] };
+    for (name, value) in [(LINKS, marks), (WRITES, writes)] {
+        own.insert(name.split_once('.').map_or(name, |(_, name)| name), value);
+    }
 }
 
 /// The documents that may have a link on one side.
@@ -138,7 +149,7 @@ pub(super) fn are_not_marked(but: &[Token]) -> Document {
 pub(super) fn but_for_links(mut documents: Vec<Document>) -> (Document, Vec<Document>) {
     let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
     for document in &mut documents {
-        put_below(document, Bson::Null);
+        put_below(document, LINKS, Bson::Null);
     }
     // An order of the fields as in the document, and at the end what it does not have.
     let below = doc! { "$mergeObjects": [format!("${own}"), { name: null }] };
@@ -278,6 +289,45 @@ pub(super) async fn agree<'g>(
     }
     tokens.extend(mend(scope, faults).await?);
     unmark_all(scope, metas, &tokens).await
+}
+
+/// How many writes had linked or unlinked a document when it was read.
+pub(super) fn writes(document: &RawDocumentBuf) -> i64 {
+    derived::number(document, WRITES)
+}
+
+/// Documents of one collection that others have linked or unlinked between an operation's look at them and its write.
+pub(super) type Crossed = (&'static DocumentMeta, Vec<Bson>);
+
+/// Of the documents in which a write has just left this token, those in which others have come between: what they linked, this
+/// write may have taken away without having seen it, and what they took away, it may name again. `seen` says how many writes
+/// there were at the look; a document that was not seen came to fit since.
+pub(super) async fn crossed(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    token: Token,
+    seen: impl Fn(&Key) -> Option<i64>,
+) -> Result<Crossed> {
+    let marked = doc! { LINKS: token };
+    let mut now = scope.every(meta, marked, doc! { "_id": 1, WRITES: 1 }).await?;
+    now.retain(|document| {
+        let own = seen(&id(document)).map(|seen| seen + 1);
+        own != Some(writes(document))
+    });
+    Ok((meta, batch::ids(&now)))
+}
+
+/// Lets both sides agree of all that these documents name, and that names them, and removes the marks that they have.
+pub(super) async fn settle_crossed(scope: &Scope<'_>, (meta, ids): Crossed) -> Result<()> {
+    let edges = scope.odm.graph().outgoing(meta);
+    let mut fields = inspect::fields(edges.filter(|edge| edge.is_two_way()));
+    fields.insert(LINKS, 1);
+    for ids in ids.chunks(BATCH) {
+        let which = doc! { "_id": { "$in": ids } };
+        let documents = scope.every(meta, which, fields.clone()).await?;
+        settle(scope, meta, &documents).await?;
+    }
+    Ok(())
 }
 
 /// What was read of the documents on one side of links.

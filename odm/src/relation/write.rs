@@ -540,9 +540,11 @@ impl<'a> Duties<'a> {
             // What is beside one further within stands in the same field of the document.
             let own = edges.clone().filter(|edge| edge.segments.len() == 1);
             let beside: Vec<String> = own.flat_map(derived::beside).collect();
+            let writes = (is_linked && scope.session.is_none()).then_some(pairs::WRITES);
             let names: Vec<&str> = roots(edges)
                 .into_iter()
                 .chain(beside.iter().map(String::as_str))
+                .chain(writes)
                 .collect();
             if names.is_empty() {
                 continue;

@@ -31,6 +31,7 @@ enum Safeguard {
     Announcement,
     StrikingOut,
     MendBefore,
+    CountOfWrites,
 }
 
 /// What a process does.
@@ -52,6 +53,8 @@ enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum At {
     Start,
+    /// Has seen that its document names the other one already, or does not, after so many writes; it is written all the same.
+    WritesAgain(u8),
     /// So many of the two sides have been written.
     Writes(u8),
     /// Takes the document that says that it goes off the other one.
@@ -87,6 +90,8 @@ struct State {
     there: [bool; 2],
     /// The tokens in each document: a bit for each.
     marks: [u64; 2],
+    /// How many writes have marked each.
+    writes: [u8; 2],
     /// Those by which a document is to be deleted.
     going: [u64; 2],
     at: Vec<At>,
@@ -116,9 +121,18 @@ impl Links {
             (At::Done, _) => return None,
             (At::Start, Work::Write { side, .. } | Work::Delete { side }) if !state.there[side] => At::Done,
             (At::Start, Work::Write { side, names }) if state.names[side] == names => {
-                // No link is made or taken away; the document is written all the same.
-                next.marks[side] |= next.token(process);
-                At::Unmarks(0)
+                At::WritesAgain(state.writes[side])
+            }
+            (At::WritesAgain(_), Work::Write { side, .. }) if !state.there[side] => At::Done,
+            (At::WritesAgain(seen), Work::Write { side, names }) => {
+                // So far as it has seen, no link is made or taken away.
+                next.names[side] = names;
+                let token = next.token(process);
+                next.mark(side, token);
+                match state.writes[side] == seen || self.lacks(Safeguard::CountOfWrites) {
+                    true => At::Unmarks(0),
+                    false => At::Keeps(0),
+                }
             }
             (At::Start, Work::Write { .. }) => {
                 next.token(process);
@@ -144,7 +158,8 @@ impl Links {
                 let other = 1 - side;
                 if state.names[other] {
                     next.names[other] = false;
-                    next.marks[other] |= next.token(process);
+                    let token = next.token(process);
+                    next.mark(other, token);
                 }
                 At::Deletes(true)
             }
@@ -174,7 +189,7 @@ impl Links {
                     next.names[side] = names;
                     let safeguard = [Safeguard::MarkOfFirst, Safeguard::MarkOfSecond][usize::from(nth)];
                     if !self.lacks(safeguard) {
-                        next.marks[side] |= state.own[process];
+                        next.mark(side, state.own[process]);
                     }
                 }
                 match nth {
@@ -213,9 +228,10 @@ impl Links {
                 if state.there[side] && state.names[side] != names {
                     next.names[side] = names;
                     if self.lacks(Safeguard::NewMarkOfMend) && state.own[process] != 0 {
-                        next.marks[side] |= state.own[process];
+                        next.mark(side, state.own[process]);
                     } else if !self.lacks(Safeguard::MarkOfMend) {
-                        next.marks[side] |= next.token(process);
+                        let token = next.token(process);
+                        next.mark(side, token);
                     }
                 }
                 match self.lacks(Safeguard::LookAfterMend) {
@@ -304,6 +320,12 @@ impl State {
         token
     }
 
+    /// Leaves a mark, with a write of the document.
+    fn mark(&mut self, side: usize, token: u64) {
+        self.marks[side] |= token;
+        self.writes[side] += 1;
+    }
+
     fn tokens_of(&self, side: usize) -> u64 {
         self.marks[side] | self.going[side]
     }
@@ -335,6 +357,7 @@ impl Model for Links {
             names: [self.linked; 2],
             there: [true; 2],
             marks: [0; 2],
+            writes: [0; 2],
             going: [0; 2],
             at: vec![At::Start; self.processes.len()],
             own: vec![0; self.processes.len()],
@@ -549,6 +572,12 @@ fn each_safeguard_of_links_is_needed() {
             },
             Safeguard::MendBefore,
             AT_THE_END,
+        ),
+        (
+            "the count of the writes that mark",
+            three(),
+            Safeguard::CountOfWrites,
+            RETURNED,
         ),
     ];
     for (name, model, safeguard, property) in cases {

@@ -31,6 +31,7 @@ mod joins;
 mod leases;
 mod links;
 mod loaders;
+mod meetings;
 mod models;
 mod north_star;
 mod operations;

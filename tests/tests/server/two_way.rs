@@ -1,18 +1,12 @@
 //! Two-way references: whatever is written, on whichever side, both sides agree.
 
 use super::links::*;
-use mongodb::event::EventHandler;
-use mongodb::event::command::CommandEvent;
-use mongodb::options::ClientOptions;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Changes, Error, Target};
-use odm_tests::{TestDb, assert_clean, assert_clean_after, is_the_stand_in, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, is_the_stand_in, lacks_transactions, with_db, with_transactions};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use tokio::sync::Notify;
 
 /// Runs a test with transactions, and without.
 fn both_ways<Fut: Future<Output = ()>>(test: impl Fn(TestDb, Odm) -> Fut) {
@@ -362,7 +356,7 @@ fn every_change_of_an_array_reaches_the_other_side() {
 
 #[test]
 fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
-    with_db(async |t| {
+    with_transactions(async |t| {
         let odm = odm(&t).await;
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors
@@ -1072,6 +1066,7 @@ pub(super) fn is_refusal(error: &Error) -> bool {
             ];
             message.contains("must refer to a document") || is_beaten.iter().any(|it| message.contains(it))
         }
+        Error::Bulk { errors, .. } => errors.iter().all(|(_, error)| is_refusal(error)),
         _ => false,
     }
 }
@@ -1322,208 +1317,6 @@ fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
             assert_eq!(all[0].children, [Ref::new(3)], "{lost}");
         }
     });
-}
-
-/// Another process recovers between any two commands of a deletion without transactions, or deletes between any two of a
-/// recovery. Then the first one goes on, or dies. Neither leaves a reference to what is gone, and who lives has deleted what
-/// he was to.
-#[test]
-fn deletions_and_recoveries_meet() {
-    with_db(async |t| {
-        odm(&t).await;
-        for what in ["a member", "a team", "an author", "nodes", "a recovery"] {
-            for dies in [false, true] {
-                let mut meeting = Meeting::new(&t).await;
-                let mut stops = 0;
-                while meeting.stopped(&t, what, dies, stops).await {
-                    stops += 1;
-                    if dies {
-                        // Its client may not have survived it.
-                        meeting = Meeting::new(&t).await;
-                    }
-                }
-                assert!(stops >= 4, "{what}: {stops} commands were sent");
-            }
-        }
-    });
-}
-
-/// Two processes, of which one can be stopped before any of its commands.
-struct Meeting {
-    first: Odm,
-    other: Odm,
-    stop: Arc<Stop>,
-}
-
-struct Stop {
-    /// Before which command.
-    at: AtomicUsize,
-    sent: AtomicUsize,
-    reached: Notify,
-    /// Whether it goes on, or dies.
-    goes_on: Mutex<mpsc::Receiver<bool>>,
-    go_on: mpsc::Sender<bool>,
-}
-
-impl Stop {
-    fn before_a_command(&self) {
-        if self.sent.fetch_add(1, Ordering::SeqCst) != self.at.load(Ordering::SeqCst) {
-            return;
-        }
-        self.reached.notify_one();
-        if !tokio::task::block_in_place(|| self.goes_on.lock().unwrap().recv().unwrap()) {
-            // The task ends here, and the command is not sent.
-            std::panic::resume_unwind(Box::new("it dies"));
-        }
-    }
-}
-
-async fn delete(odm: &Odm, what: &str) -> odm::Result<()> {
-    match what {
-        "a member" => odm.collection::<Member>().delete(1).await.map(drop),
-        "a team" => odm.collection::<Team>().delete("a".to_owned()).await.map(drop),
-        "an author" => odm.collection::<Author>().delete(1).await.map(drop),
-        "nodes" => {
-            let nodes = odm.collection::<Node>();
-            nodes.delete_where(|n| n.id.lte(2)).await.map(drop)
-        }
-        _ => odm.recover().await.map(drop),
-    }
-}
-
-impl Meeting {
-    async fn new(t: &TestDb) -> Meeting {
-        let (go_on, goes_on) = mpsc::channel();
-        let stop = Arc::new(Stop {
-            at: AtomicUsize::new(usize::MAX),
-            sent: AtomicUsize::new(0),
-            reached: Notify::new(),
-            goes_on: Mutex::new(goes_on),
-            go_on,
-        });
-        let of_first = stop.clone();
-        let mut options = ClientOptions::parse(odm_tests::uri()).await.unwrap();
-        options.command_event_handler = Some(EventHandler::callback(move |event| {
-            if let CommandEvent::Started(_) = event {
-                of_first.before_a_command();
-            }
-        }));
-        let client = mongodb::Client::with_options(options).unwrap();
-        let handle = |db| {
-            let models = models![Team, Member, Author, Book, Node];
-            Odm::new(db, models).unwrap().without_transactions()
-        };
-        let meeting = Meeting {
-            first: handle(client.database(t.db.name())),
-            other: handle(t.db.clone()),
-            stop,
-        };
-        // What is asked once in the life of a handle.
-        meeting.first.server().await.unwrap();
-        meeting
-    }
-
-    /// Whether the first one has sent as many commands.
-    async fn stopped(&self, t: &TestDb, what: &'static str, dies: bool, at: usize) -> bool {
-        stocked(t, what == "a recovery").await;
-        self.stop.sent.store(0, Ordering::SeqCst);
-        self.stop.at.store(at, Ordering::SeqCst);
-        let process = self.first.clone();
-        let mut first = tokio::spawn(async move { delete(&process, what).await });
-        let name = format!("{what}, command {at}, dies: {dies}");
-        let stops = tokio::select! {
-            () = self.stop.reached.notified() => true,
-            done = &mut first => {
-                done.unwrap().unwrap();
-                false
-            }
-        };
-        // A client has something to say when it goes, too.
-        self.stop.at.store(usize::MAX, Ordering::SeqCst);
-        if stops {
-            match what {
-                "a recovery" => {
-                    for what in ["a member", "an author", "nodes"] {
-                        delete(&self.other, what).await.unwrap();
-                    }
-                }
-                _ => delete(&self.other, "").await.unwrap(),
-            }
-            self.stop.go_on.send(!dies).unwrap();
-            let ended = first.await;
-            if dies {
-                assert!(ended.unwrap_err().is_panic(), "{name}");
-                self.other.recover().await.unwrap();
-            } else {
-                ended.unwrap().unwrap();
-            }
-        }
-        assert_clean_after(&self.other, &name).await;
-        let gone = match what {
-            "a member" => vec![("members", Bson::from(1_i64))],
-            "a team" => vec![("teams", "a".into())],
-            "an author" => vec![("authors", 1.into())],
-            "nodes" => vec![("nodes", 1.into()), ("nodes", 2.into())],
-            _ if stops => vec![
-                ("members", 1_i64.into()),
-                ("authors", 1.into()),
-                ("nodes", 2.into()),
-            ],
-            _ => vec![],
-        };
-        for (collection, id) in gone {
-            let all = t.db.collection::<Raw>(collection);
-            let found = all.find_one(doc! { "_id": id }).await.unwrap();
-            assert!(
-                found.is_none() || dies && what != "a recovery",
-                "{name}: {found:?}"
-            );
-        }
-        for collection in ["teams", "members", "authors", "books", "nodes"] {
-            let marked = doc! { "_odm.links": { "$exists": true } };
-            let marked = t.db.collection::<Raw>(collection).find_one(marked).await.unwrap();
-            assert_eq!(marked, None, "{name}: {collection}");
-        }
-        stops
-    }
-}
-
-/// Documents that are linked, as processes that have died may have left them marked.
-async fn stocked(t: &TestDb, marked: bool) {
-    let link = |id: i64, field: &str, value: Bson| doc! { "_id": id, "note": "", field: value };
-    let documents = [
-        ("teams", vec![doc! { "_id": "a", "playing": [1_i64, 2_i64] }]),
-        (
-            "members",
-            vec![link(1, "plays_for", "a".into()), link(2, "plays_for", "a".into())],
-        ),
-        ("authors", vec![doc! { "_id": 1, "name": "", "books": [1, 2] }]),
-        (
-            "books",
-            vec![
-                doc! { "_id": 1, "title": "", "authors": [1] },
-                doc! { "_id": 2, "title": "", "authors": [1] },
-            ],
-        ),
-        (
-            "nodes",
-            vec![
-                doc! { "_id": 1, "children": [2, 3], "friends": [] },
-                doc! { "_id": 2, "parent": 1, "children": [], "friends": [] },
-                doc! { "_id": 3, "parent": 1, "children": [], "friends": [] },
-            ],
-        ),
-    ];
-    for (collection, mut documents) in documents {
-        let all = t.db.collection::<Raw>(collection);
-        all.delete_many(doc! {}).await.unwrap();
-        if marked {
-            for document in &mut documents {
-                document.insert("_odm", doc! { "links": [ObjectId::new()] });
-            }
-        }
-        all.insert_many(documents).await.unwrap();
-    }
 }
 
 /// Documents are found by their links with each other, which the deletion of one takes off the next.
