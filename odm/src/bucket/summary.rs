@@ -1,7 +1,8 @@
-//! What a bucket knows of its items without reading them: the least and the greatest time, and sums.
+//! What a bucket knows of its items without reading them: their number, the least and the greatest time, and sums.
 
 use super::BucketMeta;
 use super::meta::ROOM;
+use crate::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use std::ops::Bound;
@@ -15,6 +16,19 @@ impl BucketMeta {
 
     pub(super) fn has_summary(&self) -> bool {
         self.summed().next().is_some()
+    }
+
+    /// Whether a field of the bucket, by its name without positions, is the library's to write: all are but those of the items
+    /// that are neither summed nor their time.
+    pub(crate) fn is_kept(&self, bucket: &DocumentMeta, name: &str) -> bool {
+        let (root, below) = match name.split_once('.') {
+            None => (name, None),
+            Some((root, rest)) => (root, rest.split('.').next()),
+        };
+        match below {
+            Some(field) if root == self.items => self.summed().any(|summed| summed == field),
+            _ => bucket.field(root).is_some(),
+        }
     }
 }
 
