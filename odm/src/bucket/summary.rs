@@ -1,7 +1,7 @@
 //! What a bucket knows of its items without reading them: their number, the least and the greatest time, and sums.
 
 use super::BucketMeta;
-use super::meta::ROOM;
+use super::meta::{ROOM, VERSION};
 use crate::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
@@ -160,6 +160,35 @@ fn is_same_sum(told: f64, total: f64, [least, most]: [f64; 2]) -> bool {
     let greatest = [told, total, least, most].into_iter().map(f64::abs);
     let greatest = greatest.fold(0.0, f64::max);
     told.is_finite() && total.is_finite() && (told - total).abs() <= 1e-9 * greatest
+}
+
+/// Where the library writes the items of a bucket as a whole, by `$set`: the update says of them what is true, in the same
+/// write.
+///
+/// # Errors
+/// [`Error::Query`] where a sum is too great.
+pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
+    let set = update.get_document("$set").ok();
+    let Some(items) = set.and_then(|set| set.get_array(meta.items).ok()) else {
+        return Ok(());
+    };
+    let held = super::count(items.len());
+    let items: Vec<Document> = items.iter().filter_map(Bson::as_document).cloned().collect();
+    let summary = of(meta, &items)?;
+    merge(update, "$set", doc! { meta.count: held });
+    merge(update, "$set", summary.fields());
+    merge(update, "$unset", summary.missing(meta));
+    Ok(())
+}
+
+/// A write of the library's own that changes items makes the bucket's version greater, as one of the application's does: what
+/// somebody else has found and counted of the former ones is found and counted again.
+pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
+    let is_item = |name: &String| name.split('.').next() == Some(meta.items);
+    let mut fields = update.values().filter_map(Bson::as_document);
+    if fields.any(|fields| fields.keys().any(is_item)) {
+        merge(update, "$inc", doc! { VERSION: 1_i64 });
+    }
 }
 
 /// Of the items of a whole bucket, or of those that are pushed onto one.
