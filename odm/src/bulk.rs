@@ -300,7 +300,7 @@ impl Bulk {
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
-            relation::prepare(&self.odm, T::META, &mut built);
+            relation::prepare(&self.odm, T::META, &mut built)?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
@@ -335,7 +335,7 @@ impl Bulk {
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
-            relation::prepare(&self.odm, T::META, &mut built);
+            relation::prepare(&self.odm, T::META, &mut built)?;
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {

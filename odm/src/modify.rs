@@ -162,7 +162,7 @@ impl<'c, T: Document> Update<'c, T> {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
-        relation::prepare(self.collection.odm(), T::META, &mut built);
+        relation::prepare(self.collection.odm(), T::META, &mut built)?;
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
@@ -538,7 +538,7 @@ pub(crate) async fn apply<T: Document>(
     seen: i64,
     mut built: Built,
 ) -> Result<Updated> {
-    relation::prepare(collection.odm(), T::META, &mut built);
+    relation::prepare(collection.odm(), T::META, &mut built)?;
     let mut filter = target_filter::<T>(&id, Some(seen));
     guarded(&mut filter, &built.guards);
     let mut prepared = Prepared {
@@ -765,7 +765,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                 // An upsert without a change; the server takes no empty update, and no document has this.
                 built.update = doc! { "$unset": { "_odm.none": "" } };
             }
-            relation::prepare(collection.odm(), T::META, &mut built);
+            relation::prepare(collection.odm(), T::META, &mut built)?;
             let filter = self.filter.into_document()?;
             if self.upsert {
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built);

@@ -95,7 +95,7 @@ pub struct BucketMeta {
 /// Where a bucket keeps how many items it still takes. The derive writes this name.
 pub(super) const ROOM: &str = "room";
 /// Where it keeps its version.
-pub(super) const VERSION: &str = "version";
+pub(crate) const VERSION: &str = "version";
 
 /// The times that the buckets are for.
 #[derive(Debug)]

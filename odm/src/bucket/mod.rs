@@ -31,11 +31,13 @@ use std::time::Duration;
 mod meta;
 mod summary;
 
+use meta::ROOM;
+pub(crate) use meta::VERSION;
 pub use meta::{
     BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, PushInsteadOfInsert,
     Summable, Timed,
 };
-use meta::{ROOM, VERSION};
+pub(crate) use summary::{renew, retell};
 
 /// A push that finds a bucket full, and somebody else making the next one, tries again: each time somebody has filled a
 /// whole bucket meanwhile, so that only very small ones under very many writers need more than a few.
@@ -345,7 +347,7 @@ impl<I: Bucketed> Buckets<I> {
         // That there is room is in the condition.
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
-        relation::prepare(odm, I::Bucket::META, &mut built);
+        relation::prepare(odm, I::Bucket::META, &mut built)?;
         let mut token = None;
         let amend = relation::Amend {
             odm,

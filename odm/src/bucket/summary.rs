@@ -1,9 +1,10 @@
-//! What a bucket knows of its items without reading them: the least and the greatest time, and sums.
+//! What a bucket knows of its items without reading them: their number, the least and the greatest time, and sums.
 
 use super::BucketMeta;
-use super::meta::ROOM;
+use super::meta::{ROOM, VERSION};
+use crate::document::DocumentMeta;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
 use std::ops::Bound;
 
 impl BucketMeta {
@@ -15,6 +16,178 @@ impl BucketMeta {
 
     pub(super) fn has_summary(&self) -> bool {
         self.summed().next().is_some()
+    }
+
+    /// The bucket's fields that follow from its items.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let time = self.time.iter().flat_map(|time| [time.first, time.last]);
+        let sums = self.sums.iter().map(|sum| sum.name);
+        [self.count].into_iter().chain(time).chain(sums).chain([ROOM])
+    }
+
+    /// Whether a field of the bucket, by its name without positions, is the library's to write: all are but those of the items
+    /// that are neither summed nor their time.
+    pub(crate) fn is_kept(&self, bucket: &DocumentMeta, name: &str) -> bool {
+        let (root, below) = match name.split_once('.') {
+            None => (name, None),
+            Some((root, rest)) => (root, rest.split('.').next()),
+        };
+        match below {
+            Some(field) if root == self.items => self.summed().any(|summed| summed == field),
+            _ => bucket.field(root).is_some(),
+        }
+    }
+
+    /// What is read of a bucket to compare what it says of its items with them, which the server does not send: in the place
+    /// of the items stand their number, the least and the greatest time, and for each sum the right one and the least and the
+    /// greatest of what is summed.
+    pub(crate) fn to_compare(&self) -> Document {
+        let mut fields = doc! { "_id": 1 };
+        fields.extend(self.told().map(|name| (name.to_owned(), Bson::Int32(1))));
+        let mut right = vec![self.number_of_items()];
+        if let Some(time) = &self.time {
+            let times = self.each(time.field);
+            right.extend([doc! { "$min": &times }, doc! { "$max": &times }]);
+        }
+        for sum in self.sums {
+            let values = self.each(sum.field);
+            right.extend([
+                doc! { "$sum": &values },
+                doc! { "$min": &values },
+                doc! { "$max": &values },
+            ]);
+        }
+        let items = format!("${}", self.items);
+        fields.insert(self.items, doc! { "$cond": [{ "$isArray": items }, right, null] });
+        fields
+    }
+
+    /// Whether a bucket that was [read so](Self::to_compare) says of its items what is true; `None` where it has no array of
+    /// them. The room may be less than what the items leave, and not more.
+    pub(crate) fn is_true(&self, bucket: &RawDocument) -> Option<bool> {
+        let told = |name: &str| match bucket.get(name).ok().flatten() {
+            Some(RawBsonRef::Null) | None => None,
+            value => value,
+        };
+        let right = bucket.get_array(self.items).ok()?;
+        let mut right = right
+            .into_iter()
+            .map(|value| value.ok().filter(|value| *value != RawBsonRef::Null));
+        let mut next = || right.next().flatten();
+        let items = next().and_then(number)?;
+        let room = f64::from(self.size) - items;
+        let mut is_true = told(self.count).and_then(number) == Some(items)
+            && told(ROOM)
+                .and_then(number)
+                .is_some_and(|told| told >= 0.0 && told <= room.max(0.0));
+        if let Some(time) = &self.time {
+            is_true &= told(time.first) == next();
+            is_true &= told(time.last) == next();
+        }
+        for sum in self.sums {
+            let (total, least, most) = (next(), next(), next());
+            is_true &= match (told(sum.name), total) {
+                (Some(told), Some(total)) if !sum.float => is_same_number(told, total),
+                (Some(told), Some(total)) => {
+                    let bounds = [least, most].map(|bound| bound.and_then(number).unwrap_or(0.0));
+                    number(told)
+                        .zip(number(total))
+                        .is_some_and(|(told, total)| is_same_sum(told, total, bounds))
+                }
+                _ => false,
+            };
+        }
+        Some(is_true)
+    }
+
+    /// The fields of a stage that lets a bucket say what is true of its items. What it has too much of room goes; none is
+    /// given back.
+    pub(crate) fn retold(&self) -> Document {
+        let items = self.number_of_items();
+        let left = doc! { "$subtract": [self.size, &items] };
+        let room = doc! { "$min": [{ "$ifNull": [format!("${ROOM}"), 0] }, left] };
+        let mut fields = doc! { self.count: items, ROOM: { "$max": [0, room] } };
+        if let Some(time) = &self.time {
+            let times = self.each(time.field);
+            for (name, operator) in [(time.first, "$min"), (time.last, "$max")] {
+                fields.insert(name, doc! { "$ifNull": [{ operator: &times }, "$$REMOVE"] });
+            }
+        }
+        for sum in self.sums {
+            let number = if sum.float { "$toDouble" } else { "$toLong" };
+            fields.insert(sum.name, doc! { number: { "$sum": self.each(sum.field) } });
+        }
+        fields
+    }
+
+    /// The values of a field of the items: an expression.
+    fn each(&self, field: &str) -> Document {
+        doc! { "$map": { "input": format!("${}", self.items), "in": format!("$$this.{field}") } }
+    }
+
+    fn number_of_items(&self) -> Document {
+        doc! { "$size": format!("${}", self.items) }
+    }
+}
+
+fn number(value: RawBsonRef<'_>) -> Option<f64> {
+    match value {
+        RawBsonRef::Int32(n) => Some(n.into()),
+        RawBsonRef::Int64(n) => Some(n as f64),
+        RawBsonRef::Double(n) => Some(n),
+        _ => None,
+    }
+}
+
+fn is_same_number(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
+    let whole = |value: RawBsonRef<'_>| match value {
+        RawBsonRef::Int32(n) => Some(i64::from(n)),
+        RawBsonRef::Int64(n) => Some(n),
+        _ => None,
+    };
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => number(a).is_some() && number(a) == number(b),
+    }
+}
+
+/// Sums of fractions depend on the order in which they were added, and what is lost is measured by what was added: they are
+/// compared by a billionth of it.
+fn is_same_sum(told: f64, total: f64, [least, most]: [f64; 2]) -> bool {
+    if told == total || told.is_nan() && total.is_nan() {
+        return true;
+    }
+    let greatest = [told, total, least, most].into_iter().map(f64::abs);
+    let greatest = greatest.fold(0.0, f64::max);
+    told.is_finite() && total.is_finite() && (told - total).abs() <= 1e-9 * greatest
+}
+
+/// Where the library writes the items of a bucket as a whole, by `$set`: the update says of them what is true, in the same
+/// write.
+///
+/// # Errors
+/// [`Error::Query`] where a sum is too great.
+pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
+    let set = update.get_document("$set").ok();
+    let Some(items) = set.and_then(|set| set.get_array(meta.items).ok()) else {
+        return Ok(());
+    };
+    let held = super::count(items.len());
+    let items: Vec<Document> = items.iter().filter_map(Bson::as_document).cloned().collect();
+    let summary = of(meta, &items)?;
+    merge(update, "$set", doc! { meta.count: held });
+    merge(update, "$set", summary.fields());
+    merge(update, "$unset", summary.missing(meta));
+    Ok(())
+}
+
+/// A write of the library's own that changes items makes the bucket's version greater, as one of the application's does: what
+/// somebody else has found and counted of the former ones is found and counted again.
+pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
+    let is_item = |name: &String| name.split('.').next() == Some(meta.items);
+    let mut fields = update.values().filter_map(Bson::as_document);
+    if fields.any(|fields| fields.keys().any(is_item)) {
+        merge(update, "$inc", doc! { VERSION: 1_i64 });
     }
 }
 

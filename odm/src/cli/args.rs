@@ -113,7 +113,10 @@ impl Chosen {
         let references = edges.references.iter().map(|edge| (edge.holder, &edge.field));
         let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
         let copies = copies.map(|edge| (edge.holder, &edge.field));
-        let known: Vec<(&'static str, &String)> = references.chain(copies).collect();
+        // What a bucket says of its items is compared too.
+        let told: Vec<(&'static str, String)> = told(odm).collect();
+        let told = told.iter().map(|(holder, field)| (*holder, field));
+        let known: Vec<(&'static str, &String)> = references.chain(copies).chain(told).collect();
         let mut chosen = Vec::new();
         for name in &self.only {
             if let Some((collection, _)) = known.iter().find(|(collection, _)| collection == name) {
@@ -153,8 +156,17 @@ impl Chosen {
     }
 }
 
+/// The fields of buckets that follow from their items.
+fn told(odm: &Odm) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    odm.graph().models().flat_map(|meta| {
+        let names = meta.bucket.into_iter().flat_map(|bucket| bucket.told());
+        names.map(|name| (meta.collection, name.to_owned()))
+    })
+}
+
 /// About how many documents are to be read, for the progress bar: 0 where the server does not say. The holders of
-/// references are read once for all of these, and once more for each reference with copies and each derived field.
+/// references are read once for all of these, and once more for each reference with copies and each derived field; so are
+/// buckets.
 pub(super) async fn documents(
     odm: &Odm,
     only: &[(&'static str, Option<String>)],
@@ -178,6 +190,8 @@ pub(super) async fn documents(
         CopyKind::Field { through, .. } => (edge.holder, through.as_str()),
         _ => (edge.holder, edge.field.as_str()),
     }));
+    let buckets = told(odm).filter(|(holder, field)| is_chosen(holder, field));
+    reads.extend(buckets.map(|(holder, _)| (holder, "(told)")));
     reads.sort_unstable();
     reads.dedup();
     let mut counts: HashMap<&str, u64> = HashMap::new();

@@ -141,6 +141,7 @@ pub(super) fn repaired(repaired: &Repaired) -> Value {
                 Mend::Unlinked => "unlinked",
                 Mend::Deduplicated => "deduplicated",
                 Mend::Copied => "copied",
+                Mend::Summed => "summed",
             },
             "count": mended.count,
         })

@@ -49,7 +49,7 @@
 //! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of copies that `backfill` is to take |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
-//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
+//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
 //! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it; `oldest_s`: for how many seconds the oldest had owed it, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were taken |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |

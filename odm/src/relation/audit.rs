@@ -31,7 +31,8 @@ impl Odm {
     /// Looks for everything that is wrong with the references and the copies of the registered documents, and changes
     /// nothing: references to documents that do not exist, two-way references of which only one side is there or which name a
     /// document twice, arrays over their bound, and, where the unique index is missing, parents with several children of
-    /// which they may have one; and copies, subsets and numbers that are not as their sources say.
+    /// which they may have one; copies, subsets and numbers that are not as their sources say; and buckets whose number,
+    /// times, sums or room are not as their items say, which the server compares without sending the items.
     ///
     /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. What
     /// looks wrong is read once more, both sides of a link in one snapshot where the deployment has transactions, before it
@@ -267,7 +268,7 @@ impl Chosen {
         self.which.push((T::META.collection, Some(name.to_owned())));
     }
 
-    /// The chosen copies, subsets and computed fields.
+    /// The chosen copies, subsets, computed fields and buckets.
     pub(super) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
         all_kept(self.odm.graph()).filter(|kept| {
             self.all && self.which.is_empty()
@@ -330,7 +331,13 @@ fn all_kept(graph: &super::Graph) -> impl Iterator<Item = Kept<'_>> {
         .iter()
         .filter(|edge| edge.sync().is_some())
         .map(Kept::Beside);
-    beside.chain(graph.derived().iter().map(Kept::Derived))
+    // Before what is derived of them.
+    let buckets = graph
+        .models()
+        .filter_map(|meta| Some(Kept::Bucket(meta, meta.bucket?)));
+    beside
+        .chain(buckets)
+        .chain(graph.derived().iter().map(Kept::Derived))
 }
 
 fn is_chosen(kept: &Kept<'_>, collection: &str, field: Option<&str>) -> bool {
@@ -443,11 +450,13 @@ pub struct Audit {
     pub documents: u64,
     /// What was found, by reference, in the order of the models.
     pub references: Vec<AuditedReference>,
-    /// What was found of copies, subsets and computed fields, in the order of the models.
+    /// What was found of copies, subsets and computed fields, and of what buckets say of their items, in the order of the
+    /// models.
     pub copies: Vec<AuditedCopies>,
 }
 
-/// What was found of the copies beside one reference, or of one field that is derived from children.
+/// What was found of the copies beside one reference, of one field that is derived from children, or of what the buckets of
+/// one collection say of their items.
 ///
 /// ```no_run
 /// # fn example(copies: odm::AuditedCopies) {
@@ -768,7 +777,8 @@ impl Audit {
         self.references.iter().all(AuditedReference::is_clean) && self.stale_copies() == 0
     }
 
-    /// In how many documents copies, subsets or computed fields are not what they should be, counted once for each.
+    /// In how many documents copies, subsets, computed fields, or what a bucket says of its items, are not what they should be,
+    /// counted once for each.
     ///
     /// ```no_run
     /// # fn example(audit: odm::Audit) {

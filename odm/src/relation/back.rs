@@ -1,11 +1,13 @@
 //! Takes back what a write did to references, and nothing of what others have done since.
 
 use super::batch::value;
+use super::changes::How;
 use super::derived;
 use super::graph::{self, Edge};
 use super::scope::Statement;
 use crate::key::Key;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -18,6 +20,7 @@ type Did<'o> = &'o dyn Fn(&Edge, usize, &Key) -> bool;
 pub(super) struct Own<'o> {
     pub(super) added: Did<'o>,
     pub(super) removed: Did<'o>,
+    pub(super) how: &'o dyn Fn(&Edge) -> How,
 }
 
 /// The references in an item of an array: by edge, target and key.
@@ -168,6 +171,10 @@ fn merged(former: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> 
     };
     let added = |item: &Item| any(item, own.added);
     let removed = |item: &Item| any(item, own.removed);
+    if edges.iter().map(|edge| (own.how)(edge)).max() == Some(How::Edits) {
+        let named: Vec<bool> = now.iter().map(added).collect();
+        return Some(unedited(former, present, &named));
+    }
     let item = |place: &Place| match place {
         Place::Former(at) => former.get(*at).cloned(),
         Place::Present(at) => present.get(*at).cloned(),
@@ -186,6 +193,53 @@ fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
         all.extend(found.map(|(target, key)| (edge.at, target, Key::of(key))));
     }
     Some(all)
+}
+
+/// The present items, with the former ones in the places of those that the write has changed, which name what it has brought.
+/// Which these were is told by what else they hold: others may have taken items away meanwhile, and added some.
+fn unedited(former: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
+    let mut gone: Vec<Option<&Bson>> = former.iter().map(Some).collect();
+    let mut undone: HashSet<usize> = HashSet::new();
+    for (at, (item, named)) in present.iter().zip(named).enumerate() {
+        match gone.iter_mut().find(|gone| **gone == Some(item)) {
+            Some(same) => *same = None,
+            None if *named => drop(undone.insert(at)),
+            None => {}
+        }
+    }
+    let mut pairs: Vec<(Reverse<usize>, usize, usize)> = Vec::new();
+    for at in undone.iter().copied() {
+        let likeness = |gone: &Option<&Bson>| present.get(at).zip(*gone).map(|(a, b)| alike(a, b));
+        let of_item = gone.iter().enumerate();
+        pairs.extend(of_item.filter_map(|(was, gone)| Some((Reverse(likeness(gone)?), at, was))));
+    }
+    // The most alike first, and of several that are the first ones.
+    pairs.sort_unstable();
+    let mut back: HashMap<usize, &Bson> = HashMap::new();
+    for (_, at, was) in pairs {
+        if !back.contains_key(&at)
+            && let Some(former) = gone.get_mut(was).and_then(Option::take)
+        {
+            back.insert(at, former);
+        }
+    }
+    let places = present.iter().enumerate();
+    let items = places.filter_map(|(at, item)| match undone.contains(&at) {
+        true => back.get(&at).copied(),
+        false => Some(item),
+    });
+    items.cloned().collect()
+}
+
+/// In how many fields two items are the same.
+fn alike(a: &Bson, b: &Bson) -> usize {
+    match (a, b) {
+        (Bson::Document(a), Bson::Document(b)) => a
+            .iter()
+            .filter(|(name, value)| b.get(*name) == Some(*value))
+            .count(),
+        (a, b) => usize::from(a == b),
+    }
 }
 
 /// Where an item of the outcome comes from.
@@ -245,6 +299,48 @@ mod tests {
 
     fn letters(text: &str) -> Vec<char> {
         text.chars().collect()
+    }
+
+    #[test]
+    fn an_item_that_was_edited_is_what_it_was() {
+        let item = |n: i32, stars: i32, by: i32| Bson::from(doc! { "n": n, "stars": stars, "by": by });
+        let plain = |n: i32| Bson::from(doc! { "n": n, "stars": 0 });
+        let mine = |item: &Bson| {
+            item.as_document()
+                .is_some_and(|item| item.get_i32("by").is_ok_and(|by| by == 9))
+        };
+        for (former, present, expected) in [
+            // Those beside it have no reference, as it had none.
+            (
+                vec![plain(1), plain(2), plain(3)],
+                vec![plain(1), item(2, 7, 9), plain(3)],
+                vec![plain(1), plain(2), plain(3)],
+            ),
+            // Others name what it named.
+            (
+                vec![item(1, 0, 5), item(2, 0, 5)],
+                vec![item(1, 0, 9), item(2, 0, 5)],
+                vec![item(1, 0, 5), item(2, 0, 5)],
+            ),
+            // Others have taken one away, and added one.
+            (
+                vec![item(1, 0, 5), item(2, 0, 5)],
+                vec![item(2, 0, 9), item(3, 0, 5)],
+                vec![item(2, 0, 5), item(3, 0, 5)],
+            ),
+            // Somebody else has added one that names the same.
+            (vec![plain(1)], vec![item(1, 0, 9), item(2, 0, 9)], vec![plain(1)]),
+            // Nothing of it is the same.
+            (vec![plain(1)], vec![item(8, 8, 9)], vec![plain(1)]),
+            (vec![], vec![item(8, 8, 9)], vec![]),
+        ] {
+            let named: Vec<bool> = present.iter().map(mine).collect();
+            assert_eq!(
+                unedited(&former, &present, &named),
+                expected,
+                "{former:?} -> {present:?}"
+            );
+        }
     }
 
     #[test]

@@ -237,14 +237,19 @@ impl Scope<'_> {
         Ok(act!(self, meta, collection.delete_many(filter))?.deleted_count)
     }
 
-    /// How many documents were changed. The update is carried out as it is: it touches no version and no time stamp.
+    /// How many documents were changed. The update is carried out as it is: it touches no version, but that of a bucket whose
+    /// items it changes, and no time stamp.
     pub(super) async fn update_many(
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
         change: Change,
     ) -> Result<u64> {
-        let update = UpdateModifications::Document(change.update);
+        let mut update = change.update;
+        if let Some(bucket) = meta.bucket {
+            crate::bucket::renew(bucket, &mut update);
+        }
+        let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let mut action = collection.update_many(filter, update);
         if !change.array_filters.is_empty() {

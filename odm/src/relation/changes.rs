@@ -82,14 +82,38 @@ pub(super) fn brings<'u>(edge: &Edge, update: &'u RawDocument, take: &mut dyn Fn
     }
 }
 
-/// Whether an update does nothing else to the references of this edge than to add some to an array.
-pub(super) fn only_adds(edge: &Edge, update: &Document) -> bool {
-    update.iter().all(|(operator, changed)| {
-        matches!(operator.as_str(), "$push" | "$addToSet")
-            || changed
-                .as_document()
-                .is_some_and(|changed| fields(operator, changed).all(|(name, _)| meets(edge, name).is_none()))
-    })
+/// What a write does where the references of an edge stand, the outermost array of them if there is one. Of several the last
+/// counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum How {
+    /// Items come to the array.
+    Adds,
+    /// Items that are there are changed, or replaced, each at its place.
+    Edits,
+    /// There may be anything.
+    Replaces,
+}
+
+/// What an update does to the references of this edge.
+pub(super) fn how(edge: &Edge, update: &Document) -> How {
+    let of_field = |operator: &str, meets: Meets| {
+        let in_item = edge.array().is_some_and(|array| match meets {
+            Meets::Within { depth, item } => depth > array || depth == array && item,
+            Meets::Beyond => true,
+        });
+        match operator {
+            _ if in_item => How::Edits,
+            "$push" | "$addToSet" => How::Adds,
+            _ => How::Replaces,
+        }
+    };
+    let all = update.iter().filter_map(|(operator, changed)| match changed {
+        Bson::Document(changed) => fields(operator, changed)
+            .filter_map(|(name, _)| Some(of_field(operator, meets(edge, name)?)))
+            .max(),
+        _ => Some(How::Replaces),
+    });
+    all.max().unwrap_or(How::Adds)
 }
 
 fn each(value: RawBsonRef<'_>) -> Option<&mongodb::bson::RawArray> {

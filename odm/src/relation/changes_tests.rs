@@ -25,6 +25,7 @@ fn built(update: Document) -> Built {
         update,
         array_filters: Vec::new(),
         guards: Vec::new(),
+        raw: Vec::new(),
     }
 }
 
@@ -243,6 +244,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             update: doc! { "$set": { "authors.$[e0]": 9 } },
             array_filters: vec![doc! { "e0": { "$eq": 2 } }],
             guards,
+            raw: Vec::new(),
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

@@ -5,18 +5,20 @@
 //! sees what the other did.
 
 use super::back::{Own, put_back};
-use super::changes;
+use super::changes::{self, How};
 use super::derived::{self, Token};
 use super::effects::{by_ids, id};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, Statement};
 use super::write::{What, Write};
+use crate::bucket;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::reference::OnDelete;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf, doc};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// At most so many queries are on their way at once.
@@ -31,8 +33,8 @@ pub(super) struct Brought {
     target: usize,
     keys: Vec<(Key, Bson)>,
     known: HashSet<Key>,
-    /// Whether it does more than to add them to an array.
-    replaces: bool,
+    /// What it does where they stand.
+    how: How,
 }
 
 /// So often what others change meanwhile is read again.
@@ -49,9 +51,9 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
             if edge.is_two_way() || !edge.reference.check {
                 continue;
             }
-            let replaces = match &write.what {
-                What::Update { built, .. } => !changes::only_adds(edge, &built.update),
-                _ => true,
+            let how = match &write.what {
+                What::Update { built, .. } => changes::how(edge, &built.update),
+                _ => How::Replaces,
             };
             each(edge, &write.what, &mut |value| {
                 let Some((target, key)) = edge.points(value) else {
@@ -68,7 +70,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                             target,
                             keys: Vec::new(),
                             known: HashSet::new(),
-                            replaces,
+                            how,
                         });
                         all.len() - 1
                     }
@@ -76,7 +78,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                 if let Some(brought) = all.get_mut(at)
                     && let Ok(value) = Bson::try_from(key)
                 {
-                    brought.replaces |= replaces;
+                    brought.how = brought.how.max(how);
                     let key = Key::of_bson(&value);
                     if brought.known.insert(key.clone()) {
                         brought.keys.push((key, value));
@@ -357,9 +359,10 @@ impl Recheck {
         })
     }
 
-    /// Whether it may have taken references away by this edge.
-    fn replaces(&self, edge: &Edge) -> bool {
-        self.brought.iter().any(|one| one.edge == edge.at && one.replaces)
+    /// What it did where the references of this edge stand.
+    fn how(&self, edge: &Edge) -> How {
+        let of_edge = self.brought.iter().filter(|one| one.edge == edge.at);
+        of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
     }
 
     async fn take_back(
@@ -370,13 +373,26 @@ impl Recheck {
     ) -> Result<()> {
         // One that can't be taken back does not keep the others.
         let mut failed = Ok(());
+        let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [RawDocumentBuf]>)> = Vec::new();
         for (meta, ids) in &self.written.inserted {
-            failed = failed.and(super::write::remove(scope, meta, ids, &[]).await);
+            let removed = match meta.bucket {
+                Some(bucket) if !self.lacks(graph, bucket.parent, is_there) => {
+                    let left = self
+                        .remove_untouched(scope, graph, (meta, bucket.items), ids)
+                        .await;
+                    left.map(|left| changed.push((meta, left.into())))
+                }
+                _ => super::write::remove(scope, meta, ids, &[]).await,
+            };
+            failed = failed.and(removed);
         }
+        let known = self.written.changed.iter();
+        changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
         let mut debts = Vec::new();
-        for (meta, documents) in &self.written.changed {
+        for (meta, documents) in &changed {
             let (token, mut owing) = (Token::new(), false);
-            let restored = self.restore(scope, graph, is_there, (meta, documents), (token, &mut owing));
+            let documents = (*meta, documents.as_ref());
+            let restored = self.restore(scope, graph, is_there, documents, (token, &mut owing));
             failed = failed.and(restored.await);
             if owing {
                 debts.push((*meta, token));
@@ -386,6 +402,43 @@ impl Recheck {
         // is missing.
         derived::leave_unpaid(derived::settle_all(scope, debts).await);
         failed
+    }
+
+    /// Whether a target is missing that the write has named in this field.
+    fn lacks(&self, graph: &Graph, field: &str, is_there: &impl Fn(Column, &Key) -> bool) -> bool {
+        self.brought.iter().any(|one| {
+            let of_field = one.edge(graph).filter(|(edge, _)| edge.path == field);
+            of_field.is_some_and(|(edge, meta)| {
+                let column = (meta.collection, edge.by());
+                one.keys.iter().any(|(key, _)| !is_there(column, key))
+            })
+        })
+    }
+
+    /// Removes buckets that were made a moment ago, in which an item names what is missing: those that nobody else has
+    /// written to. The others are given as they would be without the items that they were made with.
+    async fn remove_untouched(
+        &self,
+        scope: &Scope<'_>,
+        graph: &Graph,
+        (meta, items): (&'static DocumentMeta, &str),
+        ids: &[Bson],
+    ) -> Result<Vec<RawDocumentBuf>> {
+        // What others derive of a bucket has to be told before it goes, and an item that is pushed meanwhile would go with it.
+        if graph.derived_from(meta).next().is_none() {
+            scope
+                .delete_many(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
+                .await?;
+        }
+        let left = scope.there(meta, ids).await?;
+        let empty = left.iter().map(|there| {
+            let empty = doc! { "_id": super::batch::document_id(there), items: [] };
+            RawDocumentBuf::try_from(&empty)
+        });
+        empty.collect::<Result<_, _>>().map_err(|source| Error::Encode {
+            field: items.to_owned(),
+            source: Box::new(source),
+        })
     }
 
     /// Takes out of the documents of one collection what dangles in them since they were changed.
@@ -430,13 +483,21 @@ impl Recheck {
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = Own {
                         added: &|edge, target, key| self.brings(edge, target, key),
-                        removed: &|edge, target, key| self.replaces(edge) && !self.brings(edge, target, key),
+                        removed: &|edge, target, key| {
+                            self.how(edge) != How::Adds && !self.brings(edge, target, key)
+                        },
+                        how: &|edge| self.how(edge),
                     };
-                    let mut back = put_back(before, now, &dangling, &own)?;
-                    *owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
-                    Some(back)
+                    put_back(before, now, &dangling, &own)
                 })
-                .collect();
+                .map(|mut back| {
+                    if let Some(bucket) = meta.bucket {
+                        bucket::retell(bucket, &mut back.update)?;
+                    }
+                    *owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
+                    Ok(back)
+                })
+                .collect::<Result<_>>()?;
             if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64 {
                 break;
             }

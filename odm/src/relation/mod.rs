@@ -16,6 +16,7 @@ mod links;
 mod order;
 mod pairs;
 mod parts;
+mod raw;
 mod remove;
 pub(crate) mod repair;
 mod rule;

@@ -7,6 +7,7 @@
 //! changes, until both sides agree: see [`pairs`].
 
 use super::back::{Own, put_back};
+use super::changes::How;
 use super::derived::{self, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph, is};
@@ -273,6 +274,7 @@ impl<'a> Duties<'a> {
                     let own = Own {
                         added: &|edge, _, target| is_of(&diff.added, edge, target),
                         removed: &|edge, _, target| is_of(&diff.removed, edge, target) && !is_replaced(edge),
+                        how: &|_| How::Replaces,
                     };
                     put_back(document, now.get(&key)?, &edges, &own)
                 })

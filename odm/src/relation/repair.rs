@@ -43,10 +43,12 @@ impl Odm {
     /// | … where the other side is full, or is linked to another document that names it too, or can't do without a reference | left |
     /// | a document that a two-way array names twice | named once, at its first place |
     /// | copies, subsets and computed fields that are not what their source says | taken again |
+    /// | buckets whose number, times, sums or room are not what their items say | counted and summed up anew by the server; room is taken away and never given |
     /// | an array over its bound, a parent with several children of which it may have one | left |
     ///
     /// Every write looks for the value that was seen, so others may write meanwhile, and a repair may run twice at once.
-    /// Versions and time stamps of the documents stay as they are. It is no transaction: interrupted, it has mended a part.
+    /// Versions and time stamps of the documents stay as they are, but for the versions of buckets whose items are changed. It
+    /// is no transaction: interrupted, it has mended a part.
     ///
     /// # Errors
     /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
@@ -207,6 +209,8 @@ pub enum Mend {
     Deduplicated,
     /// Copies were taken again, or fields derived again, in so many documents.
     Copied,
+    /// So many buckets were counted and summed up anew.
+    Summed,
 }
 
 impl IntoFuture for Repairing {
@@ -266,7 +270,10 @@ impl Repaired {
             self.mended.push(Mended {
                 collection: kept.holder().collection,
                 field: kept.fields().join(", "),
-                what: Mend::Copied,
+                what: match kept {
+                    Kept::Bucket(..) => Mend::Summed,
+                    Kept::Beside(_) | Kept::Derived(_) => Mend::Copied,
+                },
                 count: mended.documents,
             });
         }
@@ -861,6 +868,10 @@ impl Mend {
             Mend::Copied => (
                 "document with copies taken again",
                 "documents with copies taken again",
+            ),
+            Mend::Summed => (
+                "bucket counted and summed up anew",
+                "buckets counted and summed up anew",
             ),
             Mend::Deduplicated => (
                 "array freed of what it named twice",

@@ -129,7 +129,8 @@ impl Scope<'_> {
     /// Carries out statements in as few commands as the server's limits allow, one after the other. Gives how many
     /// documents they fitted, added up.
     pub(super) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
-        let statements = statements.iter().map(encode).collect::<Result<Vec<_>>>()?;
+        let statements = statements.iter().map(|statement| encode(meta, statement));
+        let statements = statements.collect::<Result<Vec<_>>>()?;
         self.send(meta, statements).await
     }
 
@@ -250,10 +251,14 @@ fn names_one(filter: &Document) -> bool {
         })
 }
 
-fn encode(statement: &Statement) -> Result<RawDocumentBuf> {
+fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
     // What names one document by its id is an update of one, which a server carries out as a whole.
     let one = names_one(&statement.filter);
-    let mut command = doc! { "q": statement.filter.clone(), "u": statement.update.clone(), "multi": !one };
+    let mut update = statement.update.clone();
+    if let Some(bucket) = meta.bucket {
+        crate::bucket::renew(bucket, &mut update);
+    }
+    let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
     if !statement.array_filters.is_empty() {
         command.insert("arrayFilters", statement.array_filters.clone());
     }

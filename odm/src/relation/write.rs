@@ -13,6 +13,7 @@ use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph, is};
 use super::links::{self, Diff, Node};
 use super::pairs;
+use super::raw;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -140,8 +141,13 @@ pub(crate) struct Duties<'a> {
 const PUT_BACK: i64 = 1_000;
 
 /// Prepares the changes of a document for the engine: a push onto an array of two-way references adds to a set.
-pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) {
+///
+/// # Errors
+/// [`Error::Query`](crate::Error::Query) where an update in MongoDB's own words changes what the library writes itself.
+pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) -> Result<()> {
+    raw::refuse(odm.graph(), meta, &built.raw)?;
     changes::as_sets(odm.graph().outgoing(meta), built);
+    Ok(())
 }
 
 /// The same for an upsert by a condition, which gives the new document values too.

@@ -1,6 +1,6 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
-use super::{Changes, Part, Rooted, never, replace};
+use super::{Changes, Part, Raw, Rooted, never, replace};
 use crate::Error;
 use crate::compare::{By, below as below_name};
 use crate::filter::{Element, Filter, below, incomparable, of_item, on_items};
@@ -596,6 +596,10 @@ pub trait Change<R: Rooted>: Sized {
     /// Adds changes in MongoDB's own words (`{ "$rename": … }`), for what the typed ones lack. No bound is checked before
     /// the network, and a user's input belongs into it as a value only.
     ///
+    /// What the library writes itself is refused as it is by the typed changes, with [`Error::Query`] before anything is
+    /// sent: a copy that follows its source, what is derived of children, and of a bucket everything but fields of its items
+    /// that it neither sums nor goes by. A snapshot of a copy may be corrected.
+    ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
@@ -610,6 +614,15 @@ pub trait Change<R: Rooted>: Sized {
                     "a raw update consists of operators, and `{operator}` is none"
                 ));
                 continue;
+            }
+            for (name, value) in fields.as_document().into_iter().flatten() {
+                let new = value.as_str().filter(|_| operator == "$rename");
+                changes
+                    .raw
+                    .extend([Some(name.as_str()), new].into_iter().flatten().map(|name| Raw {
+                        name: name.to_owned(),
+                        of_item: false,
+                    }));
             }
             match (changes.operators.get_mut(&operator), fields) {
                 (Some(Bson::Document(before)), Bson::Document(fields)) => before.extend(fields),

@@ -70,8 +70,18 @@ pub struct Changes<R> {
     level: u32,
     /// Of the items of an array: its declaration, by which an item itself is checked.
     array: Option<&'static FieldMeta>,
+    raw: Vec<Raw>,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
+}
+
+/// A field that is changed in MongoDB's own words, where no path rules out what the library writes itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Raw {
+    /// Its name in the update.
+    pub(crate) name: String,
+    /// Whether the typed change of an item leads to it.
+    pub(crate) of_item: bool,
 }
 
 enum Part {
@@ -87,6 +97,7 @@ pub(crate) struct Built {
     pub(crate) update: Document,
     pub(crate) array_filters: Vec<Document>,
     pub(crate) guards: Vec<Guard>,
+    pub(crate) raw: Vec<Raw>,
 }
 
 impl<R> Default for Changes<R> {
@@ -98,6 +109,7 @@ impl<R> Default for Changes<R> {
             violations: Vec::new(),
             level: 0,
             array: None,
+            raw: Vec::new(),
             error: None,
             of: PhantomData,
         }
@@ -516,6 +528,10 @@ impl<R> Changes<R> {
                     there: around.there,
                 }));
         }
+        self.raw.extend(changes.raw.into_iter().map(|raw| Raw {
+            name: joined(prefix, &raw.name),
+            of_item: true,
+        }));
         for (operator, fields) in changes.operators {
             let Bson::Document(fields) = fields else { continue };
             let operator = OPERATORS.iter().find(|known| **known == operator).copied();
@@ -747,6 +763,7 @@ impl<T: crate::Document> Changes<T> {
             update: self.operators,
             array_filters: self.array_filters,
             guards: self.guards,
+            raw: self.raw,
         })
     }
 }

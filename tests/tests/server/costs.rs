@@ -38,6 +38,12 @@ impl Sent {
                     };
                     sent.1 += match done.command_name.as_str() {
                         "insert" | "delete" => number("n"),
+                        "findAndModify" => {
+                            let last = done.reply.get_document("lastErrorObject").ok();
+                            last.map_or(0, |last| {
+                                i64::from(last.get_bool("updatedExisting").unwrap_or(false))
+                            })
+                        }
                         "update" => {
                             let upserted = done.reply.get_array("upserted").map_or(0, Vec::len);
                             number("nModified") + upserted as i64
@@ -225,6 +231,139 @@ mod computed {
     }
 }
 
+mod least {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "auctions")]
+    pub struct Auction {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[computed(min = Bid.cents)]
+        pub least: Option<i64>,
+        #[computed(max = Bid.cents)]
+        pub greatest: Option<i64>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "bids")]
+    pub struct Bid {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[parent_ref(on_delete = cascade)]
+        pub auction: Ref<Auction>,
+        pub cents: i64,
+        pub text: String,
+    }
+
+    pub fn bid(id: i64, auction: i64) -> Bid {
+        Bid {
+            id,
+            auction: Ref::new(auction),
+            cents: 100 * id,
+            text: String::new(),
+        }
+    }
+}
+
+mod sum {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "baskets")]
+    pub struct Basket {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[computed(sum = Ware.cents)]
+        pub cents: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "wares")]
+    pub struct Ware {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[parent_ref(on_delete = cascade)]
+        pub basket: Ref<Basket>,
+        pub cents: i64,
+        pub text: String,
+    }
+
+    pub fn ware(id: i64, basket: i64) -> Ware {
+        Ware {
+            id,
+            basket: Ref::new(basket),
+            cents: 100 * id,
+            text: String::new(),
+        }
+    }
+}
+
+mod bucket {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "posts")]
+    pub struct Post {
+        #[serde(rename = "_id")]
+        pub id: i64,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[bucket(of = Post, size = 5, sum(stars))]
+    pub struct Comment {
+        pub n: i64,
+        pub stars: i32,
+        pub text: String,
+    }
+
+    pub fn comment(n: i64) -> Comment {
+        Comment {
+            n,
+            stars: 3,
+            text: String::new(),
+        }
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "walls")]
+    pub struct Wall {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        #[computed(sum = NoteBucket.count)]
+        pub notes: i64,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "writers")]
+    pub struct Writer {
+        #[serde(rename = "_id")]
+        pub id: i64,
+        pub name: String,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[bucket(of = Wall, size = 5)]
+    pub struct Note {
+        pub n: i64,
+        #[reference]
+        pub by: Option<Ref<Writer>>,
+        #[denormalize(from = by.name)]
+        pub by_name: Option<String>,
+    }
+
+    pub fn note(n: i64, by: Option<i64>) -> Note {
+        Note {
+            n,
+            by: by.map(Ref::new),
+            by_name: None,
+        }
+    }
+}
+
 mod extended {
     use odm::prelude::*;
     use serde::{Deserialize, Serialize};
@@ -342,10 +481,35 @@ mod two_way {
 }
 
 fn models() -> Vec<odm::Model> {
-    use {chain::*, computed::*, entries::*, extended::*, field::*, snapshot::*, subset::*, two_way::*};
+    use {bucket::*, chain::*, computed::*, entries::*, extended::*, field::*, least::*};
+    use {snapshot::*, subset::*, sum::*, two_way::*};
     models![
-        Host, Message, Part, Product, Article, Sale, Film, Review, Shop, Rating, Customer, Order, Region,
-        City, Street, Person, Task
+        Host,
+        Message,
+        Part,
+        Product,
+        Article,
+        Sale,
+        Film,
+        Review,
+        Shop,
+        Rating,
+        Basket,
+        Ware,
+        Auction,
+        Bid,
+        Post,
+        CommentBucket,
+        Wall,
+        Writer,
+        NoteBucket,
+        Customer,
+        Order,
+        Region,
+        City,
+        Street,
+        Person,
+        Task
     ]
     .to_vec()
 }
@@ -616,6 +780,135 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
         "delete a parent of 5 children, `cascade`",
         shops.delete(2)
     );
+
+    use sum::{Basket, Ware, ware};
+    let (baskets, wares) = (odm.collection::<Basket>(), odm.collection::<Ware>());
+    baskets
+        .insert_many([1, 2].map(|id| sum::NewBasket { id }))
+        .await
+        .unwrap();
+    row!("sum", "insert a child", wares.insert(ware(1, 1)));
+    row!("sum", "`insert_many` of 10 children of 2 parents", {
+        wares.insert_many((10..20).map(|id| ware(id, 1 + id % 2)))
+    });
+    row!(
+        "sum",
+        "change another field of a child",
+        wares.update(1).set(|w| w.text, "x")
+    );
+    row!(
+        "sum",
+        "change the field that is summed",
+        wares.update(1).inc(|w| w.cents, 1)
+    );
+    row!("sum", "`update_where` of 5 children", {
+        wares
+            .update_where(|w| w.basket.eq(Ref::new(2)))
+            .set(|w| w.cents, 1)
+    });
+    row!("sum", "delete a child", wares.delete(1));
+
+    use least::{Auction, Bid, bid};
+    let (auctions, bids) = (odm.collection::<Auction>(), odm.collection::<Bid>());
+    auctions
+        .insert_many([1, 2].map(|id| least::NewAuction { id }))
+        .await
+        .unwrap();
+    row!("min, max", "insert a child", bids.insert(bid(5, 1)));
+    row!("min, max", "`insert_many` of 10 children of 2 parents", {
+        bids.insert_many((10..20).map(|id| bid(id, 1 + id % 2)))
+    });
+    row!(
+        "min, max",
+        "change another field of a child",
+        bids.update(5).set(|b| b.text, "x")
+    );
+    row!(
+        "min, max",
+        "make a child the greatest",
+        bids.update(10).set(|b| b.cents, 9_000)
+    );
+    row!(
+        "min, max",
+        "make the greatest a lesser one",
+        bids.update(10).set(|b| b.cents, 1_000)
+    );
+    row!("min, max", "`update_where` of 5 children", {
+        bids.update_where(|b| b.auction.eq(Ref::new(2)))
+            .inc(|b| b.cents, 1)
+    });
+    row!("min, max", "delete a child in the middle", bids.delete(12));
+    row!("min, max", "delete the least child", bids.delete(5));
+
+    use bucket::{Comment, Note, Post, Wall, Writer, comment, note};
+    let posts = odm.collection::<Post>();
+    posts.insert(bucket::NewPost { id: 1 }).await.unwrap();
+    let comments = odm.buckets::<Comment>();
+    row!("bucket", "push the first item", comments.push(1, comment(1)));
+    row!(
+        "bucket",
+        "push onto the newest page",
+        comments.push(1, comment(2))
+    );
+    row!("bucket", "`push_many` of 3 that it takes", {
+        comments.push_many(1, (3..6).map(comment))
+    });
+    row!("bucket", "`push_many` of 10 onto a full one", {
+        comments.push_many(1, (6..16).map(comment))
+    });
+    row!(
+        "bucket",
+        "edit an item",
+        comments.edit(1, |c| c.n.eq(2), |c| c.set(|c| c.text, "x"))
+    );
+    row!(
+        "bucket",
+        "edit what is summed, of an item",
+        comments.edit(1, |c| c.n.eq(2), |c| c.set(|c| c.stars, 5))
+    );
+    row!(
+        "bucket",
+        "edit what is summed, of 15 items in 3 pages",
+        comments.edit(1, |c| c.n.gt(0), |c| c.inc(|c| c.stars, 1))
+    );
+    row!("bucket", "delete an item", comments.delete(1, |c| c.n.eq(2)));
+    row!("bucket", "delete the parent of 3 pages, `cascade`", {
+        posts.delete(1)
+    });
+    let (walls, writers) = (odm.collection::<Wall>(), odm.collection::<Writer>());
+    walls.insert(bucket::NewWall { id: 1 }).await.unwrap();
+    let writer = |id| Writer {
+        id,
+        name: String::new(),
+    };
+    writers.insert_many([1, 2].map(writer)).await.unwrap();
+    let notes = odm.buckets::<Note>();
+    row!(
+        "counted bucket",
+        "push the first item",
+        notes.push(1, note(1, None))
+    );
+    row!(
+        "counted bucket",
+        "push onto the newest page",
+        notes.push(1, note(2, None))
+    );
+    row!(
+        "counted bucket",
+        "push an item with a copy",
+        notes.push(1, note(3, Some(1)))
+    );
+    row!(
+        "counted bucket",
+        "set the reference of an item",
+        notes.edit(1, |n| n.n.eq(3), |n| n.set(|n| n.by, Ref::new(2)))
+    );
+    row!(
+        "counted bucket",
+        "change the source of an item",
+        writers.update(2).set(|w| w.name, "x")
+    );
+    row!("counted bucket", "delete an item", notes.delete(1, |n| n.n.eq(2)));
 
     use extended::{Customer, Order, order};
     let (customers, orders) = (odm.collection::<Customer>(), odm.collection::<Order>());

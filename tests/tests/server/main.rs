@@ -6,6 +6,7 @@ mod beside;
 mod bounds;
 mod buckets;
 mod buckets_beside;
+mod buckets_true;
 mod bulk;
 mod chunks;
 mod cli;

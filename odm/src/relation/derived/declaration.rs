@@ -48,6 +48,7 @@ pub(super) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
             edge.targets.first().map_or("", |target| target.collection),
         ),
         Kept::Derived(derived) => (derived.name(), derived.child.collection),
+        Kept::Bucket(meta, bucket) => (format!("{}.{}", meta.collection, bucket.items), meta.collection),
     };
     Declaration {
         id,
@@ -141,6 +142,9 @@ impl Kept<'_> {
                     }
                 }
                 declaration
+            }
+            Kept::Bucket(_, bucket) => {
+                doc! { "items": bucket.items, "told": bucket.told().collect::<Vec<_>>() }
             }
         }
     }

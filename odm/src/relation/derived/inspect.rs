@@ -5,28 +5,33 @@ use super::super::effects::id;
 use super::super::graph::{CopyField, Derived, Edge, What};
 use super::super::scope::Scope;
 use super::children::{derive, is_whole, refresh};
+use super::debt::owing_all;
 use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
 use super::each::Written;
 use super::pay::settle;
-use super::{COPIED, Due, OWN, Token, at};
+use super::{COPIED, Due, OWN, Token, VERSION, at};
 use crate::Result;
+use crate::bucket::BucketMeta;
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// What is kept true in the documents of one collection: the copies beside one reference, or one derived field.
+/// What is kept true in the documents of one collection: the copies beside one reference, one derived field, or what buckets
+/// say of their items.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Kept<'g> {
     Beside(&'g Edge),
     Derived(&'g Derived),
+    Bucket(&'static DocumentMeta, &'static BucketMeta),
 }
 
 /// What came of a comparison.
 #[derive(Debug, Default)]
 pub(in super::super) struct Compared {
-    /// How many copies were compared: those beside one reference are one, and so is one derived field.
+    /// How many copies were compared: those beside one reference are one, and so is one derived field, and what one bucket
+    /// says of its items.
     pub(in super::super) copies: u64,
     /// How many of them differ.
     pub(in super::super) wrong: u64,
@@ -40,6 +45,7 @@ impl<'g> Kept<'g> {
         match self {
             Kept::Beside(edge) => edge.holder,
             Kept::Derived(derived) => derived.parent,
+            Kept::Bucket(meta, _) => meta,
         }
     }
 
@@ -51,6 +57,7 @@ impl<'g> Kept<'g> {
                 followed.map(|copy| edge.copy_path(copy)).collect()
             }
             Kept::Derived(derived) => vec![derived.field.name.to_owned()],
+            Kept::Bucket(_, bucket) => bucket.told().map(str::to_owned).collect(),
         }
     }
 
@@ -72,6 +79,7 @@ impl<'g> Kept<'g> {
                     format!("{operation} of {}.{of}", derived.child.collection)
                 }
             },
+            Kept::Bucket(meta, bucket) => format!("{}.{}", meta.collection, bucket.items),
         }
     }
 
@@ -79,6 +87,8 @@ impl<'g> Kept<'g> {
     pub(in super::super) fn projection(&self) -> Document {
         let mut fields = doc! { "_id": 1, OWN: 1 };
         match self {
+            // Both sides of the comparison are in one document, so nothing else is read.
+            Kept::Bucket(_, bucket) => fields = bucket.to_compare(),
             Kept::Beside(edge) => {
                 fields.insert(edge.root(), 1);
                 if edge.segments.len() == 1 {
@@ -115,7 +125,8 @@ impl<'g> Kept<'g> {
         documents: &[RawDocumentBuf],
     ) -> Result<Compared> {
         let first = self.look(scope, documents).await?;
-        if first.stale.is_empty() {
+        // A bucket was read as a whole.
+        if first.stale.is_empty() || matches!(self, Kept::Bucket(..)) {
             return Ok(first);
         }
         let filter = doc! { "_id": { "$in": &first.stale } };
@@ -146,6 +157,7 @@ impl<'g> Kept<'g> {
         match self {
             Kept::Beside(edge) => beside(scope, edge, documents).await,
             Kept::Derived(derived) => derived_in(scope, derived, documents).await,
+            Kept::Bucket(_, bucket) => Ok(in_buckets(bucket, documents)),
         }
     }
 
@@ -202,9 +214,40 @@ impl<'g> Kept<'g> {
                     mended.and(settle(*scope, derived.parent, token).await)?;
                 }
             }
+            Kept::Bucket(meta, bucket) => {
+                let mut set = bucket.retold();
+                // What others derive of it follows.
+                let is_read = bucket.told().any(|name| graph.is_read(meta, name));
+                if is_read {
+                    set.extend(owing_all(token));
+                    let version = doc! { "$ifNull": [format!("${VERSION}"), 0_i64] };
+                    set.insert(VERSION, doc! { "$add": [version, 1_i64] });
+                }
+                let filter = doc! { "_id": { "$in": ids } };
+                let told = scope.compute(meta, filter, vec![doc! { "$set": set }]).await;
+                mended.add(told.map(Written::of))?;
+                if is_read {
+                    mended.and(settle(*scope, meta, token).await)?;
+                }
+            }
         }
         Ok(mended)
     }
+}
+
+fn in_buckets(bucket: &BucketMeta, documents: &[RawDocumentBuf]) -> Compared {
+    let mut compared = Compared::default();
+    for document in documents {
+        let Some(is_true) = bucket.is_true(document) else {
+            continue;
+        };
+        compared.copies += 1;
+        if !is_true {
+            compared.wrong += 1;
+            compared.stale.push(batch::document_id(document));
+        }
+    }
+    compared
 }
 
 /// Raises the sources of copies that claim to be of a newer version than there is: who replaced the source past the library

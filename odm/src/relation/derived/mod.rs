@@ -91,7 +91,7 @@ pub(super) const COPIED: &str = "_copied";
 pub(super) const IN_TRANSACTION: usize = 1_000;
 
 /// The copies beside a reference that follow their source.
-fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
     edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
 }
 

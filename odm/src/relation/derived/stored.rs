@@ -240,7 +240,7 @@ impl Odm {
                         .map(|copy| copy.source.to_owned())
                         .collect(),
                     Kept::Derived(derived) if is_read(derived.field.name) => derived.reads(graph),
-                    Kept::Derived(_) => Vec::new(),
+                    Kept::Derived(_) | Kept::Bucket(..) => Vec::new(),
                 };
                 let next = (declaration::of(graph, &kept).from, from);
                 if !next.1.is_empty() && !read.contains(&next) {

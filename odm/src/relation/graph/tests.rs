@@ -1,5 +1,6 @@
 use super::super::testing::*;
 use super::*;
+use crate::bucket::BucketMeta;
 use crate::key::Key;
 use crate::reference::ReferenceMeta;
 use crate::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
@@ -356,6 +357,88 @@ fn a_reference_that_no_query_reaches_is_refused() {
         assert!(problems.contains(part), "{part}\n{problems}");
     }
     assert_eq!(problems.lines().count(), 5, "each is said once\n{problems}");
+}
+
+static OF_SLIPS: BucketMeta = BucketMeta {
+    collection: "slip_buckets",
+    parent: "of",
+    page: "page",
+    count: "count",
+    items: "slips",
+    size: 5,
+    period: None,
+    time: None,
+    sums: &[],
+};
+
+/// `slips!(NAME, [fields of an item])`: a bucket of items with these fields, and beside them a list of references.
+macro_rules! slips {
+    ($constant:ident, [$($field:expr),* $(,)?]) => {
+        static $constant: DocumentMeta = DocumentMeta {
+            bucket: Some(&OF_SLIPS),
+            ..meta("SlipBucket", "slip_buckets", || {
+                Shape::Struct(
+                    const {
+                        &StructShape {
+                            name: "SlipBucket",
+                            fields: &[
+                                ID,
+                                field("slips", || Shape::Array(|| Shape::Struct(const {
+                                    &StructShape { name: "Slip", fields: &[$($field),*], deny_unknown: false }
+                                }))),
+                                many("seen", 5, const { &on_delete(OnDelete::Pull) }),
+                            ],
+                            deny_unknown: false,
+                        }
+                    },
+                )
+            })
+        };
+    };
+}
+
+const fn on_delete(rule: OnDelete) -> ReferenceMeta {
+    ReferenceMeta {
+        on_delete: rule,
+        optional: true,
+        ..to(const { &[target(|| &PERSON)] })
+    }
+}
+
+slips!(PULLED, [one("by", const { &on_delete(OnDelete::Pull) })]);
+slips!(
+    LEFT,
+    [
+        one("a", const { &on_delete(OnDelete::Nullify) }),
+        one("b", const { &on_delete(OnDelete::Keep) }),
+        one("c", const { &on_delete(OnDelete::Restrict) }),
+        many("list", 5, const { &on_delete(OnDelete::Pull) }),
+    ]
+);
+
+#[test]
+fn no_deletion_takes_items_out_of_a_bucket() {
+    let problems = problems(&[&PULLED, &PERSON, &TASK]);
+    assert!(
+        problems.starts_with(
+            "`SlipBucket.slips.by` would take whole items out of a bucket, which has counted and summed them"
+        ),
+        "{problems}"
+    );
+    assert!(
+        problems.contains("`keep`, or of an `Option` `nullify`"),
+        "{problems}"
+    );
+    assert_eq!(
+        problems.lines().count(),
+        1,
+        "what stands beside the items is no item\n{problems}"
+    );
+    let left = graph(&[&LEFT, &PERSON, &TASK]).expect("an item stays with all of these");
+    assert_eq!(
+        paths(&left, &LEFT),
+        ["slips.a", "slips.b", "slips.c", "slips.list", "seen"]
+    );
 }
 
 #[test]
