@@ -148,6 +148,28 @@ fn what_has_no_key_is_nobodys_parent() {
 }
 
 #[test]
+fn a_reference_by_its_id_does_not_name_a_parent_that_is_named_by_another_field() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "readers")]
+    struct Reader {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[parent_ref(by = code, check = false)]
+        of: Ref<User, String>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![User, Reader]).unwrap();
+        let readers = odm.collection::<Reader>();
+        let refused = readers.of(Ref::<User>::new(1)).all().await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Query { collection: "readers", message } if message.contains("`code`")),
+            "{refused:?}"
+        );
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+    });
+}
+
+#[test]
 fn a_lookup_brings_nothing_where_there_is_no_reference() {
     with_db(async |t| {
         let odm = odm(&t.db);
