@@ -594,9 +594,8 @@ impl<'a> Duties<'a> {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = left.pay(scope).await;
-        checked?;
-        done.copies(paid?);
+        done.copies(derived::leave_owed(left.pay(scope).await));
+        super::told(checked)?;
         Ok(done)
     }
 

@@ -678,6 +678,19 @@ pub(crate) fn pay<'s>(
                 }
                 overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
                 pulled.refused.into_iter().for_each(|error| paid.refuse(error));
+/// What was paid of what a committed transaction owes. The rest stays owed in the database: an error would say of the
+/// transaction that nothing of it is there.
+pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
+    paid.unwrap_or_else(|error| {
+        tracing::warn!(
+            target: "odm",
+            %error,
+            "what a committed transaction owes could not be paid, and is left to `recover`"
+        );
+        0
+    })
+}
+
             }
             if !overtaken {
                 break;
