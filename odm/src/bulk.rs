@@ -659,7 +659,10 @@ impl Prepared<'_> {
             };
             for write in writes.iter_mut().filter(of) {
                 match &mut write.what {
-                    What::Update { built, .. } => behind.update(meta, built, false, &mut token).await?,
+                    What::Update { filter, built, many } => {
+                        let one = filter.get("_id").filter(|_| !*many);
+                        behind.update(meta, one, built, false, &mut token).await?;
+                    }
                     What::Replace {
                         document, pipeline, ..
                     } => {

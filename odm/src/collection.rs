@@ -481,7 +481,8 @@ impl<T: Document> Collection<T> {
 
     /// Stores this document in the place of the one with the same id, and gives it as it is stored.
     ///
-    /// With `#[document(version)]` only if the stored version is still the document's.
+    /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
+    /// already may name what is gone: those that are new are checked.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];

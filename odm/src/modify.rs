@@ -44,7 +44,8 @@ pub struct Updated {
 /// [`Updated`]. Without any change nothing is sent.
 ///
 /// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
-/// meanwhile, the references get their former values again, while other changes stay. A change of a two-way reference writes
+/// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
+/// may be gone. A change of a two-way reference writes
 /// the other side too, in one transaction where the deployment has them: `set` of a single one takes it off the document
 /// that had it before. An array of them is a set, so that what is pushed twice is there once.
 ///
@@ -365,7 +366,13 @@ impl<T: Document> Prepared<'_, T> {
             beside: &[],
         };
         amend
-            .update(T::META, &mut self.built, self.upsert, &mut self.token)
+            .update(
+                T::META,
+                Some(&self.id),
+                &mut self.built,
+                self.upsert,
+                &mut self.token,
+            )
             .await
     }
 
@@ -896,7 +903,7 @@ impl Many {
         };
         let mut token = None;
         amend
-            .update(T::META, &mut self.built, self.upsert, &mut token)
+            .update(T::META, None, &mut self.built, self.upsert, &mut token)
             .await?;
         let many = &self;
         let what = What::Update {

@@ -354,7 +354,7 @@ impl<I: Bucketed> Buckets<I> {
             beside: &[],
         };
         amend
-            .update(I::Bucket::META, &mut built, false, &mut token)
+            .update(I::Bucket::META, None, &mut built, false, &mut token)
             .await?;
         let mut filter = row.filter(meta);
         let more = count(items.len());

@@ -108,16 +108,19 @@ impl Amend<'_> {
         }
     }
 
-    /// Puts copies beside the references that an update sets.
+    /// Puts copies beside the references that an update sets, in one document, if it names one by its id.
     pub(crate) async fn update(
         self,
         meta: &'static crate::document::DocumentMeta,
+        one: Option<&mongodb::bson::Bson>,
         built: &mut crate::update::Built,
         upsert: bool,
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| derived::amend_update(scope, meta, built, upsert, self.beside, token).await)
-            .await?;
+        self.with(async |scope| {
+            derived::amend_update(scope, meta, one, built, upsert, self.beside, token).await
+        })
+        .await?;
         if pairs::are_marked(self.odm, meta).await? {
             pairs::mark_changed(self.odm.graph(), meta, built, token);
         }
