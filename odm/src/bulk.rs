@@ -691,8 +691,8 @@ impl Prepared<'_> {
             for write in writes.iter_mut().filter(of) {
                 match &mut write.what {
                     What::Update { filter, built, many } => {
-                        let of = filter.get("_id").filter(|_| !*many);
-                        behind.update(meta, of, built, false, &mut token).await?;
+                        let one = filter.get("_id").filter(|_| !*many);
+                        behind.update(meta, one, built, false, &mut token).await?;
                     }
                     What::Replace {
                         document, pipeline, ..

@@ -4,8 +4,8 @@ use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
-    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, Odm, Order, ParentOf,
-    Result, Target, Update, UpdateMany, decode,
+    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
+    Order, ParentOf as _, Result, Target, Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
@@ -359,27 +359,29 @@ impl<T: Document> Collection<T> {
         Find::new(self, Filter::all())
     }
 
-    /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares.
+    /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
+    /// as the document, or as a reference to it.
+    ///
+    /// Where children name their parent by another field than its id (`by = …`), which a reference by id does not tell, the query
+    /// ends with [`Error::Query`]: give the document.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example(comments: Collection<Comment>, post: Post) -> odm::Result<()> {
+    /// # async fn example(comments: Collection<Comment>, post: Post, id: ObjectId) -> odm::Result<()> {
     /// let newest = comments.of(&post).limit(10).all().await?;
+    /// // With only the id at hand:
+    /// let newest = comments.of(Ref::<Post>::new(id)).limit(10).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn of<P: ParentOf<T>>(&self, parent: &P) -> Find<'_, T> {
-        let field = P::named_by();
-        let via = Via::of::<P>(field.name, field.reference);
+    pub fn of(&self, parent: impl NamesParent<T>) -> Find<'_, T> {
+        self.of_parent(parent)
+    }
+
+    fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<'_, T> {
+        let field = P::Parent::named_by();
+        let via = Via::of::<P::Parent>(field.name, field.reference);
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
-        let key = match via.by {
-            "_id" => crate::operand::id(parent.id()),
-            by => crate::operand::stored_document(parent)
-                .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
-                .map_err(|source| Error::Encode {
-                    field: by.to_owned(),
-                    source: Box::new(source),
-                }),
-        };
+        let key = parent.key(via.by);
         let filter = key.map(|key| match key {
             // Nobody refers to a parent without a key: the server would give all that refer to nothing.
             Bson::Null => doc! { "_id": { "$in": [] } },
@@ -479,7 +481,8 @@ impl<T: Document> Collection<T> {
 
     /// Stores this document in the place of the one with the same id, and gives it as it is stored.
     ///
-    /// With `#[document(version)]` only if the stored version is still the document's.
+    /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
+    /// already may name what is gone: those that are new are checked.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];

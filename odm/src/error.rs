@@ -290,7 +290,8 @@ pub enum Error {
         .edges.join(", ")
     )]
     UnknownCopies {
-        /// Their names: the references or fields that they stand beside or in.
+        /// Their names: of a copy both fields (`orders.name from customers.name`), of what is computed of children and of the other
+        /// side of a two-way reference its own. Where a single write is refused, the collection that was to be written.
         edges: Vec<String>,
     },
 

@@ -437,7 +437,7 @@ pub use odm_derive::Projection;
 pub use operand::Operand;
 pub use page::{Page, PageToken, Paged};
 pub use path::{Flattened, Path, Root};
-pub use reference::{ChildOf, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
+pub use reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
 pub use relation::derived::backfill::{Backfilled, Backfilling};
 pub use relation::derived::reconcile::{Reconciler, Reconciling};

@@ -8,7 +8,7 @@ use crate::update::{Built, Change, Changes, Guard, growth};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, doc};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
@@ -44,7 +44,8 @@ pub struct Updated {
 /// [`Updated`]. Without any change nothing is sent.
 ///
 /// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
-/// meanwhile, the references get their former values again, while other changes stay. A change of a two-way reference writes
+/// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
+/// may be gone. A change of a two-way reference writes
 /// the other side too, in one transaction where the deployment has them: `set` of a single one takes it off the document
 /// that had it before. An array of them is a set, so that what is pushed twice is there once.
 ///
@@ -475,12 +476,12 @@ impl<T: Document> Prepared<'_, T> {
             match result {
                 Ok(Some(ref document)) => {
                     trace.done(attempt * 2 + 1, 1);
-                    return decode::decode(T::META.collection, document).map(|found| Found(Some(found)));
+                    return Ok(Found::Stored(document.clone()));
                 }
                 // Nothing was there before, and now it is.
                 Ok(None) if inserts => {
                     trace.done(attempt * 2 + 1, 1);
-                    return Ok(Found(None));
+                    return Ok(Found::Document(None));
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
@@ -500,7 +501,7 @@ impl<T: Document> Prepared<'_, T> {
                     if collection.session().is_none() {
                         find.options.selection_criteria = Some(PRIMARY);
                     }
-                    return find.one().await.map(Found);
+                    return find.one().await.map(Found::Document);
                 }
                 Verdict::Again => {}
             }
@@ -517,7 +518,12 @@ fn found_as_it_was() -> Updated {
 }
 
 /// A document as it was, or as it is.
-struct Found<T>(Option<T>);
+enum Found<T> {
+    /// As it is stored. Whether it fits its struct is seen when all is written: the update is made then, and with it what the
+    /// update asks of other documents.
+    Stored(RawDocumentBuf),
+    Document(Option<T>),
+}
 
 impl<T> Done for Found<T> {}
 
@@ -648,7 +654,7 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                     prepared
                         .carry_out(
                             &trace,
-                            || Found(None),
+                            || Found::Document(None),
                             |prepared, collection, trace| {
                                 let which = which.clone();
                                 async move { prepared.returning(&collection, &which, trace).await }.boxed()
@@ -657,7 +663,10 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                         .await
                 })
                 .await?;
-            Ok(made.0)
+            match made {
+                Found::Stored(document) => decode::decode(T::META.collection, &document).map(Some),
+                Found::Document(document) => Ok(document),
+            }
         }
         .boxed()
     }

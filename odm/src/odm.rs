@@ -128,8 +128,8 @@ impl Odm {
     ///
     /// # Errors
     /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
-    /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map or in a type that
-    /// contains itself, and where an index is over two arrays. All problems are listed.
+    /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map, in a type that
+    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index is over two arrays. All problems are listed.
     ///
     /// # Example
     /// ```no_run

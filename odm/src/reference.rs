@@ -9,7 +9,7 @@ use crate::join::{Hop, Slot, Tree};
 use crate::shape::Shape;
 use crate::size::Size;
 use crate::value::{IdValue, Value};
-use crate::{Document, Result, Target};
+use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -582,6 +582,68 @@ pub trait ParentOf<C>: Document {
 impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
     fn named_by() -> ParentField {
         C::parent()
+    }
+}
+
+/// What names the parent of documents of type `C` to [`Collection::of`](crate::Collection::of): the parent itself, or a
+/// reference to it by its id.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(comments: Collection<Comment>, one: Comment) -> odm::Result<()> {
+/// let beside = comments.of(&one.post).all().await?;
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` does not name the parent of a `{C}`",
+    note = "give the parent, `&parent`, or a reference to it, `Ref::<Parent>::new(id)`"
+)]
+pub trait NamesParent<C> {
+    /// The parent's type.
+    type Parent: ParentOf<C>;
+    /// What children hold that name it by this field.
+    #[doc(hidden)]
+    fn key(&self, by: &str) -> Result<Bson>;
+}
+
+impl<P: ParentOf<C>, C> NamesParent<C> for &P {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        match by {
+            "_id" => crate::operand::id(self.id()),
+            by => crate::operand::stored_document(*self)
+                .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
+                .map_err(|source| Error::Encode {
+                    field: by.to_owned(),
+                    source: Box::new(source),
+                }),
+        }
+    }
+}
+
+impl<P: ParentOf<C>, C: Document> NamesParent<C> for Ref<P, P::Id> {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        match by {
+            "_id" => crate::operand::id(&self.key),
+            by => Err(Error::Query {
+                collection: C::META.collection,
+                message: format!(
+                    "the documents name their parent by its `{by}`, which a reference by its id does not tell: give the parent \
+                     itself, or look for them by `find`"
+                ),
+            }),
+        }
+    }
+}
+
+impl<P: ParentOf<C>, C: Document> NamesParent<C> for &Ref<P, P::Id> {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        NamesParent::<C>::key(*self, by)
     }
 }
 

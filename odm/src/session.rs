@@ -244,6 +244,9 @@ impl Odm {
     /// `on_delete`. What restricts brings the document back while the transaction's other writes stay:
     /// [`Error::StillReferenced`] says so.
     ///
+    /// No other error comes after the commit. What it owes to copies and can't be paid is left to [`recover`](Odm::recover), and
+    /// what can't be looked for to [`audit`](Odm::audit): `tracing` is told of both.
+    ///
     /// # Errors
     /// [`Error::Unsupported`] on a standalone server. What `work` returns; [`Error::Application`] where it passed over what had
     /// ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].

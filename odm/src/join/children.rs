@@ -673,6 +673,9 @@ fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Doc
         collection: C::META.collection,
         message,
     })?;
+    if has_near(&own) {
+        return Err(super::lookup::no_near(C::META.collection));
+    }
     let mut inner = Vec::new();
     if let Some(tag) = what.via.tag {
         inner.push(doc! { "$match": { format!("{}.type", what.via.path): tag } });

@@ -3,6 +3,7 @@
 use super::children::{each_of, warn_of_scan};
 use super::{Join, ReadFrom as _, Work};
 use crate::document::DocumentMeta;
+use crate::filter::has_near;
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
 use crate::shape::Shape;
@@ -54,7 +55,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
     ///
     /// # Errors
     /// As [`Find::all`]; [`Error::Unsupported`] before MongoDB 5.0 (5.1 on a sharded cluster) for children and nested joins;
-    /// [`Error::Query`] for a reference to documents of several collections. MongoDB takes no `near` in a pipeline.
+    /// [`Error::Query`] for a reference to documents of several collections, and for `near` in a condition, which MongoDB takes
+    /// in no pipeline.
     ///
     /// # Cost
     /// One round trip, and one for every further batch.
@@ -71,7 +73,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         if self.find.options.limit == Some(0) {
             return Ok(Vec::new());
         }
-        let mut stages = vec![doc! { "$match": self.find.prepare()? }];
+        let filter = self.find.prepare()?;
+        if has_near(&filter) {
+            return Err(no_near(T::META.collection));
+        }
+        let mut stages = vec![doc! { "$match": filter }];
         let options = &self.find.options;
         if let Some(sort) = &options.sort {
             stages.push(doc! { "$sort": sort });
@@ -147,6 +153,16 @@ pub struct Stages {
     number: u32,
     /// Whether a stage has a pipeline of its own, which older servers don't take.
     pub(crate) has_pipelines: bool,
+}
+
+/// The error for a condition with `near`, which a pipeline can't have.
+pub(super) fn no_near(collection: &'static str) -> Error {
+    Error::Query {
+        collection,
+        message: "a condition with `near` can't be part of a pipeline, which `lookup` makes of the query and its joins: leave out \
+                  `lookup`, and `include` asks for each collection by a query of its own"
+            .to_owned(),
+    }
 }
 
 /// The field into which the server puts what join number `number` gives. A field of the application's own does not start

@@ -10,7 +10,7 @@ use super::derived::{self, Token};
 use super::effects::{by_ids, id};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, Statement};
-use super::write::{What, Write};
+use super::write::{Images, What, Write};
 use crate::bucket;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -35,7 +35,13 @@ pub(super) struct Brought {
     known: HashSet<Key>,
     /// What it does where they stand.
     how: How,
+    /// Those of them that are missing, and that every document to which the write gives them had before: nobody asks after
+    /// them once more.
+    had: HashSet<Key>,
 }
+
+/// Where so many documents were read of those that fit a condition, there may be more of them.
+pub(super) const MANY: usize = 1_000;
 
 /// So often what others change meanwhile is read again.
 const ATTEMPTS: usize = 10;
@@ -71,6 +77,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                             keys: Vec::new(),
                             known: HashSet::new(),
                             how,
+                            had: HashSet::new(),
                         });
                         all.len() - 1
                     }
@@ -198,16 +205,38 @@ fn inserted<'w>(
     inserted
 }
 
-/// Asks before the write. What the write inserts itself counts as there.
-///
-/// # Errors
-/// [`Error::MissingReference`].
+/// References by one edge to one collection whose targets are missing: the positions of both, and what they name.
+#[derive(Clone, Debug)]
+pub(super) struct Missing {
+    edge: usize,
+    target: usize,
+    keys: Vec<(Key, Bson)>,
+}
+
+impl Missing {
+    fn error(self, graph: &Graph) -> Result<()> {
+        let Some(edge) = graph.edge(self.edge) else {
+            return Ok(());
+        };
+        Err(Error::MissingReference {
+            collection: edge.holder.collection,
+            field: edge.path.clone(),
+            target: edge
+                .targets
+                .get(self.target)
+                .map_or("", |target| target.collection),
+            ids: self.keys.into_iter().map(|(_, value)| value).collect(),
+        })
+    }
+}
+
+/// Asks before the write what of it is missing. What the write inserts itself counts as there.
 pub(super) async fn before<'w>(
     scope: &Scope<'_>,
     graph: &Graph,
     brought: &[Brought],
     writes: impl Iterator<Item = &'w Write<'w>> + Clone,
-) -> Result<()> {
+) -> Result<Vec<Missing>> {
     let columns: Vec<Column> = brought.iter().filter_map(|one| one.column(graph)).collect();
     let own = inserted(writes, &columns);
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
@@ -217,44 +246,121 @@ pub(super) async fn before<'w>(
             continue;
         };
         let column = (meta.collection, edge.by());
-        for (key, _) in one.keys.iter().filter(|(key, _)| !is_own(column, key)) {
+        for (key, _) in one.asked().filter(|(key, _)| !is_own(column, key)) {
             asked.add(meta, edge.by(), key);
         }
     }
     let there = asked.ask(scope).await?;
-    refuse(graph, brought, |column, key| {
+    let is_there = |column: Column, key: &Key| {
         is_own(column, key) || there.get(&column).is_some_and(|keys| keys.contains(key))
-    })
+    };
+    Ok(missing(graph, brought, is_there).collect())
 }
 
-fn refuse(graph: &Graph, brought: &[Brought], is_there: impl Fn(Column, &Key) -> bool) -> Result<()> {
-    for one in brought {
-        let Some((edge, meta)) = one.edge(graph) else {
+/// Whether a deletion of what is missing would have taken some of the references out.
+pub(super) fn may_go(graph: &Graph, missing: &[Missing]) -> bool {
+    let mut edges = missing.iter().filter_map(|one| graph.edge(one.edge));
+    edges.any(|edge| edge.reference.on_delete != OnDelete::Keep)
+}
+
+/// Of what is missing, what the documents had that the writes are to change. They have it still when it is written once more,
+/// so that nothing is brought: a document that keeps a reference to what is gone can be replaced.
+///
+/// # Errors
+/// [`Error::MissingReference`] where that is not all.
+pub(super) fn had_before(
+    graph: &Graph,
+    missing: Vec<Missing>,
+    writes: &[Write<'_>],
+    images: &Images,
+) -> Result<Vec<Missing>> {
+    for one in &missing {
+        let Some(edge) = graph.edge(one.edge) else {
             continue;
         };
-        let column = (meta.collection, edge.by());
-        let missing: Vec<Bson> = one
-            .keys
-            .iter()
-            .filter(|(key, _)| !is_there(column, key))
-            .map(|(_, value)| value.clone())
-            .collect();
-        if !missing.is_empty() {
-            return Err(Error::MissingReference {
-                collection: edge.holder.collection,
-                field: edge.path.clone(),
-                target: meta.collection,
-                ids: missing,
-            });
+        let has = |document: &RawDocumentBuf, key: &Key| edge.keys(one.target, document).contains(key);
+        let is_new = |key: &Key| {
+            let mut writes = writes.iter().filter(|write| is(write.meta, edge.holder));
+            writes.any(|write| {
+                let mut brings = false;
+                each(edge, &write.what, &mut |value| {
+                    let points = edge.points(value);
+                    brings |= points.is_some_and(|(at, value)| at == one.target && Key::of(value) == *key);
+                });
+                if !brings {
+                    return false;
+                }
+                // What is added to an array is new there, and so may all be that an upsert by a condition writes.
+                let (adds, inserts) = match &write.what {
+                    What::Update { built, upsert, .. } => {
+                        (changes::how(edge, &built.update) == How::Adds, *upsert)
+                    }
+                    _ => (false, false),
+                };
+                let mut documents = images.of(edge.holder);
+                match write.what.changes() {
+                    _ if adds => true,
+                    None => true,
+                    Some((_, None)) if inserts => true,
+                    Some((_, Some(id))) => {
+                        let id = Key::of_bson(id);
+                        !documents.any(|document| self::id(document) == id && has(document, key))
+                    }
+                    // Which of them fit this condition is not known, nor whether there are more than were read.
+                    Some((_, None)) => {
+                        let all = images.of(edge.holder).count();
+                        all == 0 || all >= MANY || !documents.all(|document| has(document, key))
+                    }
+                }
+            })
+        };
+        let new: Vec<(Key, Bson)> = one.keys.iter().filter(|(key, _)| is_new(key)).cloned().collect();
+        if !new.is_empty() {
+            let new = Missing {
+                keys: new,
+                ..one.clone()
+            };
+            return new.error(graph).map(|()| Vec::new());
         }
     }
-    Ok(())
+    Ok(missing)
+}
+
+/// Takes down of references that they are not to be asked after once more.
+pub(super) fn leave(brought: &mut [Brought], had: &[Missing]) {
+    for one in brought {
+        let of_it = |had: &&Missing| had.edge == one.edge && had.target == one.target;
+        let keys = had.iter().filter(of_it).flat_map(|had| &had.keys);
+        one.had.extend(keys.map(|(key, _)| key.clone()));
+    }
+}
+
+fn missing(
+    graph: &Graph,
+    brought: &[Brought],
+    is_there: impl Fn(Column, &Key) -> bool,
+) -> impl Iterator<Item = Missing> {
+    brought.iter().filter_map(move |one| {
+        let column = one.column(graph)?;
+        let keys = one.asked().filter(|(key, _)| !is_there(column, key));
+        let keys: Vec<(Key, Bson)> = keys.cloned().collect();
+        (!keys.is_empty()).then_some(Missing {
+            edge: one.edge,
+            target: one.target,
+            keys,
+        })
+    })
 }
 
 impl Brought {
     pub(super) fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
         let edge = graph.edge(self.edge)?;
         Some((edge, edge.targets.get(self.target).copied()?))
+    }
+
+    /// Those whose targets have to be there.
+    fn asked(&self) -> impl Iterator<Item = &(Key, Bson)> {
+        self.keys.iter().filter(|(key, _)| !self.had.contains(key))
     }
 
     fn column(&self, graph: &Graph) -> Option<Column> {
@@ -286,9 +392,8 @@ impl Recheck {
         let brought: Vec<Brought> = brought
             .into_iter()
             .filter(|one| {
-                graph
-                    .edge(one.edge)
-                    .is_some_and(|edge| edge.reference.on_delete != OnDelete::Keep)
+                let kept = |edge: &Edge| edge.reference.on_delete == OnDelete::Keep;
+                one.asked().next().is_some() && !graph.edge(one.edge).is_none_or(kept)
             })
             .collect();
         (!brought.is_empty()).then_some(Recheck { brought, written })
@@ -310,7 +415,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
             let Some((edge, meta)) = one.edge(graph) else {
                 continue;
             };
-            for (key, _) in &one.keys {
+            for (key, _) in one.asked() {
                 asked.add(meta, edge.by(), key);
             }
         }
@@ -333,7 +438,8 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
         let before = open.len();
         let mut kept = Vec::new();
         for recheck in open {
-            match refuse(graph, &recheck.brought, is_there) {
+            let missing = missing(graph, &recheck.brought, is_there).next();
+            match missing.map_or(Ok(()), |missing| missing.error(graph)) {
                 Ok(()) => kept.push(recheck),
                 Err(error) => {
                     failed = failed.and(recheck.take_back(scope, graph, &is_there).await);

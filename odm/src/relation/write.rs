@@ -7,7 +7,7 @@
 //! which a crash leaves nothing that can't be mended.
 
 use super::changes;
-use super::checks::{self, Brought, Recheck, Written, roots};
+use super::checks::{self, Brought, Missing, Recheck, Written, roots};
 use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph, is};
@@ -138,7 +138,7 @@ pub(crate) struct Duties<'a> {
 
 /// Of so many documents at most that one operation changes, the former references are kept in memory so that they can be
 /// put back.
-const PUT_BACK: i64 = 1_000;
+const PUT_BACK: i64 = checks::MANY as i64;
 
 /// Prepares the changes of a document for the engine: a push onto an array of two-way references adds to a set.
 ///
@@ -414,24 +414,25 @@ impl<'a> Duties<'a> {
         limit: Option<Limit<R>>,
     ) -> Result<ControlFlow<R, Images>> {
         let most = limit.as_ref().map(|limit| limit.most);
-        let images = match scope.session {
-            None => {
-                futures::future::try_join(self.images(scope, most), self.check(scope))
-                    .await?
-                    .0
-            }
+        let (mut images, missing) = match scope.session {
+            None => futures::future::try_join(self.images(scope, most), self.check(scope)).await?,
             Some(_) => {
-                self.check(scope).await?;
-                self.images(scope, most).await?
+                let missing = self.check(scope).await?;
+                (self.images(scope, most).await?, missing)
             }
         };
+        if scope.session.is_none() && checks::may_go(self.graph(), &missing) {
+            // Whoever has deleted the targets meanwhile took the references out before.
+            images = self.images(scope, most).await?;
+        }
+        images.lacking = checks::had_before(self.graph(), missing, &self.writes, &images)?;
         Ok(match limit {
             Some(limit) if images.is_more_than(limit.most) => Break(limit.or),
             _ => Continue(images),
         })
     }
 
-    async fn check(&self, scope: &Scope<'_>) -> Result<()> {
+    async fn check(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
         let graph = self.graph();
         let brought = self.unheld(self.brought.clone(), scope.session.is_some(), |edge| {
             !edge.copies.is_empty()
@@ -505,6 +506,7 @@ impl<'a> Duties<'a> {
                 brought = checks::brought(graph, [&insert].into_iter());
             }
         }
+        checks::leave(&mut brought, &before.lacking);
         let written = Written {
             inserted,
             changed: before.changed,
@@ -602,9 +604,8 @@ impl<'a> Duties<'a> {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = left.pay(scope).await;
-        checked?;
-        done.copies(paid?);
+        done.copies(derived::leave_owed(left.pay(scope).await));
+        super::told(checked)?;
         Ok(done)
     }
 
@@ -862,6 +863,8 @@ impl<R> Within<R> {
 #[derive(Debug, Default)]
 pub(super) struct Images {
     pub(super) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
+    /// The references of theirs that the write keeps although nothing is there.
+    lacking: Vec<Missing>,
 }
 
 impl Images {

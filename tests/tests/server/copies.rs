@@ -1185,7 +1185,8 @@ fn a_process_that_lacks_a_copy_is_told_and_does_not_write_its_source() {
         let Error::UnknownCopies { edges } = &told else {
             panic!("{told}")
         };
-        assert!(edges.contains(&"books.author".to_owned()), "{edges:?}");
+        let is_named = |name: &String| name.starts_with("books.author") && name.contains(" from authors.");
+        assert!(edges.iter().any(is_named), "{edges:?}");
         let authors = odm.collection::<Author>();
         let refused = [
             authors

@@ -1,5 +1,6 @@
 //! A change of a source with very many holders: in batches, and where an interrupted one goes on.
 
+use futures::TryStreamExt;
 use odm::Error;
 use odm::FanOut;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
@@ -311,5 +312,69 @@ fn a_holder_that_is_refused_does_not_hold_up_the_others() {
             assert_eq!(odm.recover().await.unwrap().documents, 0);
         }
         assert_clean(&odm).await;
+    });
+}
+
+/// The last of all types has none behind it.
+#[test]
+fn ids_of_every_type_have_their_place_in_a_fan_out() {
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[embed(id)]
+    #[serde(untagged)]
+    enum Key {
+        Number(i32),
+        Text(#[field(max_len = 10)] String),
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "plants")]
+    struct Plant {
+        #[serde(rename = "_id")]
+        id: i32,
+        name: String,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "pots")]
+    struct Pot {
+        #[serde(rename = "_id")]
+        id: Key,
+        #[reference]
+        plant: Ref<Plant>,
+        #[denormalize(from = plant.name, sync = eventual)]
+        name: String,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Plant, Pot]).unwrap();
+        // What others write is no id of this type.
+        let raw = t.db.collection::<odm::bson::Document>("pots");
+        let pot = |id: Bson| doc! { "_id": id, "plant": 1, "name": "" };
+        let ids = [Bson::MinKey, 1.into(), "x".into(), true.into(), Bson::MaxKey];
+        raw.insert_many(ids.iter().cloned().map(pot)).await.unwrap();
+        let plants = odm.clone().with_fan_out(FanOut::new().batch(1));
+        let plants = plants.collection::<Plant>();
+        let plant = Plant {
+            id: 1,
+            name: "fern".into(),
+        };
+        plants.insert(plant).await.unwrap();
+        let named = async || {
+            let named = raw.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
+            let named: Vec<odm::bson::Document> = named.try_collect().await.unwrap();
+            let name =
+                |pot: odm::bson::Document| (pot.get("_id").cloned(), pot.get_str("name").unwrap().to_owned());
+            named.into_iter().map(name).collect::<Vec<_>>()
+        };
+        let all = |name: &str| {
+            ids.iter()
+                .map(|id| (Some(id.clone()), name.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let done = plants.update(1).set(|p| p.name, "moss").await.unwrap();
+        assert_eq!((named().await, done.copies_updated), (all("moss"), 5));
+        raw.update_many(doc! {}, doc! { "$set": { "name": "", "_copied": {} } })
+            .await
+            .unwrap();
+        odm.backfill().all().await.unwrap();
+        assert_eq!(named().await, all("moss"));
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
     });
 }

@@ -148,6 +148,28 @@ fn what_has_no_key_is_nobodys_parent() {
 }
 
 #[test]
+fn a_reference_by_its_id_does_not_name_a_parent_that_is_named_by_another_field() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "readers")]
+    struct Reader {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[parent_ref(by = code, check = false)]
+        of: Ref<User, String>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![User, Reader]).unwrap();
+        let readers = odm.collection::<Reader>();
+        let refused = readers.of(Ref::<User>::new(1)).all().await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Query { collection: "readers", message } if message.contains("`code`")),
+            "{refused:?}"
+        );
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+    });
+}
+
+#[test]
 fn a_lookup_brings_nothing_where_there_is_no_reference() {
     with_db(async |t| {
         let odm = odm(&t.db);
@@ -335,5 +357,68 @@ fn a_limit_loses_no_child_where_a_collation_compares_texts() {
         let kate = kate().one().await.unwrap().unwrap();
         let of_kate = pets.of(&kate).sort(|p| p.at.asc()).all().await.unwrap();
         assert_eq!(owners.load(&kate, all).await.unwrap(), of_kate);
+    });
+}
+
+/// The unique index is over those that have a parent, of which the type says what they are stored as.
+#[test]
+fn an_only_child_names_its_parent_by_a_uuid_or_has_none() {
+    use odm::bson::Uuid;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "clients")]
+    struct Client {
+        #[serde(rename = "_id")]
+        id: Uuid,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "files")]
+    struct File {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[parent_ref(one)]
+        client: Option<Ref<Client>>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Client, File]).unwrap();
+        odm.sync().await.unwrap();
+        let (clients, files) = (odm.collection::<Client>(), odm.collection::<File>());
+        // Those of nothing but zeros and of nothing but ones are the least and the greatest.
+        let ids = [[0; 16], [7; 16], [255; 16]].map(Uuid::from_bytes);
+        clients.insert_many(ids.map(|id| Client { id })).await.unwrap();
+        let file = |id: i32, client: Option<Uuid>| File {
+            id,
+            client: client.map(Ref::new),
+        };
+        let of_each = (1..).zip(ids).map(|(id, client)| file(id, Some(client)));
+        files.insert_many(of_each).await.unwrap();
+        files.insert_many([file(10, None), file(11, None)]).await.unwrap();
+        for (at, client) in (20..).zip(ids) {
+            let second = files.insert(file(at, Some(client))).await;
+            assert!(matches!(second, Err(Error::DuplicateKey { .. })), "{second:?}");
+        }
+        let all: Vec<(Client, Option<File>)> = clients
+            .find_all()
+            .sort(|c| c.id.asc())
+            .include(|c| c.child::<File>())
+            .all()
+            .await
+            .unwrap();
+        let joined: Vec<Option<i32>> = all.iter().map(|(_, file)| file.as_ref().map(|f| f.id)).collect();
+        assert_eq!(joined, [Some(1), Some(2), Some(3)]);
+        // Where it is gone there is room for another one.
+        files.delete(1).await.unwrap();
+        files.insert(file(20, Some(ids[0]))).await.unwrap();
+        let plan = clients
+            .find_all()
+            .include(|c| c.child::<File>())
+            .explain()
+            .await
+            .unwrap();
+        assert!(
+            plan.joins.iter().all(|join| !join.is_collection_scan()),
+            "{plan:?}"
+        );
+        assert_clean(&odm).await;
     });
 }

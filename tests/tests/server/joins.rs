@@ -979,5 +979,142 @@ fn the_nearest_children_of_each_parent_are_asked_for_without_a_pipeline() {
         let one = query().limit(1).include(nearest(1)).all().await.unwrap();
         assert_eq!(of(one), [&two[0][..1]]);
         assert_eq!(t.commands.take(), ["find"; 2]);
+
+        // For the same reason `lookup` refuses it, also at the beginning of the pipeline, before anything is sent.
+        let here = odm::geo::Point::new(13.2, 52.5);
+        let children = query().include(nearest(2)).lookup().all().await.map(drop);
+        let own = cafes.find(|c| c.place.near(here, 12_000.0)).include(|c| c.town);
+        let own = own.lookup().one().await.map(drop);
+        for refused in [children, own] {
+            let Err(Error::Query { collection, message }) = &refused else {
+                panic!("{refused:?}")
+            };
+            assert_eq!(*collection, "cafes");
+            assert!(
+                message.contains("`near`") && message.contains("leave out `lookup`"),
+                "{message}"
+            );
+        }
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+    });
+}
+
+#[test]
+fn the_parent_of_children_is_named_by_a_reference_too() {
+    with_db(async |t| {
+        let odm = filled(&t.db).await;
+        let stock = odm.collection::<Stock>();
+        let part = odm.collection::<Part>().get(1).await.unwrap().unwrap();
+        let all = stock.of(&part).all().await.unwrap();
+        assert!(!all.is_empty());
+        let reference: Ref<Part> = part.to_ref();
+        assert_eq!(stock.of(&reference).all().await.unwrap(), all);
+        assert_eq!(stock.of(reference).all().await.unwrap(), all);
+        assert_eq!(stock.of(&all[0].part).all().await.unwrap(), all);
+        let by_id = |id: i32| stock.of(Ref::<Part>::new(id));
+        assert_eq!(by_id(1).limit(1).all().await.unwrap(), all[..1]);
+        assert_eq!(by_id(404).count().await.unwrap(), 0);
+    });
+}
+
+/// A flattened struct has no name under which it could be there: in a join it is there if the reference is.
+#[test]
+fn what_is_joined_through_a_flattened_option_is_there_if_the_reference_is() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "boxes")]
+    struct Packed {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(flatten)]
+        #[embed]
+        content: Option<Content>,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    struct Content {
+        number: i32,
+        #[reference(check = false)]
+        part: Ref<Part>,
+        #[reference(check = false)]
+        from: Option<Ref<Supplier>>,
+    }
+    with_db(async |t| {
+        filled(&t.db).await;
+        let odm = Odm::new(t.db.clone(), models![Supplier, Part, Packed]).unwrap();
+        odm.sync().await.unwrap();
+        let content = |from: Option<i32>| Content {
+            number: 1,
+            part: Ref::new(1),
+            from: from.map(Ref::new),
+        };
+        let all = [Some(content(Some(1))), Some(content(None)), None];
+        let all = (1..).zip(all).map(|(id, content)| Packed { id, content });
+        let packed = odm.collection::<Packed>();
+        packed.insert_many(all.clone()).await.unwrap();
+        let query = || packed.find_all().sort(|p| p.id.asc());
+        let rows = query()
+            .include(|p| (p.content.part, p.content.from))
+            .all()
+            .await
+            .unwrap();
+        let (documents, joined): (Vec<Packed>, Vec<_>) = rows.into_iter().unzip();
+        assert_eq!(documents, all.collect::<Vec<_>>());
+        let ids = |(part, from): (Option<Part>, Option<Option<Supplier>>)| {
+            (
+                part.map(|part| part.id),
+                from.map(|from| from.map(|from| from.id)),
+            )
+        };
+        let joined: Vec<_> = joined.into_iter().map(ids).collect();
+        assert_eq!(
+            joined,
+            [(Some(1), Some(Some(1))), (Some(1), None), (None, None)],
+            "without the reference the struct is not seen"
+        );
+    });
+}
+
+#[test]
+fn a_reference_in_what_is_read_from_a_former_name_too_is_refused() {
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "crates")]
+    struct Crate {
+        #[serde(rename = "_id")]
+        id: i32,
+        #[serde(alias = "rows")]
+        #[embed(max = 3)]
+        lines: Vec<Line>,
+        #[embed]
+        kind: Kind,
+        #[serde(alias = "remark")]
+        note: Option<String>,
+    }
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        #[serde(alias = "sent_by")]
+        From {
+            #[reference(check = false)]
+            supplier: Ref<Supplier>,
+        },
+        Unknown,
+    }
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), models![Supplier, Part, Crate]).unwrap_err();
+        let Error::Models { problems } = &error else {
+            panic!("{error}")
+        };
+        let says = |path: &str, within: &str, alias: &str| {
+            let start =
+                format!("`Crate.{path}` is a reference in `{within}`, which is read from `{alias}` too");
+            assert!(
+                problems.iter().any(|problem| problem.starts_with(&start)),
+                "{start}\n{error}"
+            );
+        };
+        says("lines.part", "lines", "rows");
+        says("lines.also", "lines", "rows");
+        says("lines.detail.supplier", "lines", "rows");
+        says("kind.from.supplier", "kind.from", "sent_by");
+        assert_eq!(problems.len(), 4, "{error}");
     });
 }

@@ -24,6 +24,7 @@ mod edges;
 mod errors;
 mod failures;
 mod fan_out;
+mod gone;
 mod input;
 mod integrity;
 mod items;

@@ -765,3 +765,116 @@ fn a_heartbeat_moves_the_place_where_nobody_writes() {
         reconciler.stop().await.unwrap();
     });
 }
+
+/// A program that lacks a copy leaves what others write to one that has it, and is not held up by it.
+#[test]
+fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
+    mod fewer {
+        use odm::prelude::*;
+        use serde::{Deserialize, Serialize};
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "towns")]
+        pub struct Town {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "streets")]
+        pub struct Street {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            #[reference]
+            pub town: Ref<Town>,
+            #[denormalize(from = town.name, sync = eventual)]
+            pub town_name: String,
+        }
+    }
+    mod all {
+        use odm::prelude::*;
+        use serde::{Deserialize, Serialize};
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "towns")]
+        pub struct Town {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub name: String,
+            pub code: String,
+        }
+
+        #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        #[document(collection = "streets")]
+        pub struct Street {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            #[reference]
+            pub town: Ref<Town>,
+            #[denormalize(from = town.name, sync = eventual)]
+            pub town_name: String,
+            #[denormalize(from = town.code, sync = eventual)]
+            pub town_code: String,
+        }
+    }
+    use odm_examples::one_to_squillions as log;
+    with_db(async |t| {
+        let whole = Odm::new(
+            t.db.clone(),
+            models![all::Town, all::Street, log::Host, log::LogMsg],
+        )
+        .unwrap();
+        whole.sync().await.unwrap();
+        let town = all::Town {
+            id: 1,
+            name: "a".into(),
+            code: "a".into(),
+        };
+        whole.collection::<all::Town>().insert(town).await.unwrap();
+        let street = all::NewStreet {
+            id: 1,
+            town: Ref::new(1),
+        };
+        whole.collection::<all::Street>().insert(street).await.unwrap();
+        let host = host(&whole, "1", 3).await;
+        let older = Odm::new(
+            t.db.clone(),
+            models![fewer::Town, fewer::Street, log::Host, log::LogMsg],
+        )
+        .unwrap();
+        let told = older.sync().await.unwrap_err();
+        assert!(
+            matches!(&told, odm::Error::UnknownCopies { edges } if edges == &["streets.town_code from towns.code"]),
+            "{told}"
+        );
+
+        let reconciler = older.reconciler().start().await.unwrap();
+        let set = doc! { "$set": { "name": "b", "code": "b" } };
+        raw(&t, "towns").update_one(doc! { "_id": 1 }, set).await.unwrap();
+        let set = doc! { "$set": { "ipaddr": "10.3.3.3" } };
+        raw(&t, "hosts")
+            .update_one(doc! { "_id": host.id }, set)
+            .await
+            .unwrap();
+        reconciler.caught_up().await.unwrap();
+        // What it knows is mended, behind what it left.
+        let of_host = whole.collection::<LogMsg>();
+        assert_eq!(
+            of_host.find(|m| m.ipaddr.eq("10.3.3.3")).count().await.unwrap(),
+            3
+        );
+        let street = async || whole.collection::<all::Street>().get(1).await.unwrap().unwrap();
+        let of_town = |street: all::Street| (street.town_name, street.town_code);
+        assert_eq!(
+            of_town(street().await),
+            ("a".to_owned(), "a".to_owned()),
+            "not one of the two"
+        );
+        reconciler.stop().await.unwrap();
+
+        reconcile(&whole).await;
+        assert_eq!(of_town(street().await), ("b".to_owned(), "b".to_owned()));
+        assert_clean(&whole).await;
+    });
+}

@@ -1466,3 +1466,43 @@ fn what_misses_in_a_bulk_links_nothing() {
         agree(&odm).await;
     });
 }
+
+/// Whether the document can be read is seen when all is written.
+#[test]
+fn an_update_that_gives_what_does_not_fit_its_struct_is_made() {
+    both_ways(async |t, odm| {
+        let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
+        authors.insert(author(1, &[])).await.unwrap();
+        authors.insert(author(2, &[])).await.unwrap();
+        books.insert(book(10, &[])).await.unwrap();
+        t.db.run_command(doc! { "collMod": "books", "validationLevel": "off" })
+            .await
+            .unwrap();
+        let raw = books.driver::<Raw>();
+        let title = async |title: Bson| {
+            let set = doc! { "$set": { "title": title } };
+            raw.update_one(doc! { "_id": 10 }, set).await.unwrap();
+        };
+        title(7.into()).await;
+        let told = books
+            .update(10)
+            .push(|b| b.authors, Ref::new(1))
+            .returning()
+            .await;
+        assert!(
+            matches!(&told, Err(Error::Decode { path, .. }) if path == "title"),
+            "{told:?}"
+        );
+        assert_eq!(books_of(&odm, 1).await, [10]);
+        let before = books
+            .update(10)
+            .push(|b| b.authors, Ref::new(2))
+            .returning_before()
+            .await;
+        assert!(matches!(before, Err(Error::Decode { .. })), "{before:?}");
+        assert_eq!(books_of(&odm, 2).await, [10]);
+        title("seven".into()).await;
+        assert_eq!(authors_of(&odm, 10).await, [1, 2]);
+        agree(&odm).await;
+    });
+}

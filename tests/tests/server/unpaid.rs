@@ -4,7 +4,7 @@ use super::beside::{Step, both, meddled};
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{AuditedCopies, Error};
-use odm_tests::{TestDb, assert_clean, assert_clean_after, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};
 use std::sync::atomic::Ordering;
 
 mod shop {
@@ -302,6 +302,42 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
         }
         odm.recover().await.unwrap();
         assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (5, 1), (i32::MAX, 1)]);
+        assert_clean(&odm).await;
+    });
+}
+
+/// An error would say that nothing of it is there.
+#[test]
+fn a_transaction_that_is_committed_does_not_fail_for_what_it_owes() {
+    use later::*;
+    with_db(async |t| {
+        let odm = made(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        let given = odm
+            .transaction(async |tx| {
+                let all = [thing(1, 1, i32::MAX), thing(2, 1, i32::MAX), thing(3, 2, 5)];
+                tx.collection::<Thing>().insert_many(all).await?;
+                Ok("committed")
+            })
+            .await;
+        assert_eq!(given.unwrap(), "committed");
+        assert_eq!(
+            numbers(&odm).await,
+            [(0, 2), (5, 1), (0, 0)],
+            "the others are paid"
+        );
+        let error = odm.recover().await.unwrap_err().to_string();
+        assert!(
+            error.contains("boxes: `n`") && error.contains("with _id 1 "),
+            "{error}"
+        );
+        odm.transaction(async |tx| tx.collection::<Thing>().delete(2).await)
+            .await
+            .unwrap();
+        odm.recover().await.unwrap();
+        assert_eq!(numbers(&odm).await, [(i32::MAX, 1), (5, 1), (0, 0)]);
         assert_clean(&odm).await;
     });
 }

@@ -6,9 +6,9 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Deri
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
-use super::debt::{CHILDREN, all_due, due_of, owe};
+use super::debt::{CHILDREN, Due, all_due, due_of, owe};
 use super::deliver::{Source, is_read_on, sources, structs};
-use super::{COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, put};
+use super::{COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, number, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -95,7 +95,7 @@ pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
 #[derive(Default)]
 struct Sources(HashMap<usize, HashMap<Key, Source>>);
 
-/// Reads the sources that these keys name.
+/// Reads the sources that these keys name. A document that is to be changed keeps what it has of one that is gone.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for those that don't exist.
@@ -103,7 +103,7 @@ async fn read(
     scope: &Scope<'_>,
     wanted: HashMap<usize, HashMap<Key, Bson>>,
     own: &[RawDocumentBuf],
-    meta: &DocumentMeta,
+    (meta, changed): (&DocumentMeta, Option<&Key>),
     beside: &[Inserts],
 ) -> Result<Sources> {
     let graph = scope.odm.graph();
@@ -125,22 +125,51 @@ async fn read(
                 }
             }
         }
+        if let Some(id) = changed.filter(|_| keys.keys().any(|key| !found.contains_key(key))) {
+            for (key, source) in taken_before(scope, edge, id).await? {
+                found.entry(key).or_insert(source);
+            }
+        }
         let missing: Vec<Bson> = keys
             .into_iter()
             .filter(|(key, _)| !found.contains_key(key))
             .map(|(_, value)| value)
             .collect();
-        if !missing.is_empty() {
-            return Err(Error::MissingReference {
-                collection: edge.holder.collection,
-                field: edge.path.clone(),
-                target: edge.targets.first().map_or("", |target| target.collection),
-                ids: missing,
-            });
+        if let (false, Some(target)) = (missing.is_empty(), edge.targets.first()) {
+            return Err(super::missing(edge, target, missing));
         }
         all.0.insert(at, found);
     }
     Ok(all)
+}
+
+/// What a document has copied by a reference, by the keys that it names.
+async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, Source>> {
+    let mut names = vec![edge.root()];
+    if edge.segments.len() == 1 {
+        names.push(COPIED);
+        names.extend(edge.copies.iter().map(|copy| copy.name));
+    }
+    let mut taken = HashMap::new();
+    for document in by_ids(scope, edge.holder, [id].into_iter(), names).await? {
+        for within in structs(edge, &document) {
+            let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
+            let version = format!("{COPIED}.{}", edge.name());
+            // Of what was written past the library no version is known, and its copies are nobody's.
+            if let Some(key) = value(edge.name())
+                && at(within, &version).is_some()
+            {
+                let source = Source {
+                    version: number(within, &version),
+                    values: edge.copies.iter().map(|copy| value(copy.name)).collect(),
+                    due: Due::All,
+                    key,
+                };
+                taken.insert(Key::of_bson(&source.key), source);
+            }
+        }
+    }
+    Ok(taken)
 }
 
 impl Sources {
@@ -253,7 +282,7 @@ pub(crate) async fn amend_insert(
         }
         whole.push(document);
     }
-    let sources = read(scope, wanted, documents, meta, beside).await?;
+    let sources = read(scope, wanted, documents, (meta, None), beside).await?;
     for (document, raw) in whole.iter_mut().zip(documents) {
         for edge in &edges {
             visit(&edge.segments, false, document, &mut |within| {
@@ -518,14 +547,14 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
 }
 
 /// Prepares an update: copies stand beside the references that it sets, versions of what it changes grow, and what it owes
-/// is noted. Gives the token of the debt.
+/// is noted. Gives the token of the debt. `one` is the id of the document that it is for, if it is for one.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
 pub(crate) async fn amend_update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    of: Option<&Bson>,
+    one: Option<&Bson>,
     built: &mut Built,
     upsert: bool,
     beside: &[Inserts],
@@ -542,11 +571,13 @@ pub(crate) async fn amend_update(
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
     let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
     let mut read_before: Vec<&str> = Vec::new();
+    let mut adds = false;
     for (operator, fields) in built.update.iter_mut() {
         let Bson::Document(fields) = fields else { continue };
         for (name, value) in fields.iter_mut() {
             for edge in &edges {
                 let place = place(edge, name);
+                adds |= place.is_some() && matches!(operator.as_str(), "$push" | "$addToSet");
                 if place.is_some() && matches!(operator.as_str(), "$min" | "$max") {
                     return Err(Error::Query {
                         collection: meta.collection,
@@ -590,9 +621,11 @@ pub(crate) async fn amend_update(
     if !concern.is_any() && itself.is_empty() && wanted.is_empty() && !children {
         return Ok(());
     }
-    let sources = read(scope, wanted, &[], meta, beside).await?;
+    // What is added to an array is new there.
+    let changed = one.filter(|_| !adds).map(Key::of_bson);
+    let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
     // A struct that is set again as it was read keeps what was taken once.
-    let before = match of {
+    let before = match one {
         Some(id) if !read_before.is_empty() => {
             let key = Key::of_bson(id);
             by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
@@ -846,7 +879,8 @@ pub(crate) async fn amend_replace(
             want(edge, within, &mut wanted)
         });
     }
-    let sources = read(scope, wanted, &[], meta, beside).await?;
+    let changed = id(raw);
+    let sources = read(scope, wanted, &[], (meta, Some(&changed)), beside).await?;
     let taken = taken(scope, meta, &edges, raw).await?;
     for edge in &edges {
         let mut kept = taken

@@ -48,7 +48,7 @@ pub(super) use inspect::Kept;
 pub(crate) use newest::order as order_of;
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone};
 pub(crate) use pay::{Left, settle};
-pub(super) use pay::{leave_unpaid, settle_all};
+pub(super) use pay::{leave_owed, leave_unpaid, settle_all};
 pub(super) use recover::but_for_the_deployment;
 pub(crate) use stored::Unknown;
 

@@ -564,17 +564,45 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
         scope.update(meta, std::slice::from_ref(&all)).await?;
     }
     let there = super::deliver::sources(scope, edge, taken.keys()).await?;
-    let missing: Vec<Bson> = taken
-        .keys()
-        .filter(|key| !there.contains_key(*key))
-        .map(Key::to_bson)
-        .collect();
+    let missing: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
+    let missing = new_among(scope, edge, missing, &holders).await?;
     if !missing.is_empty() {
         return Err(super::missing(edge, meta, missing));
     }
     let pulled = pull(scope, edge, &holders, To::Older, debt).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
+}
+
+/// Of these keys those that not every document had before the transaction which has them now. What a document keeps of a
+/// source that is gone can't be locked, and changes no more.
+async fn new_among(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    keys: HashSet<&Key>,
+    holders: &[RawDocumentBuf],
+) -> Result<Vec<Bson>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Out of the transaction a document is as it was, and nobody else can change it meanwhile.
+    let outside = Scope {
+        session: None,
+        ..*scope
+    };
+    let ids: Vec<Key> = holders.iter().map(id).collect();
+    let before: HashMap<Key, HashSet<Key>> = by_ids(&outside, edge.holder, ids.iter(), [edge.root()])
+        .await?
+        .into_iter()
+        .map(|document| (id(&document), edge.keys(0, &document).into_iter().collect()))
+        .collect();
+    let mut new: HashSet<Key> = HashSet::new();
+    for holder in holders {
+        let had = before.get(&id(holder));
+        let named = edge.keys(0, holder).into_iter().filter(|key| keys.contains(key));
+        new.extend(named.filter(|key| !had.is_some_and(|had| had.contains(key))));
+    }
+    Ok(new.iter().map(Key::to_bson).collect())
 }
 
 /// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
@@ -648,6 +676,19 @@ pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
             "what a write owes that failed, or was taken back, is left to `recover`"
         );
     }
+}
+
+/// What was paid of what a committed transaction owes. The rest stays owed in the database: an error would say of the
+/// transaction that nothing of it is there.
+pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
+    paid.unwrap_or_else(|error| {
+        tracing::warn!(
+            target: "odm",
+            %error,
+            "what a committed transaction owes could not be paid, and is left to `recover`"
+        );
+        0
+    })
 }
 
 /// Pays what these documents owe, whoever owes it, and strikes it out. Where a part of it can't be paid, the others are, and

@@ -216,12 +216,18 @@ impl Odm {
             };
             match own {
                 None => {
-                    names.push(id.to_owned());
+                    names.extend(named(id, edge, &stored, declaration::copies(&stored)));
                     read.push((meta.collection, sources(&stored)));
                 }
                 Some(own) => {
-                    for (name, source) in lacking(&own.is, &stored) {
-                        names.push(format!("{id}: {name}"));
+                    let lacking = lacking(&own.is, &stored);
+                    let pairs = lacking
+                        .iter()
+                        .map(|(name, source)| (name.as_str(), source.as_str()));
+                    if !lacking.is_empty() {
+                        names.extend(named(id, edge, &stored, pairs));
+                    }
+                    for (_, source) in lacking {
                         holders.push(own.holder);
                         read.push((meta.collection, vec![source]));
                     }
@@ -303,6 +309,29 @@ impl Odm {
         self.set_lacking(Vec::new());
         self.set_unknown(Unknown::default());
         Ok(forgotten)
+    }
+}
+
+/// What these models lack of a stored declaration, in words: each copy with its source, `orders.name from customers.name`. What is
+/// no copy of single fields goes by the name of its declaration.
+fn named<'c>(
+    id: &str,
+    edge: &Document,
+    declaration: &Document,
+    copies: impl Iterator<Item = (&'c str, &'c str)>,
+) -> Vec<String> {
+    let from = edge.get_str("from").unwrap_or_default();
+    // Those of a subset stand in its items, and are named from there.
+    let holder = match declaration.contains_key("copies") {
+        true => edge.get_str("holder").unwrap_or(id),
+        false => id,
+    };
+    let names: Vec<String> = copies
+        .map(|(name, source)| format!("{holder}.{name} from {from}.{source}"))
+        .collect();
+    match names.is_empty() {
+        true => vec![id.to_owned()],
+        false => names,
     }
 }
 

@@ -56,6 +56,8 @@ struct Place {
     nested: Option<String>,
     /// The tuple that it stands in.
     tuple: Option<String>,
+    /// What it stands in that is read from other names too: its path, and one of these names.
+    alias: Option<(String, &'static str)>,
 }
 
 impl Place {
@@ -72,6 +74,13 @@ impl Place {
             array: false,
         });
         below
+    }
+
+    /// Notes that serde reads what stands here from these names too.
+    fn read_as(&mut self, aliases: &'static [&'static str]) {
+        if let (None, Some(alias)) = (&self.alias, aliases.first()) {
+            self.alias = Some((self.path(), alias));
+        }
     }
 
     /// In the items of an array.
@@ -263,11 +272,14 @@ impl Walk {
 
     fn variants(&mut self, shape: &EnumShape, place: &Place) {
         for variant in shape.variants {
-            let place = match shape.tagging {
+            let mut place = match shape.tagging {
                 Tagging::External => place.below(variant.name),
                 Tagging::Internal(_) | Tagging::Untagged => place.clone(),
                 Tagging::Adjacent(_, content) => place.below(content),
             };
+            if matches!(shape.tagging, Tagging::External) {
+                place.read_as(variant.aliases);
+            }
             match variant.body {
                 Body::Unit => {}
                 Body::Newtype(field) => self.value(field, &place),
@@ -306,6 +318,7 @@ impl Walk {
             (None, _) => {
                 let mut place = place.clone();
                 place.max_items = field.bounds.max_items.or(place.max_items);
+                place.read_as(field.aliases);
                 self.shape((field.shape)(), &place);
             }
         }
@@ -325,6 +338,13 @@ impl Walk {
             return self.problems.push(format!(
                 "`{name}` is a reference in an array inside the array `{array}`: no query steps through both; use an array \
                  of structs"
+            ));
+        }
+        if let Some((embedded, alias)) = &place.alias {
+            return self.problems.push(format!(
+                "`{name}` is a reference in `{embedded}`, which is read from `{alias}` too: joins, checks, `on_delete` and `audit` \
+                 would pass over a document that has it under that name; leave `#[serde(alias)]` out, and rename the field in \
+                 the stored documents first"
             ));
         }
         let found = Found {
