@@ -17,6 +17,8 @@ mod commits;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod leases;
+#[cfg(test)]
 mod links;
 #[cfg(test)]
 mod passing;
