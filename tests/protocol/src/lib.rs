@@ -13,7 +13,11 @@ mod checking;
 #[cfg(test)]
 mod children;
 #[cfg(test)]
+mod commits;
+#[cfg(test)]
 mod copies;
+#[cfg(test)]
+mod leases;
 #[cfg(test)]
 mod links;
 #[cfg(test)]
