@@ -777,7 +777,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             relation::prepare(collection.odm(), T::META, &mut built)?;
             let filter = self.filter.into_document()?;
             if self.upsert {
-                relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built);
+                relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
             }
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);

@@ -156,8 +156,8 @@ pub(crate) fn prepare_upsert(
     meta: &'static DocumentMeta,
     condition: &Document,
     built: &mut Built,
-) {
-    derived::from_condition(odm.graph(), meta, condition, &mut built.update);
+) -> Result<()> {
+    derived::from_condition(odm.graph(), meta, condition, &mut built.update)
 }
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
@@ -604,8 +604,9 @@ impl<'a> Duties<'a> {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        done.copies(derived::leave_owed(left.pay(scope).await));
-        super::told(checked)?;
+        let paid = left.pay(scope).await;
+        checked?;
+        done.copies(paid?);
         Ok(done)
     }
 

@@ -680,9 +680,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
             let name = format!("town {id}");
             odm.collection::<Town>().insert(Town { id, name }).await.unwrap();
             let new = bars
-                .update_where(|b| {
-                    b.id.eq(id) & b.most.eq(5) & b.votes.eq(7) & b.town_name.eq("ghost".to_owned())
-                })
+                .update_where(|b| b.id.eq(id) & b.votes.eq(7) & b.town_name.eq("ghost".to_owned()))
                 .set(|b| b.open, true)
                 .upsert()
                 .await
@@ -705,6 +703,13 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
             };
             votes.insert(vote).await.unwrap();
             assert_eq!(bars.get(id).await.unwrap().unwrap().most, Some(3));
+            t.commands.clear();
+            let of_children = bars
+                .update_where(|b| b.id.eq(20 + id) & b.most.eq(5))
+                .set(|b| b.open, true);
+            let refused = of_children.upsert().await.unwrap_err();
+            assert!(refused.to_string().contains("leave `most` out"), "{refused}");
+            assert!(t.commands.take().is_empty());
             // One that the changes set is copied all the same.
             let with_town = bars
                 .update_where(|b| b.id.eq(10 + id) & b.town_name.eq("ghost".to_owned()))

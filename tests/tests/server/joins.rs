@@ -1008,9 +1008,10 @@ fn the_parent_of_children_is_named_by_a_reference_too() {
         let all = stock.of(&part).all().await.unwrap();
         assert!(!all.is_empty());
         let reference: Ref<Part> = part.to_ref();
-        assert_eq!(stock.of(&reference).all().await.unwrap(), all);
+        let borrowed = &reference;
+        assert_eq!(stock.of(borrowed).all().await.unwrap(), all);
         assert_eq!(stock.of(reference).all().await.unwrap(), all);
-        assert_eq!(stock.of(&all[0].part).all().await.unwrap(), all);
+        assert_eq!(stock.of(all[0].part).all().await.unwrap(), all);
         let by_id = |id: i32| stock.of(Ref::<Part>::new(id));
         assert_eq!(by_id(1).limit(1).all().await.unwrap(), all[..1]);
         assert_eq!(by_id(404).count().await.unwrap(), 0);

@@ -458,12 +458,15 @@ fn visit_operand(
 
 /// Says in an upsert's changes which references its condition gives to a new document, so that they are checked and linked,
 /// and their copies come with them.
+///
+/// # Errors
+/// [`Error::Query`] where the condition would give it a least or a greatest value of children that it has not.
 pub(crate) fn from_condition(
     graph: &Graph,
     meta: &DocumentMeta,
     condition: &Document,
     update: &mut Document,
-) {
+) -> Result<()> {
     for edge in graph.outgoing(meta) {
         let follows = !edge.copies.is_empty() || edge.is_two_way() || edge.reference.check;
         // An id is there by itself.
@@ -485,12 +488,17 @@ pub(crate) fn from_condition(
             put(update, "$setOnInsert", &path, value.clone());
         }
     }
-    nothing_of_condition(graph, meta, condition, update);
+    nothing_of_condition(graph, meta, condition, update)
 }
 
 /// A new document takes what is copied and derived from elsewhere, not from an upsert's condition: there it is nothing until
 /// it is known better.
-fn nothing_of_condition(graph: &Graph, meta: &DocumentMeta, condition: &Document, update: &mut Document) {
+fn nothing_of_condition(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    condition: &Document,
+    update: &mut Document,
+) -> Result<()> {
     let mut asked = Vec::new();
     fields_of(condition, &mut asked);
     let is_changed = |path: &str, update: &Document| {
@@ -511,9 +519,21 @@ fn nothing_of_condition(graph: &Graph, meta: &DocumentMeta, condition: &Document
             ignore(&edge.copy_path(copy), update);
         }
     }
-    for derived in graph.derived_in(meta) {
-        ignore(derived.field.name, update);
+    // What has a value without children gets that one; where a field is missing without them, no operator can leave it out.
+    let has_none = |derived: &&Derived| nothing(derived).is_none();
+    for derived in graph.derived_in(meta).filter(has_none) {
+        let name = derived.field.name;
+        if demanded(condition, name).is_some() {
+            return Err(Error::Query {
+                collection: meta.collection,
+                message: format!(
+                    "an upsert stores what its condition says, and `{name}` is computed of children, which a new document has \
+                     not: leave `{name}` out of the condition"
+                ),
+            });
+        }
     }
+    Ok(())
 }
 
 /// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document:
