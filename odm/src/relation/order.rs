@@ -45,6 +45,7 @@ impl<'a> Duties<'a> {
         };
         self.mark_former(scope).await?;
         let (planned, diff) = self.foreseen(scope, &before, |_| true).await?;
+        let taken = taken_over(&planned, &diff);
         let token = self.token();
         let mut marks = Marks {
             tokens: vec![token],
@@ -54,7 +55,7 @@ impl<'a> Duties<'a> {
             .both_sides(scope, work, before, planned, &diff, &mut marks)
             .await;
         // Whatever became of it, and whoever came between: both sides agree then.
-        let agreed = self.agree(scope, &diff, marks).await;
+        let agreed = self.agree(scope, &diff, &taken, marks).await;
         let read = links_read(graph, self.edges()).into_iter();
         let paid = derived::settle_all(scope, read.map(|meta| (meta, token)).collect()).await;
         let done = done?;
@@ -63,7 +64,7 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    async fn agree(&self, scope: &Scope<'_>, diff: &Diff, marks: Marks) -> Result<()> {
+    async fn agree(&self, scope: &Scope<'_>, diff: &Diff, taken: &[Link], marks: Marks) -> Result<()> {
         // Where it is not known, or can't be settled, the marks stay for a recovery.
         for crossed in marks.crossed? {
             pairs::settle_crossed(scope, crossed).await?;
@@ -72,7 +73,8 @@ impl<'a> Duties<'a> {
         let others = self.edges().filter(|_| !diff.is_empty());
         let others = others.filter_map(|edge| graph.inverse(edge));
         let metas = self.edges().chain(others).map(|edge| edge.holder).collect();
-        pairs::agree(scope, diff.links(), metas, marks.tokens).await
+        let links = diff.links().into_iter().chain(taken).collect();
+        pairs::agree(scope, links, metas, marks.tokens).await
     }
 
     /// The documents in which others have come between the look and the write.
@@ -288,6 +290,24 @@ impl<'a> Duties<'a> {
         }
         failed
     }
+}
+
+/// The links of other documents that a write ends, since it takes over what they name.
+fn taken_over(planned: &[Effect], diff: &Diff) -> Vec<Link> {
+    let added: HashSet<(usize, &Key)> = diff
+        .added
+        .iter()
+        .map(|link| (link.edge, &link.target.key))
+        .collect();
+    planned
+        .iter()
+        .filter(|effect| effect.act == Act::Lose && added.contains(&(effect.edge, &effect.target.key)))
+        .map(|effect| Link {
+            edge: effect.edge,
+            holder: effect.holder.clone(),
+            target: effect.target.clone(),
+        })
+        .collect()
 }
 
 async fn read(

@@ -819,7 +819,7 @@ fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
         }
     }
     use odm_examples::one_to_squillions as log;
-    with_db(async |t| {
+    with_transactions(async |t| {
         let whole = Odm::new(
             t.db.clone(),
             models![all::Town, all::Street, log::Host, log::LogMsg],
