@@ -573,7 +573,28 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(None);
         }
         let gone = self.gone(level, rule).await?;
+        self.renew(level, rule, &gone).await?;
         self.treat(level.meta, &gone, rule).await
+    }
+
+    /// Derives anew what follows by this reference where documents have come to refer to some of the batch that are not `gone`:
+    /// somebody has inserted them again, and whoever came before that has copied from the former ones, and is not counted in
+    /// these.
+    async fn renew(&mut self, level: &Level<'a>, rule: Rule<'a>, gone: &[RawDocumentBuf]) -> Result<()> {
+        let follows = rule.edge.sync().is_some() || self.scope.odm.graph().is_parent_edge(rule.edge);
+        if !follows || gone.len() == level.batch.len() {
+            return Ok(());
+        }
+        let gone: HashSet<Key> = gone.iter().map(|one| Key::of_bson(&id(one))).collect();
+        let is_there = |one: &&RawDocumentBuf| !gone.contains(&Key::of_bson(&id(*one)));
+        if let Some(refers) = rule.holders(level.batch.iter().filter(is_there)) {
+            let holder = rule.edge.holder;
+            derived::owe_all(&self.scope, holder, refers, self.owed).await?;
+            if !self.owing.iter().any(|meta| is(meta, holder)) {
+                self.owing.push(holder);
+            }
+        }
+        Ok(())
     }
 
     /// Those of the deleted batch that nobody has inserted again: a reference to one that is there is right.
@@ -777,6 +798,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let (mut back, mut held) = (HashSet::new(), None);
         for rule in restricting(&level.rules, true) {
             let gone = self.gone(level, rule).await?;
+            self.renew(level, rule, &gone).await?;
             let Some(others) = self.others(level, &gone, rule, true) else {
                 continue;
             };

@@ -46,7 +46,7 @@ pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::Kept;
 pub(crate) use newest::order as order_of;
-pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone};
+pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone, owe_all};
 pub(crate) use pay::{Left, settle};
 pub(super) use pay::{leave_owed, leave_unpaid, settle_all};
 pub(super) use recover::but_for_the_deployment;

@@ -401,14 +401,7 @@ impl Within {
 
     /// Notes in these documents that something of them is to be paid after the commit.
     async fn owe(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, which: Document) -> Result<()> {
-        let mut update = Document::new();
-        owe(&mut update, self.later);
-        let note = Statement {
-            filter: which,
-            update,
-            array_filters: Vec::new(),
-        };
-        scope.update(meta, std::slice::from_ref(&note)).await?;
+        owe_all(scope, meta, which, self.later).await?;
         self.left.add(meta, self.later);
         Ok(())
     }
@@ -488,6 +481,24 @@ impl Within {
     }
 }
 
+/// Notes in these documents that everything is owed that is derived of them, and in them.
+pub(in super::super) async fn owe_all(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    token: Token,
+) -> Result<()> {
+    let mut update = Document::new();
+    owe(&mut update, token);
+    let note = Statement {
+        filter: which,
+        update,
+        array_filters: Vec::new(),
+    };
+    scope.update(meta, std::slice::from_ref(&note)).await?;
+    Ok(())
+}
+
 /// Whether the copies beside a reference follow within the transaction of a write.
 pub(super) fn is_kept(edge: &Edge) -> bool {
     edge.sync().is_some_and(|sync| is_atomic(sync, true))
@@ -542,11 +553,6 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     if taken.is_empty() {
         return Ok(false);
     }
-    let lock = |filter| Statement {
-        filter,
-        update: doc! { "$inc": { LOCK: 1_i64 } },
-        array_filters: Vec::new(),
-    };
     // One that was taken in two versions can't be right with both.
     let sure = taken.values().all(|versions| versions.len() == 1);
     if sure {
@@ -559,10 +565,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
             return Ok(false);
         }
     }
-    for keys in key::chunks(taken.keys()) {
-        let all = lock(doc! { edge.by(): { "$in": keys } });
-        scope.update(meta, std::slice::from_ref(&all)).await?;
-    }
+    lock_all(scope, edge, meta, taken.keys()).await?;
     let there = super::deliver::sources(scope, edge, taken.keys()).await?;
     let missing: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
     let missing = new_among(scope, edge, missing, &holders).await?;
@@ -572,6 +575,46 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     let pulled = pull(scope, edge, &holders, To::Older, debt).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
+}
+
+/// Modifies a source and nothing of what it says: of two transactions that do so one begins again when the other has ended.
+fn lock(filter: Document) -> Statement {
+    Statement {
+        filter,
+        update: doc! { "$inc": { LOCK: 1_i64 } },
+        array_filters: Vec::new(),
+    }
+}
+
+async fn lock_all<'k>(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    meta: &'static DocumentMeta,
+    keys: impl IntoIterator<Item = &'k Key>,
+) -> Result<()> {
+    for keys in key::chunks(keys) {
+        let all = lock(doc! { edge.by(): { "$in": keys } });
+        scope.update(meta, std::slice::from_ref(&all)).await?;
+    }
+    Ok(())
+}
+
+/// Waits until no transaction is open that has changed what these documents copy, which were written without one: it delivers
+/// to those that it saw at its beginning, and what it has changed can't be read yet. One that comes to change it later begins
+/// again.
+async fn wait_for_sources<'d>(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    documents: impl Iterator<Item = &'d RawDocumentBuf>,
+) -> Result<()> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(());
+    };
+    let keys: HashSet<Key> = documents
+        .flat_map(|document| held(edge, document))
+        .map(|(key, _)| key)
+        .collect();
+    lock_all(scope, edge, meta, &keys).await
 }
 
 /// Of these keys those that not every document had before the transaction which has them now. What a document keeps of a
@@ -696,108 +739,150 @@ pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
 pub(crate) fn pay<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
-    documents: Vec<RawDocumentBuf>,
+    mut documents: Vec<RawDocumentBuf>,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
-        let graph = scope.odm.graph();
-        let scope = &scope.unvalidated();
-        let token = Token::new();
         let mut paid = Written::default();
-        let mut collections: Vec<&'static DocumentMeta> = Vec::new();
-        let mut documents = with_dues(documents);
-        for attempt in 0.. {
-            let mut overtaken = false;
-            for edge in graph.copying(meta) {
-                // Who was only passed something on has not come to refer to anything.
-                let written = documents.iter().filter(|(_, due)| *due == Due::All);
-                let written = written.map(|(document, _)| document);
-                let pulled = pull(scope, edge, written, To::Older, token.into()).await;
-                let Some(pulled) = paid.and(pulled)? else { continue };
-                let is_any = pulled.documents > 0 || pulled.refused.is_some();
-                if is_any && !passed_on(scope, edge, &Due::All).is_empty() {
-                    collections.push(meta);
-                }
-                overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
-                pulled.refused.into_iter().for_each(|error| paid.refuse(error));
-            }
-            if !overtaken {
+        for _ in 0..=PULLS {
+            let tokens: HashMap<Key, Key> = documents.iter().filter_map(owed_by).collect();
+            let (once, overtaken) = pay_once(scope, meta, documents).await?;
+            paid.add(Ok(once))?;
+            if overtaken.is_empty() || paid.refused.is_some() {
                 break;
             }
-            if attempt == PULLS {
-                tracing::debug!(
-                    target: "odm",
-                    collection = meta.collection,
-                    "others write the same copies again and again: what is owed is left to `recover`"
-                );
-                return paid.all();
-            }
-            // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
-            // what is delivered is what they are now.
-            let ids = batch::ids(all(&documents));
-            let which = doc! { "_id": { "$in": ids }, OWED: { "$exists": true } };
-            documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
-        }
-        let mut edges = graph.copied(meta).peekable();
-        let mut lifted = None;
-        if edges.peek().is_some()
-            && let Some(raised) = paid.and(lift(scope, meta, &documents).await)?
-        {
-            lifted = raised.documents;
-            raised.refused.into_iter().for_each(|error| paid.refuse(error));
-        }
-        let mut overtaken: HashSet<Key> = HashSet::new();
-        for edge in edges {
-            let documents = lifted.as_deref().unwrap_or(&documents);
-            let delivered = deliver(scope, meta, edge, documents, token.into()).await;
-            let Some(delivered) = paid.and(delivered)? else {
-                continue;
-            };
-            overtaken.extend(delivered.overtaken);
-            let written = Written {
-                documents: delivered.documents,
-                refused: delivered.refused,
-            };
-            let mut dues = documents.iter().map(|(_, due)| due);
-            if written.is_any() && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
-                collections.push(edge.holder);
-            }
-            paid.add(Ok(written))?;
-        }
-        let parents: Vec<&RawDocumentBuf> = all(&documents)
-            .filter(|document| owes(document, CHILDREN) && !is_gone(document))
-            .collect();
-        let mut adopted = Written::default();
-        adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
-        let mut held = graph.derived_in(meta);
-        if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
-            collections.push(meta);
-        }
-        paid.add(Ok(adopted))?;
-        let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
-        for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
-            paid.add(refresh(scope, edge, &list, keys, token.into()).await)?;
-            for derived in list {
-                if graph.is_read(derived.parent, derived.field.name) {
-                    collections.push(derived.parent);
-                }
+            // Who changed what is copied has taken its debt over. Who changed something else has not: then the rest is
+            // delivered from here, as the document is now.
+            let ids: Vec<Bson> = overtaken.iter().map(Key::to_bson).collect();
+            let which = batch::all([doc! { "_id": { "$in": ids } }, owing()]);
+            documents = scope.every(meta, which, needed(scope.odm.graph(), meta)).await?;
+            documents.retain(|document| {
+                owed_by(document).is_some_and(|(id, token)| tokens.get(&id) == Some(&token))
+            });
+            if documents.is_empty() {
+                break;
             }
         }
-        if paid.refused.is_none() {
-            let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
-            for debt in as_read(gone.into_iter()) {
-                paid.and(scope.delete_many(meta, debt.gone()).await)?;
-            }
-            let done = there
-                .into_iter()
-                .filter(|document| !overtaken.contains(&id(document)));
-            paid.and(strike_out(scope, meta, done).await)?;
-        }
-        collections.dedup_by_key(|meta| meta.collection);
-        let further = collections.into_iter().map(|meta| (meta, token)).collect();
-        paid.add(settle_all(scope, further).await.map(Written::of))?;
         paid.all()
     }
     .boxed()
+}
+
+/// The id of a document and the token by which it owes something.
+fn owed_by(document: &RawDocumentBuf) -> Option<(Key, Key)> {
+    Some((id(document), Key::of(at(document, OWED)?)))
+}
+
+/// The same once. Gives also which documents were changed by others meanwhile, so that some who copy them have not got
+/// everything.
+async fn pay_once(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: Vec<RawDocumentBuf>,
+) -> Result<(Written, HashSet<Key>)> {
+    let graph = scope.odm.graph();
+    let scope = &scope.unvalidated();
+    let token = Token::new();
+    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let mut paid = Written::default();
+    let mut collections: Vec<&'static DocumentMeta> = Vec::new();
+    let mut documents = with_dues(documents);
+    for attempt in 0.. {
+        let mut overtaken = false;
+        for edge in graph.copying(meta) {
+            // Who was only passed something on has not come to refer to anything.
+            let written = documents.iter().filter(|(_, due)| *due == Due::All);
+            let written = written.map(|(document, _)| document);
+            if transactions && is_kept(edge) {
+                let waited = wait_for_sources(scope, edge, written.clone()).await;
+                if paid.and(waited)?.is_none() {
+                    continue;
+                }
+            }
+            let pulled = pull(scope, edge, written, To::Older, token.into()).await;
+            let Some(pulled) = paid.and(pulled)? else { continue };
+            let is_any = pulled.documents > 0 || pulled.refused.is_some();
+            if is_any && !passed_on(scope, edge, &Due::All).is_empty() {
+                collections.push(meta);
+            }
+            overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
+            pulled.refused.into_iter().for_each(|error| paid.refuse(error));
+        }
+        if !overtaken {
+            break;
+        }
+        if attempt == PULLS {
+            tracing::debug!(
+                target: "odm",
+                collection = meta.collection,
+                "others write the same copies again and again: what is owed is left to `recover`"
+            );
+            return Ok((paid, HashSet::new()));
+        }
+        // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
+        // what is delivered is what they are now.
+        let ids = batch::ids(all(&documents));
+        let which = doc! { "_id": { "$in": ids }, OWED: { "$exists": true } };
+        documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
+    }
+    let mut edges = graph.copied(meta).peekable();
+    let mut lifted = None;
+    if edges.peek().is_some()
+        && let Some(raised) = paid.and(lift(scope, meta, &documents).await)?
+    {
+        lifted = raised.documents;
+        raised.refused.into_iter().for_each(|error| paid.refuse(error));
+    }
+    let mut overtaken: HashSet<Key> = HashSet::new();
+    for edge in edges {
+        let documents = lifted.as_deref().unwrap_or(&documents);
+        let delivered = deliver(scope, meta, edge, documents, token.into()).await;
+        let Some(delivered) = paid.and(delivered)? else {
+            continue;
+        };
+        overtaken.extend(delivered.overtaken);
+        let written = Written {
+            documents: delivered.documents,
+            refused: delivered.refused,
+        };
+        let mut dues = documents.iter().map(|(_, due)| due);
+        if written.is_any() && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
+            collections.push(edge.holder);
+        }
+        paid.add(Ok(written))?;
+    }
+    let parents: Vec<&RawDocumentBuf> = all(&documents)
+        .filter(|document| owes(document, CHILDREN) && !is_gone(document))
+        .collect();
+    let mut adopted = Written::default();
+    adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
+    let mut held = graph.derived_in(meta);
+    if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
+        collections.push(meta);
+    }
+    paid.add(Ok(adopted))?;
+    let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
+    for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
+        paid.add(refresh(scope, edge, &list, keys, token.into()).await)?;
+        for derived in list {
+            if graph.is_read(derived.parent, derived.field.name) {
+                collections.push(derived.parent);
+            }
+        }
+    }
+    if paid.refused.is_none() {
+        let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
+        for debt in as_read(gone.into_iter()) {
+            paid.and(scope.delete_many(meta, debt.gone()).await)?;
+        }
+        let done = there
+            .into_iter()
+            .filter(|document| !overtaken.contains(&id(document)));
+        paid.and(strike_out(scope, meta, done).await)?;
+    }
+    collections.dedup_by_key(|meta| meta.collection);
+    let further = collections.into_iter().map(|meta| (meta, token)).collect();
+    paid.add(settle_all(scope, further).await.map(Written::of))?;
+    Ok((paid, overtaken))
 }
 
 fn all(documents: &[Changed]) -> impl Iterator<Item = &RawDocumentBuf> + Clone {
