@@ -258,12 +258,12 @@ impl Scope<'_> {
         Ok(act!(self, meta, action)?.modified_count)
     }
 
-    /// Inserts documents as they are; one whose id is there already is left out.
+    /// Inserts documents as they are; one whose id is there already is left out. Gives their ids.
     pub(super) async fn restore(
         &self,
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
-    ) -> Result<()> {
+    ) -> Result<HashSet<Key>> {
         for _ in 1..RESTORED {
             match self.restore_once(meta, documents).await {
                 // The twin was there for a moment, and is deleted again.
@@ -274,11 +274,15 @@ impl Scope<'_> {
         self.restore_once(meta, documents).await
     }
 
-    async fn restore_once(&self, meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<()> {
+    async fn restore_once(
+        &self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+    ) -> Result<HashSet<Key>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
         let Err(error) = collection.insert_many(documents).ordered(false).await else {
-            return Ok(());
+            return Ok(HashSet::new());
         };
         let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
             Error::InsertMany { errors, .. } => errors,
@@ -301,11 +305,16 @@ impl Scope<'_> {
                 .get(at)
                 .is_some_and(|document| there.contains(&id(document)))
         };
-        let other = errors.into_iter().find(|(at, error)| match error {
-            Error::DuplicateKey { .. } => of_another_field(error) && !is_there(*at),
-            _ => true,
-        });
-        other.map_or(Ok(()), |(_, error)| Err(error))
+        let mut left_out = HashSet::new();
+        for (at, error) in errors {
+            match error {
+                Error::DuplicateKey { .. } if !of_another_field(&error) || is_there(at) => {
+                    left_out.extend(documents.get(at).map(id));
+                }
+                error => return Err(error),
+            }
+        }
+        Ok(left_out)
     }
 }
 

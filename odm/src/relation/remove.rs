@@ -572,23 +572,23 @@ impl<'a, 'd> Removal<'a, 'd> {
         if found.is_empty() {
             return Ok(None);
         }
-        let gone = self.gone(level, rule).await?;
-        self.renew(level, rule, &gone).await?;
+        let (gone, there) = self.gone(level, rule).await?;
+        self.renew(rule, &there).await?;
         self.treat(level.meta, &gone, rule).await
     }
 
-    /// Derives anew what follows by this reference where documents have come to refer to some of the batch that are not `gone`:
-    /// somebody has inserted them again, and whoever came before that has copied from the former ones, and is not counted in
-    /// these.
-    async fn renew(&mut self, level: &Level<'a>, rule: Rule<'a>, gone: &[RawDocumentBuf]) -> Result<()> {
-        let follows = rule.edge.sync().is_some() || self.scope.odm.graph().is_parent_edge(rule.edge);
-        if !follows || gone.len() == level.batch.len() {
+    /// Derives anew what follows by this reference where documents have come to refer to these, which somebody has inserted
+    /// again: whoever came before that has copied from the former ones, and is not counted in these.
+    async fn renew<'b>(
+        &mut self,
+        rule: Rule<'a>,
+        there: impl IntoIterator<Item = &'b RawDocumentBuf> + Clone,
+    ) -> Result<()> {
+        let holder = rule.edge.holder;
+        if rule.edge.sync().is_none() && !self.scope.odm.graph().is_parent_edge(rule.edge) {
             return Ok(());
         }
-        let gone: HashSet<Key> = gone.iter().map(|one| Key::of_bson(&id(one))).collect();
-        let is_there = |one: &&RawDocumentBuf| !gone.contains(&Key::of_bson(&id(*one)));
-        if let Some(refers) = rule.holders(level.batch.iter().filter(is_there)) {
-            let holder = rule.edge.holder;
+        if let Some(refers) = rule.holders(there) {
             derived::owe_all(&self.scope, holder, refers, self.owed).await?;
             if !self.owing.iter().any(|meta| is(meta, holder)) {
                 self.owing.push(holder);
@@ -597,8 +597,12 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// Those of the deleted batch that nobody has inserted again: a reference to one that is there is right.
-    async fn gone(&self, level: &Level<'a>, rule: Rule<'a>) -> Result<Vec<RawDocumentBuf>> {
+    /// Those of the deleted batch that nobody has inserted again, and the others: a reference to one that is there is right.
+    async fn gone(
+        &self,
+        level: &Level<'a>,
+        rule: Rule<'a>,
+    ) -> Result<(Vec<RawDocumentBuf>, Vec<RawDocumentBuf>)> {
         let by = rule.edge.by();
         let keys: Vec<Bson> = level.batch.iter().filter_map(|one| rule.key(one)).collect();
         let again = self
@@ -614,7 +618,11 @@ impl<'a, 'd> Removal<'a, 'd> {
             rule.key(document)
                 .is_some_and(|key| !again.contains(&Key::of_bson(&key)))
         };
-        Ok(level.batch.iter().filter(is_gone).cloned().collect())
+        Ok(level
+            .batch
+            .iter()
+            .cloned()
+            .partition(|document| is_gone(&document)))
     }
 
     /// Treats the documents that refer to these; gives the level that they are, where they are deleted too.
@@ -797,8 +805,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         let (mut back, mut held) = (HashSet::new(), None);
         for rule in restricting(&level.rules, true) {
-            let gone = self.gone(level, rule).await?;
-            self.renew(level, rule, &gone).await?;
+            let (gone, there) = self.gone(level, rule).await?;
+            self.renew(rule, &there).await?;
             let Some(others) = self.others(level, &gone, rule, true) else {
                 continue;
             };
@@ -811,7 +819,14 @@ impl<'a, 'd> Removal<'a, 'd> {
         let Some(held) = held else {
             return Ok(());
         };
-        self.put_back(level, &back).await?;
+        let left_out = self.put_back(level, &back).await?;
+        // Somebody was faster.
+        let twins = |one: &&RawDocumentBuf| left_out.contains(&Key::of_bson(&id(one)));
+        if !left_out.is_empty() {
+            for rule in level.rules.list.iter().copied() {
+                self.renew(rule, level.batch.iter().filter(twins)).await?;
+            }
+        }
         let error = self.still_referenced(level, held).await?;
         let count = match level.root {
             true => &mut self.done.deleted,
@@ -939,8 +954,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Inserts these documents of the batch again, as they were.
-    async fn put_back(&mut self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<()> {
+    /// Inserts these documents of the batch again, as they were. Gives the ids of those that are there already.
+    async fn put_back(&mut self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<HashSet<Key>> {
         let mut back: Vec<RawDocumentBuf> = level
             .batch
             .iter()
@@ -948,7 +963,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             .cloned()
             .collect();
         if back.is_empty() {
-            return Ok(());
+            return Ok(HashSet::new());
         }
         let graph = self.scope.odm.graph();
         let token = derived::Token::new();
@@ -966,7 +981,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             self.tokens.push(token);
             self.marked.push(level.meta);
         }
-        self.scope.restore(level.meta, &back).await?;
+        let left_out = self.scope.restore(level.meta, &back).await?;
         // What it was linked to is linked to it again.
         for rule in links {
             let holder = rule.edge.holder;
@@ -991,7 +1006,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         self.marked.retain(|meta| known.insert(meta.collection));
         // The documents are there again, whatever is still owed: the caller has to know what holds them.
         derived::leave_unpaid(derived::but_for_the_deployment(paid)?);
-        Ok(())
+        Ok(left_out)
     }
 
     /// The second look waits until the caller's transaction is committed: within it nothing could come.

@@ -2,17 +2,12 @@
 //! of its commands, the other does all of its work meanwhile, and the first goes on, or dies.
 
 use super::links::*;
+use super::stopped::Process;
 use super::two_way::is_refusal;
-use mongodb::event::EventHandler;
-use mongodb::event::command::CommandEvent;
-use mongodb::options::ClientOptions;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean_after, with_db};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use tokio::sync::Notify;
 
 /// Another process recovers between any two commands of a deletion without transactions, or deletes between any two of a
 /// recovery. Then the first one goes on, or dies. Neither leaves a reference to what is gone, and who lives has deleted what
@@ -144,32 +139,10 @@ fn writes_of_links_meet() {
 
 /// Two processes, of which one can be stopped before any of its commands.
 struct Meeting {
+    process: Process,
+    /// Its handle.
     first: Odm,
     other: Odm,
-    stop: Arc<Stop>,
-}
-
-struct Stop {
-    /// Before which command.
-    at: AtomicUsize,
-    sent: AtomicUsize,
-    reached: Notify,
-    /// Whether it goes on, or dies.
-    goes_on: Mutex<mpsc::Receiver<bool>>,
-    go_on: mpsc::Sender<bool>,
-}
-
-impl Stop {
-    fn before_a_command(&self) {
-        if self.sent.fetch_add(1, Ordering::SeqCst) != self.at.load(Ordering::SeqCst) {
-            return;
-        }
-        self.reached.notify_one();
-        if !tokio::task::block_in_place(|| self.goes_on.lock().unwrap().recv().unwrap()) {
-            // The task ends here, and the command is not sent.
-            std::panic::resume_unwind(Box::new("it dies"));
-        }
-    }
 }
 
 const COLLECTIONS: [&str; 5] = ["teams", "members", "authors", "books", "nodes"];
@@ -298,30 +271,15 @@ async fn carry_out(odm: &Odm, what: &str) -> odm::Result<()> {
 
 impl Meeting {
     async fn new(t: &TestDb) -> Meeting {
-        let (go_on, goes_on) = mpsc::channel();
-        let stop = Arc::new(Stop {
-            at: AtomicUsize::new(usize::MAX),
-            sent: AtomicUsize::new(0),
-            reached: Notify::new(),
-            goes_on: Mutex::new(goes_on),
-            go_on,
-        });
-        let of_first = stop.clone();
-        let mut options = ClientOptions::parse(odm_tests::uri()).await.unwrap();
-        options.command_event_handler = Some(EventHandler::callback(move |event| {
-            if let CommandEvent::Started(_) = event {
-                of_first.before_a_command();
-            }
-        }));
-        let client = mongodb::Client::with_options(options).unwrap();
+        let process = Process::new(t).await;
         let handle = |db| {
             let models = models![Team, Member, Author, Book, Node];
             Odm::new(db, models).unwrap().without_transactions()
         };
         let meeting = Meeting {
-            first: handle(client.database(t.db.name())),
+            first: handle(process.db.clone()),
             other: handle(t.db.clone()),
-            stop,
+            process,
         };
         // What is asked once in the life of a handle.
         meeting.first.server().await.unwrap();
@@ -338,31 +296,22 @@ impl Meeting {
         name: &str,
     ) -> (bool, Option<odm::Result<()>>) {
         let (first, dies) = first;
-        self.stop.sent.store(0, Ordering::SeqCst);
-        self.stop.at.store(at, Ordering::SeqCst);
         let process = self.first.clone();
-        let mut work = tokio::spawn(async move { carry_out(&process, first).await });
-        let done = tokio::select! {
-            () = self.stop.reached.notified() => None,
-            done = &mut work => Some(done.unwrap()),
+        let work = async move { carry_out(&process, first).await };
+        let stopped = match self.process.until(at, work).await {
+            Ok(stopped) => stopped,
+            Err(done) => return (false, Some(done)),
         };
-        // A client has something to say when it goes, too.
-        self.stop.at.store(usize::MAX, Ordering::SeqCst);
-        if let Some(done) = done {
-            return (false, Some(done));
-        }
         for other in other {
             match carry_out(&self.other, other).await {
                 Err(error) if !is_refusal(&error) => panic!("{name}: {error}"),
                 _ => {}
             }
         }
-        self.stop.go_on.send(!dies).unwrap();
-        let ended = work.await;
         if !dies {
-            return (true, Some(ended.unwrap()));
+            return (true, Some(stopped.go_on().await.unwrap()));
         }
-        assert!(ended.unwrap_err().is_panic(), "{name}");
+        stopped.dies().await;
         self.other.recover().await.unwrap();
         (true, None)
     }

@@ -1,0 +1,308 @@
+//! What processes do to copies at the same time, where each of them is right by itself: one is stopped before each of its
+//! commands in turn, and others do their work meanwhile.
+
+use super::stopped::Process;
+use odm::bson::{Document as Raw, doc};
+use odm::prelude::*;
+use odm::{Error, FanOut};
+use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "hosts")]
+pub struct Host {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub place: String,
+    #[computed(count = Job)]
+    pub jobs: i64,
+}
+
+/// Its reference is emptied when the host goes.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "messages")]
+pub struct Message {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = nullify)]
+    pub host: Option<Ref<Host>>,
+    #[denormalize(from = host.name)]
+    pub host_name: Option<String>,
+}
+
+/// Goes with the host.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "jobs")]
+pub struct Job {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref(on_delete = cascade)]
+    pub host: Ref<Host>,
+    #[denormalize(from = host.name)]
+    pub host_name: String,
+}
+
+/// Holds the host back.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "leases")]
+pub struct Lease {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = restrict)]
+    pub host: Ref<Host>,
+    #[denormalize(from = host.place)]
+    pub host_place: String,
+}
+
+/// Holds a lease back.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "bills")]
+pub struct Bill {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = restrict)]
+    pub lease: Ref<Lease>,
+}
+
+fn handle(db: odm::mongodb::Database) -> Odm {
+    Odm::new(db, models![Host, Message, Job, Lease, Bill]).unwrap()
+}
+
+async fn odm(t: &TestDb) -> Odm {
+    let odm = handle(t.db.clone());
+    odm.sync().await.unwrap();
+    odm
+}
+
+async fn emptied(odm: &Odm) {
+    for collection in ["hosts", "messages", "jobs", "leases", "bills"] {
+        let all = odm.database().collection::<Raw>(collection);
+        all.delete_many(doc! {}).await.unwrap();
+    }
+}
+
+fn host(name: &str) -> NewHost {
+    NewHost {
+        id: 1,
+        name: name.to_owned(),
+        place: format!("{name}'s place"),
+    }
+}
+
+/// Puts a document of one kind there that refers to host 1, if that can be.
+async fn refer(odm: &Odm, kind: &str) {
+    let host = Ref::new(1);
+    let referred = match kind {
+        "a message" => {
+            let message = NewMessage {
+                id: 7,
+                host: Some(host),
+            };
+            odm.collection::<Message>().insert(message).await.map(drop)
+        }
+        "a job" => {
+            let job = NewJob { id: 7, host };
+            odm.collection::<Job>().insert(job).await.map(drop)
+        }
+        _ => {
+            let lease = NewLease { id: 7, host };
+            odm.collection::<Lease>().insert(lease).await.map(drop)
+        }
+    };
+    match referred {
+        Ok(()) | Err(Error::MissingReference { .. }) => {}
+        Err(error) => panic!("{kind}: {error}"),
+    }
+}
+
+/// A document comes between the two looks of a deletion, and a third client inserts the target again before the second one.
+/// It has copied from the former one, and the new one has not counted it.
+#[test]
+fn what_came_between_the_looks_of_a_deletion_follows_a_target_that_is_there_again() {
+    with_db(async |t| {
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let mut met = 0;
+        for alone in [false, true] {
+            let of_mode = |odm: Odm| match alone {
+                true => odm.without_transactions(),
+                false => odm,
+            };
+            let (first, other) = (of_mode(handle(process.db.clone())), of_mode(other.clone()));
+            first.server().await.unwrap();
+            for kind in ["a message", "a job", "a lease"] {
+                for from in 0.. {
+                    let mut ended = false;
+                    for to in from.. {
+                        emptied(&other).await;
+                        other.collection::<Host>().insert(host("old")).await.unwrap();
+                        let hosts = first.collection::<Host>();
+                        let work = async move { hosts.delete(1).await };
+                        let name = format!("{kind}, alone: {alone}, commands {from} and {to}");
+                        let Ok(stopped) = process.until(from, work).await else {
+                            ended = true;
+                            break;
+                        };
+                        refer(&other, kind).await;
+                        let stopped = match to {
+                            _ if to == from => Ok(stopped),
+                            to => stopped.until(to).await,
+                        };
+                        let done = match stopped {
+                            Ok(stopped) => {
+                                // Where it is there still, it stays as it is.
+                                match other.collection::<Host>().insert(host("new")).await {
+                                    Ok(_) => met += 1,
+                                    Err(Error::DuplicateKey { .. }) => {}
+                                    Err(error) => panic!("{name}: {error}"),
+                                }
+                                (stopped.go_on().await.unwrap(), true)
+                            }
+                            Err(done) => (done, false),
+                        };
+                        let (deleted, stopped) = done;
+                        match deleted {
+                            Ok(_) | Err(Error::StillReferenced { .. }) => {}
+                            Err(error) => panic!("{name}: {error}"),
+                        }
+                        assert_clean_after(&other, &name).await;
+                        assert_eq!(other.recover().await.unwrap().documents, 0, "{name}");
+                        if !stopped {
+                            break;
+                        }
+                    }
+                    if ended {
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(met >= 20, "the target was inserted again {met} times");
+    });
+}
+
+/// A lease that a bill holds back is put back without a transaction. One that began before changes what the lease copies, has
+/// not seen it, and commits when it has been compared with its source.
+#[test]
+fn what_is_put_back_waits_for_the_transactions_that_have_not_seen_it() {
+    with_transactions(async |t| {
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone());
+        first.server().await.unwrap();
+        let mut put_back = 0;
+        for from in 0.. {
+            let mut ended = false;
+            for to in from + 1.. {
+                emptied(&other).await;
+                other.collection::<Host>().insert(host("old")).await.unwrap();
+                refer(&other, "a lease").await;
+                let leases = first.collection::<Lease>();
+                let work = async move { leases.delete(7).await };
+                let name = format!("commands {from} and {to}");
+                let Ok(stopped) = process.until(from, work).await else {
+                    ended = true;
+                    break;
+                };
+                let bill = NewBill {
+                    id: 7,
+                    lease: Ref::new(7),
+                };
+                match other.collection::<Bill>().insert(bill).await {
+                    Ok(_) | Err(Error::MissingReference { .. }) => {}
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                let Ok(stopped) = stopped.until(to).await else {
+                    break;
+                };
+                let (written, is_written) = oneshot::channel();
+                let (commit, commits) = oneshot::channel::<()>();
+                let signals = Mutex::new(Some((written, commits)));
+                let changing = other.clone();
+                let change = tokio::spawn(async move {
+                    changing
+                        .transaction(async |tx| {
+                            let hosts = tx.collection::<Host>();
+                            hosts.update(1).set(|h| h.place, "elsewhere").await?;
+                            // The second time if it has to begin again.
+                            let signals = signals.lock().unwrap().take();
+                            if let Some((written, commits)) = signals {
+                                written.send(()).unwrap();
+                                commits.await.unwrap();
+                            }
+                            Ok(())
+                        })
+                        .await
+                });
+                is_written.await.unwrap();
+                let deletion = stopped.go_on();
+                // It is done by then, or waits.
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                commit.send(()).unwrap();
+                change.await.unwrap().unwrap();
+                match deletion.await.unwrap() {
+                    Ok(_) => {}
+                    Err(Error::StillReferenced { .. }) => put_back += 1,
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                // Where a server does not let a write wait for a transaction, it is still owed.
+                other.recover().await.unwrap();
+                assert_clean_after(&other, &name).await;
+            }
+            if ended {
+                break;
+            }
+        }
+        assert!(put_back > 0, "no lease was put back");
+    });
+}
+
+/// A delivery in batches meets a transaction that changes another field, and delivers that alone: the rest follows all the same.
+#[test]
+fn a_delivery_goes_on_behind_a_change_of_another_field() {
+    with_transactions(async |t| {
+        const HOLDERS: i32 = 1_010;
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).with_fan_out(FanOut::new().batch(250));
+        first.server().await.unwrap();
+        other.collection::<Host>().insert(host("old")).await.unwrap();
+        refer(&other, "a lease").await;
+        let message = |id| NewMessage {
+            id,
+            host: Some(Ref::new(1)),
+        };
+        let messages = other.collection::<Message>();
+        messages.insert_many((0..HOLDERS).map(message)).await.unwrap();
+        let mut overtaken = 0;
+        for at in 0.. {
+            let hosts = first.collection::<Host>();
+            let work = async move { hosts.update(1).set(|h| h.name, format!("host {at}")).await };
+            let stopped = match process.until(at, work).await {
+                Ok(stopped) => stopped,
+                Err(done) => {
+                    done.unwrap();
+                    break;
+                }
+            };
+            // What the transaction of the first one has written can't be changed before its end.
+            let hosts = other.collection::<Host>();
+            let place = format!("place {at}");
+            let change = async { hosts.update(1).set(|h| h.place, place).await };
+            let changed = tokio::time::timeout(Duration::from_millis(500), change).await;
+            overtaken += u32::from(changed.is_ok());
+            stopped.go_on().await.unwrap().unwrap();
+            let name = format!("command {at}");
+            if changed.is_ok() {
+                assert_clean_after(&other, &name).await;
+            }
+            assert_eq!(other.recover().await.unwrap().documents, 0, "{name}");
+            assert_clean_after(&other, &name).await;
+        }
+        assert!(overtaken >= 6, "{overtaken} deliveries were overtaken");
+    });
+}
