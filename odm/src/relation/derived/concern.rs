@@ -88,6 +88,19 @@ pub(super) fn changed(update: &Document) -> Vec<String> {
     names
 }
 
+/// The fields that an update changes, and the copies beside the references among them: they change with these, and others may
+/// copy them in turn.
+pub(super) fn changed_with_copies(graph: &Graph, meta: &DocumentMeta, update: &Document) -> Vec<String> {
+    let mut names = changed(update);
+    let referring = graph.copying(meta);
+    let beside: Vec<String> = referring
+        .filter(|edge| names.iter().any(|name| meet(name, &edge.path)))
+        .flat_map(|edge| edge.copies.iter().map(|copy| edge.copy_path(copy)))
+        .collect();
+    names.extend(beside);
+    names
+}
+
 /// What an update concerns.
 pub(super) fn of_update(
     graph: &Graph,
@@ -99,16 +112,12 @@ pub(super) fn of_update(
     if !graph.takes_part(meta) {
         return concern;
     }
-    let mut names = changed(update);
-    let mut beside: Vec<String> = Vec::new();
+    let names = changed_with_copies(graph, meta, update);
     for edge in graph.copying(meta) {
         if names.iter().any(|name| meet(name, &edge.path)) {
             concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
-            // With the reference its copies change, which others may copy in turn.
-            beside.extend(edge.copies.iter().map(|copy| edge.copy_path(copy)));
         }
     }
-    names.append(&mut beside);
     let touches = |field: &str| names.iter().any(|name| meet(name, field));
     for edge in graph.copied(meta) {
         let mut copies = edge.copies.iter();

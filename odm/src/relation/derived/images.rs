@@ -1,9 +1,11 @@
 //! The documents that a write changes in a transaction, as they were before it.
 
 use super::super::effects::{by_ids, id as id_of};
+use super::super::graph::is;
 use super::super::scope::Scope;
 use super::super::write::{Done, Limit, What, Write};
-use super::concern::{Concern, of_any, of_delete, of_insert, of_update};
+use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
+use super::debt::Due;
 use super::fill::needed;
 use super::pay::is_kept;
 use crate::Result;
@@ -75,6 +77,18 @@ pub(super) struct Image {
     pub(super) after: Option<RawDocumentBuf>,
     /// Whether it is new.
     pub(super) inserted: bool,
+    /// What the writes may have changed, for where it is not known how it was.
+    pub(super) written: Due,
+}
+
+/// What these writes may change in documents of a collection.
+fn written(graph: &super::Graph, meta: &DocumentMeta, writes: &[Write<'_>]) -> Due {
+    let of_one = |write: &Write<'_>| match &write.what {
+        What::Update { built, .. } => Due::Of(changed_with_copies(graph, meta, &built.update)),
+        _ => Due::All,
+    };
+    let own = writes.iter().filter(|write| is(write.meta, meta)).map(of_one);
+    own.reduce(|all, one| all.and(Some(&one))).unwrap_or(Due::All)
 }
 
 /// Whether a write gives a reference another value, whatever it was.
@@ -229,9 +243,11 @@ impl Before {
                 .into_iter()
                 .map(|document| (id_of(&document), document))
                 .collect();
+            let written = written(graph, meta, writes);
             let images = before
                 .into_iter()
                 .map(|(key, before)| Image {
+                    written: written.clone(),
                     inserted: before.is_none() && (upserted.as_ref() == Some(&key) || new.contains(&key)),
                     before,
                     after: after.remove(&key),
@@ -245,6 +261,7 @@ impl Before {
                 before: None,
                 after: Some(RawDocument::to_owned(document)),
                 inserted: true,
+                written: Due::All,
             };
             match all
                 .iter_mut()

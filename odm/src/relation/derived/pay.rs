@@ -248,6 +248,7 @@ impl Within {
                 after: after.remove(&key),
                 before: Some(before),
                 inserted: false,
+                written: Due::All,
             });
             match all.iter_mut().find(|(other, _)| is(other, meta)) {
                 Some((_, known)) => known.extend(images),
@@ -273,6 +274,7 @@ impl Within {
                 before: Some((*document).clone()),
                 after: None,
                 inserted: false,
+                written: Due::All,
             })
             .collect();
         self.pay_for(scope, meta, &images).await
@@ -329,7 +331,10 @@ impl Within {
             }
         }
         let mut owed: HashMap<Key, Due> = HashMap::new();
-        for document in images.iter().filter_map(|image| image.before.as_ref()) {
+        let known = images
+            .iter()
+            .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
+        for document in known {
             owed.insert(id(document), self.due(meta, document, Due::Of(Vec::new())));
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
@@ -512,10 +517,10 @@ fn changed(edge: &Edge, image: &Image) -> Option<Due> {
         let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
         return may_be.then_some(Due::All);
     }
-    let Some(before) = &image.before else {
-        return Some(Due::All);
+    let is_changed = |copy: &&CopyField| match &image.before {
+        Some(before) => at(before, copy.source) != at(after, copy.source),
+        None => image.written.is_of(copy.source),
     };
-    let is_changed = |copy: &&CopyField| at(before, copy.source) != at(after, copy.source);
     let names: Vec<String> = edge
         .copies
         .iter()
