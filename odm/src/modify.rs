@@ -474,9 +474,9 @@ impl<T: Document> Prepared<'_, T> {
             }
             let result = act!(collection.session(), action).map_err(Collection::<T>::error);
             match result {
-                Ok(Some(ref document)) => {
+                Ok(Some(document)) => {
                     trace.done(attempt * 2 + 1, 1);
-                    return Ok(Found::Stored(document.clone()));
+                    return Ok(Found::Stored(document));
                 }
                 // Nothing was there before, and now it is.
                 Ok(None) if inserts => {
