@@ -1,6 +1,7 @@
 //! Updates of one document and of many, with what holds them back.
 
 use crate::collection::act;
+use crate::relation::derived::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -459,37 +460,46 @@ impl<T: Document> Prepared<'_, T> {
         which: &ReturnDocument,
         trace: &Trace,
     ) -> Result<Found<T>> {
+        let inserts = self.upsert && self.refused_insert().is_none();
+        // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
+        // follows from that, the insert is a command of its own.
+        let is_before = matches!(which, ReturnDocument::Before);
+        let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
+        let mut sent = 0;
         for attempt in 0..ATTEMPTS as u64 {
-            let update = UpdateModifications::Document(self.built.update.clone());
-            let mut action = collection
-                .raw()
-                .find_one_and_update(self.filter.clone(), update)
-                .return_document(which.clone());
-            let inserts = self.upsert && self.refused_insert().is_none();
-            if inserts {
-                action = action.upsert(true);
+            sent += 1;
+            let found = self.find_and_update(collection, which, self.filter.clone(), inserts && !apart);
+            let mut result = found.await;
+            let mut inserted = inserts && is_before;
+            if apart && matches!(result, Ok(None)) {
+                sent += 1;
+                // Who is there already is not changed: it is a twin then.
+                let mut filter = self.filter.clone();
+                filter.insert(OWN, doc! { "$type": "minKey" });
+                result = self.find_and_update(collection, which, filter, true).await;
+                inserted = true;
             }
-            if !self.built.array_filters.is_empty() {
-                action = action.array_filters(self.built.array_filters.clone());
-            }
-            let result = act!(collection.session(), action).map_err(Collection::<T>::error);
             match result {
                 Ok(Some(document)) => {
-                    trace.done(attempt * 2 + 1, 1);
-                    return Ok(Found::Stored(document));
+                    trace.done(sent, 1);
+                    return Ok(match inserted && !is_before {
+                        true => Found::Inserted(Some(document), self.id.clone()),
+                        false => Found::Stored(document),
+                    });
                 }
                 // Nothing was there before, and now it is.
-                Ok(None) if inserts => {
-                    trace.done(attempt * 2 + 1, 1);
-                    return Ok(Found::Document(None));
+                Ok(None) if inserted => {
+                    trace.done(sent, 1);
+                    return Ok(Found::Inserted(None, self.id.clone()));
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
-                    trace.done(attempt * 2 + 1, 0);
+                    trace.done(sent, 0);
                     return Err(self.explained(error, trace).await);
                 }
                 _ => {}
             }
-            trace.done(attempt * 2 + 2, 0);
+            sent += 1;
+            trace.done(sent, 0);
             let verdict = match result {
                 Err(error) => self.behind(collection, error, attempt).await?,
                 Ok(_) => self.verdict(collection).await?,
@@ -508,6 +518,27 @@ impl<T: Document> Prepared<'_, T> {
         }
         Err(self.contended())
     }
+
+    async fn find_and_update(
+        &self,
+        collection: &Collection<T>,
+        which: &ReturnDocument,
+        filter: mongodb::bson::Document,
+        upsert: bool,
+    ) -> Result<Option<RawDocumentBuf>> {
+        let update = UpdateModifications::Document(self.built.update.clone());
+        let mut action = collection
+            .raw()
+            .find_one_and_update(filter, update)
+            .return_document(which.clone());
+        if upsert {
+            action = action.upsert(true);
+        }
+        if !self.built.array_filters.is_empty() {
+            action = action.array_filters(self.built.array_filters.clone());
+        }
+        act!(collection.session(), action).map_err(Collection::<T>::error)
+    }
 }
 
 fn found_as_it_was() -> Updated {
@@ -522,10 +553,19 @@ enum Found<T> {
     /// As it is stored. Whether it fits its struct is seen when all is written: the update is made then, and with it what the
     /// update asks of other documents.
     Stored(RawDocumentBuf),
+    /// One that was inserted, so far as it is to be given, and its id.
+    Inserted(Option<RawDocumentBuf>, Bson),
     Document(Option<T>),
 }
 
-impl<T> Done for Found<T> {}
+impl<T> Done for Found<T> {
+    fn upserted(&self) -> Option<&Bson> {
+        match self {
+            Found::Inserted(_, id) => Some(id),
+            Found::Stored(_) | Found::Document(_) => None,
+        }
+    }
+}
 
 impl Done for Updated {
     fn upserted(&self) -> Option<&Bson> {
@@ -604,7 +644,8 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
 /// Those of [`Update`], and [`Error::Decode`] where the stored document does not fit its struct: the update is made then.
 ///
 /// # Cost
-/// As [`Update`]. Without any change the document is read all the same.
+/// As [`Update`]. Without any change the document is read all the same. An upsert that gives the document as it is afterwards
+/// is one round trip more where it inserts one with references, or one that others refer to.
 ///
 /// # Example
 /// ```no_run
@@ -664,7 +705,10 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                 })
                 .await?;
             match made {
-                Found::Stored(document) => decode::decode(T::META.collection, &document).map(Some),
+                Found::Stored(document) | Found::Inserted(Some(document), _) => {
+                    decode::decode(T::META.collection, &document).map(Some)
+                }
+                Found::Inserted(None, _) => Ok(None),
                 Found::Document(document) => Ok(document),
             }
         }

@@ -589,8 +589,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         }
         if let Some(refers) = rule.holders(there) {
-            derived::owe_all(&self.scope, holder, refers, self.owed).await?;
-            if !self.owing.iter().any(|meta| is(meta, holder)) {
+            derived::owe_all(&self.scope.unvalidated(), holder, refers, self.owed).await?;
+            // Who lacks copies that the database knows leaves the debt to somebody who has them.
+            let may_pay = self.scope.odm.may_write(holder).is_ok();
+            if may_pay && !self.owing.iter().any(|meta| is(meta, holder)) {
                 self.owing.push(holder);
             }
         }

@@ -117,6 +117,15 @@ impl Due {
         self.and(Some(&Due::noted(document)))
     }
 
+    /// The names of the fields; where everything is due, the one that says so.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let (all, names) = match self {
+            Due::All => (Some(ALL), [].as_slice()),
+            Due::Of(names) => (None, names.as_slice()),
+        };
+        all.into_iter().chain(names.iter().map(String::as_str))
+    }
+
     pub(super) fn is_of(&self, field: &str) -> bool {
         match self {
             Due::All => true,

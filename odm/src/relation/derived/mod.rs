@@ -64,7 +64,7 @@ use mongodb::bson::{Bson, Document, RawDocument, doc};
 pub(crate) type Token = ObjectId;
 
 /// The field for what the library needs to know of a document.
-pub(super) const OWN: &str = "_odm";
+pub(crate) const OWN: &str = "_odm";
 /// The version of a source: every change of a copied field makes it greater.
 pub(super) const VERSION: &str = "_odm.v";
 /// Counts the changes of derived fields in a parent.

@@ -7,14 +7,14 @@ use super::super::links::Effect;
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, What, Write};
 use super::children::{adopt, follow, parents_of, refresh};
-use super::debt::{CHILDREN, as_read, owe, owes, strike_out};
+use super::debt::{CHILDREN, as_read, owe, owe_of, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::each::Written;
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
 use super::recover::pay_each;
-use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, is_atomic, is_number};
+use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, followed, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -335,7 +335,8 @@ impl Within {
             .iter()
             .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
         for document in known {
-            owed.insert(id(document), self.due(meta, document, Due::Of(Vec::new())));
+            // Not noted as known: what is passed on to it later goes further than what others copy of it now.
+            owed.insert(id(document), Due::Of(Vec::new()).with_noted(document));
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             let after = |inserted: bool| {
@@ -364,7 +365,8 @@ impl Within {
             let written = images.iter().filter_map(|image| image.after.as_ref());
             let keys: Vec<Key> = written.filter(names_one).map(id).collect();
             for ids in key::chunks(&keys) {
-                self.owe(scope, meta, doc! { "_id": { "$in": ids } }).await?;
+                owe_all(scope, meta, doc! { "_id": { "$in": ids } }, self.later).await?;
+                self.left.add(meta, self.later);
             }
             // What a child has left, or left behind, no debt of its own names.
             let left_behind = orphans::left_behind(graph, &followed.alone, images);
@@ -389,7 +391,10 @@ impl Within {
         let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
         self.copies += delivered.documents;
         if !delivered.left.is_empty() {
-            self.owe(scope, meta, doc! { "_id": { "$in": delivered.left } })
+            let is_due = |source: &str| documents.iter().any(|(_, due)| due.is_of(source));
+            let names = followed(edge).map(|copy| copy.source);
+            let names: Vec<&str> = names.filter(|source| is_due(source)).collect();
+            self.owe(scope, meta, doc! { "_id": { "$in": delivered.left } }, &names)
                 .await?;
         }
         if delivered.documents > 0 {
@@ -404,9 +409,20 @@ impl Within {
         Ok(())
     }
 
-    /// Notes in these documents that something of them is to be paid after the commit.
-    async fn owe(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, which: Document) -> Result<()> {
-        owe_all(scope, meta, which, self.later).await?;
+    /// Notes in these documents that what is derived of these fields is to be paid after the commit. By their names: who owes
+    /// everything may have been written without a transaction, so that what it copies is locked and taken again.
+    async fn owe(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        which: Document,
+        names: &[&str],
+    ) -> Result<()> {
+        let mut update = Document::new();
+        for name in names {
+            owe_of(&mut update, self.later, name);
+        }
+        note(scope, meta, which, update).await?;
         self.left.add(meta, self.later);
         Ok(())
     }
@@ -447,7 +463,8 @@ impl Within {
                     .some(meta, which.clone(), fields, IN_TRANSACTION + 1)
                     .await?;
                 if some.more {
-                    return self.owe(scope, meta, which).await;
+                    let names: Vec<&str> = due.names().collect();
+                    return self.owe(scope, meta, which, &names).await;
                 }
                 some.documents
             }
@@ -495,6 +512,15 @@ pub(in super::super) async fn owe_all(
 ) -> Result<()> {
     let mut update = Document::new();
     owe(&mut update, token);
+    note(scope, meta, which, update).await
+}
+
+async fn note(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    update: Document,
+) -> Result<()> {
     let note = Statement {
         filter: which,
         update,

@@ -504,6 +504,11 @@ impl Graph {
         self.select(self.outgoing.get(meta.collection))
     }
 
+    /// Whether a document refers to others, or others to it.
+    pub(crate) fn is_related(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).chain(self.incoming(meta)).next().is_some()
+    }
+
     /// The references that may name a document.
     pub(crate) fn incoming(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
         self.select(self.incoming.get(meta.collection))

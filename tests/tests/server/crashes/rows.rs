@@ -613,6 +613,19 @@ macro_rules! children {
                     .upsert()
                     .await?;
             }),
+            row!("upsert returning", One, |odm| {
+                let children = odm.collection::<$Child>();
+                children
+                    .update(9)
+                    .set(|c| c.text, some("new"))
+                    .set(|c| c.stars, 5)
+                    .set(|c| c.public, true)
+                    .set(|c| c.tags, vec![])
+                    .set(|c| c.above, Ref::new(1))
+                    .upsert()
+                    .returning()
+                    .await?;
+            }),
             row!("replace", One, |odm| {
                 let new = $Child {
                     id: 1,
