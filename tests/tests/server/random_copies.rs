@@ -2,25 +2,40 @@
 //!
 //! Each task owns the documents whose ids leave its number when divided by eight: it alone writes what the application
 //! writes of them, while their references name documents of all tasks. So what the application wrote is known for sure, in
-//! memory, and the copies follow from it; what the tasks contend for are the copies. A task is killed by a proxy that cuts it
-//! off at one of its commands; whether that one operation has happened is read from its documents, which has to be all of it
-//! or nothing, and the task goes on with a new handle. Meanwhile a worker pays what the dead ones owe. At the end
-//! `recover()` runs, the audit is clean, and the database is what was computed in memory.
+//! memory, and the copies follow from it; what the tasks contend for are the copies. Some of them follow in the
+//! transaction of the write, others are declared to follow behind it.
+//!
+//! And there are documents that all tasks write. Each of those writes adds its number to a list in the document, so that the
+//! list says which of them have happened, and in which order. What they make of the other fields, one after the other, is
+//! what the document has to say; one whose end the task was told of has to be there, and none may be there twice.
+//!
+//! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
+//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Meanwhile a worker pays what
+//! the dead ones owe. At the end `recover()` runs, the audit is clean, and the database is what was computed in memory.
 //!
 //! `ODM_RANDOM_OPERATIONS` says how many operations there are (100,000 for a thorough run), `ODM_RANDOM_SEED` which; the seed
 //! is printed. The operations of a task follow from it, but not how those of several tasks meet.
 
-use super::crashes::atomic::*;
+use super::crashes::atomic::{
+    Bar, Board, City, Comment, CommentBucket, Host, Line, Log, Mayor, Member, NewBar, NewBoard, NewCity,
+    NewHost, NewLog, NewMayor, NewMember, NewOrder, NewPart, NewPost, NewProduct, NewRegion, NewReview,
+    NewSensor, NewShop, NewStreet, NewTeam, NewUser, NewVote, Order, Part, Post, Product, Reading,
+    ReadingBucket, Region, Review, Sensor, Shop, Street, Team, User, Vote,
+};
+use super::crashes::eventual::{
+    Basket, Course, Gift, Good, Grade, Guard, Item, Market, NewBasket, NewCourse, NewGood, NewGrade,
+    NewMarket, NewOffer, NewSample, NewWell, Offer, Sample, Well,
+};
 use super::crashes::proxy::Proxy;
 use super::crashes::{clean, remove, server, through};
 use futures::TryStreamExt;
-use futures::future::{BoxFuture, FutureExt, join_all};
+use futures::future::{BoxFuture, FutureExt, TryFutureExt, join_all};
 use mongodb::Database;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::{lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// What others refer to, and what goes with all of them.
@@ -77,6 +92,72 @@ pub struct Receipt {
     pub host_name: String,
 }
 
+/// What a small document with references is linked to on both sides.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "circuses", version)]
+pub struct Circus {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[reference(many, inverse = circuses, max = 400)]
+    pub acrobats: Vec<Ref<Acrobat>>,
+    pub version: i64,
+}
+
+/// The side that is believed, since its name is the first.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "acrobats", version)]
+pub struct Acrobat {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[reference(many, inverse = acrobats, max = 4)]
+    pub circuses: Vec<Ref<Circus>>,
+    #[reference(on_delete = nullify)]
+    pub home: Option<Ref<Circus>>,
+    #[denormalize(from = home.name, sync = eventual)]
+    pub home_name: Option<String>,
+    pub version: i64,
+}
+
+/// All tasks write it, and it counts what all tasks write.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tills", version)]
+pub struct Till {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub total: i64,
+    /// The operations that have happened, in their order.
+    #[embed(max = 50_000)]
+    pub done: Vec<i32>,
+    #[computed(count = Stub)]
+    pub stubs: i64,
+    #[computed(sum = Stub.amount, sync = eventual)]
+    pub amount: i64,
+    #[subset(of = Stub, limit = 2, order(-amount), fields(amount: i32))]
+    pub greatest: Vec<GreatestEntry>,
+    pub version: i64,
+}
+
+/// All tasks write it, move it, and some of them delete it and make it again.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "stubs", version)]
+pub struct Stub {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub amount: i32,
+    #[embed(max = 50_000)]
+    pub done: Vec<i32>,
+    #[parent_ref]
+    pub till: Ref<Till>,
+    #[denormalize(from = till.name, sync = eventual)]
+    pub till_name: String,
+    #[denormalize(from = till.total, sync = eventual)]
+    pub till_total: i64,
+    pub version: i64,
+}
+
 const TASKS: i32 = 8;
 /// One that is to be killed is killed at one of its next commands, of so many.
 const KILLED_WITHIN: i32 = 15;
@@ -90,7 +171,14 @@ const WELLS: i32 = 24;
 /// operation would write more than the one before.
 const MOST: usize = 24;
 
-const COPIES: [(&str, &str); 41] = [
+/// So many tills there are, always.
+const TILLS: i32 = 6;
+
+/// The first of these are always there; the others come and go.
+const STUBS: i32 = 12;
+const STAYING: i32 = 5;
+
+const COPIES: [(&str, &str); 43] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
     ("logs", "host_load"),
@@ -133,6 +221,9 @@ const COPIES: [(&str, &str); 41] = [
     ("districts", "ballots"),
     ("districts", "weight"),
     ("districts", "heaviest"),
+    // The acrobats say which circuses are theirs.
+    ("circuses", "acrobats"),
+    ("acrobats", "home_name"),
 ];
 
 type Key = (&'static str, i32);
@@ -157,13 +248,42 @@ impl Random {
     }
 }
 
+/// What one operation does with a document that all tasks write.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// Of a till: its name is the number of the operation, and its total grows.
+    Pay(i64),
+    /// Of a stub: it is another till's.
+    Move(i32),
+    /// It grows.
+    Add(i32),
+    /// It is made, or made anew.
+    Put { till: i32, amount: i32 },
+    /// It is deleted.
+    Delete,
+}
+
+/// One operation on such a document.
+#[derive(Clone, Debug)]
+struct Event {
+    /// The number of the operation.
+    number: i32,
+    key: Key,
+    deed: Deed,
+    /// Whether it has happened; nobody knows of one whose task was killed.
+    done: Option<bool>,
+}
+
 struct Operation {
     name: &'static str,
     /// What its documents are to be.
     after: Vec<(Key, Option<Raw>)>,
     /// They are written together: a transaction.
     whole: bool,
-    run: BoxFuture<'static, odm::Result<()>>,
+    /// What it does with documents that all tasks write.
+    events: Vec<Event>,
+    /// It has done nothing if this gives `false`: somebody else was first.
+    run: BoxFuture<'static, odm::Result<bool>>,
 }
 
 fn models() -> Vec<odm::Model> {
@@ -199,6 +319,10 @@ fn models() -> Vec<odm::Model> {
         Poll,
         Ballot,
         District,
+        Circus,
+        Acrobat,
+        Till,
+        Stub,
         Post,
         CommentBucket,
         Sensor,
@@ -240,6 +364,7 @@ struct Task {
     kills: usize,
     /// Kills after which the operation was found done.
     done: usize,
+    events: Vec<Event>,
     errors: Vec<String>,
 }
 
@@ -310,7 +435,7 @@ macro_rules! child {
                     let children = $odm.collection::<$Child>();
                     children.update_where(|c| c.id.in_(mine)).set(|c| c.stars, stars).await.map(drop)
                 };
-                Operation { name: "update_where", after, whole: false, run: run.boxed() }
+                some("update_where", after, run)
             }
         }
     }};
@@ -326,7 +451,8 @@ fn one(
         name,
         after: vec![(key, after)],
         whole: true,
-        run: run.boxed(),
+        events: vec![],
+        run: run.map_ok(|()| true).boxed(),
     }
 }
 
@@ -340,6 +466,32 @@ fn some(
         name,
         after,
         whole: false,
+        events: vec![],
+        run: run.map_ok(|()| true).boxed(),
+    }
+}
+
+/// Of documents that all tasks write.
+fn contended(
+    name: &'static str,
+    events: Vec<Event>,
+    run: impl Future<Output = odm::Result<()>> + Send + 'static,
+) -> Operation {
+    let run = async move {
+        match run.await {
+            Ok(()) => Ok(true),
+            // Somebody else has deleted it, made it, or changed what was to be replaced.
+            Err(
+                odm::Error::NotFound { .. } | odm::Error::DuplicateKey { .. } | odm::Error::Conflict { .. },
+            ) => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    Operation {
+        name,
+        after: vec![],
+        whole: false,
+        events,
         run: run.boxed(),
     }
 }
@@ -386,7 +538,7 @@ impl Task {
         delete!(
             Log "logs", Receipt "receipts", Product "products", Review "reviews", Vote "votes", Street "streets",
             Mayor "mayors", Sample "samples", Order "orders", Offer "offers", Grade "grades", Line "lines",
-            Basket "baskets", Member "members", Ballot "ballots"
+            Basket "baskets", Member "members", Ballot "ballots", Acrobat "acrobats"
         );
         if self.all("comments").count() > MOST {
             return self.delete_comment(odm);
@@ -403,7 +555,7 @@ impl Task {
         }
         let to = self.random.below(SOURCES);
         let text = format!("{}", self.random.below(1_000_000));
-        match self.random.below(64) {
+        match self.random.below(80) {
             0 => {
                 let (id, mut after) = self.source("hosts");
                 after.insert("name", &text);
@@ -692,6 +844,8 @@ impl Task {
             49..=53 => self.poll(odm),
             54..=57 => self.comment(odm),
             58..=61 => self.reading(odm),
+            62..=66 => self.acrobat(odm),
+            67..=77 => self.contended(odm),
             _ => self.transaction(odm),
         }
     }
@@ -729,7 +883,7 @@ impl Task {
                 })
             }};
         }
-        match self.random.below(10) {
+        match self.random.below(11) {
             0 => rename!(Host "hosts"),
             1 => rename!(Part "parts"),
             2 => rename!(User "users"),
@@ -737,10 +891,11 @@ impl Task {
             4 => rename!(Good "goods"),
             5 => rename!(Team "teams"),
             6 => rename!(Poll "polls"),
+            7 => rename!(Circus "circuses"),
             // And a parent, beside what is derived in it. One alone: SecantusDB hangs where an `updateMany` without a
             // transaction meets one that has another write in the same collection.
-            7 => parent!(Shop "shops"),
-            8 => parent!(Course "courses"),
+            8 => parent!(Shop "shops"),
+            9 => parent!(Course "courses"),
             _ => parent!(District "districts"),
         }
     }
@@ -1110,6 +1265,186 @@ impl Task {
         }))
     }
 
+    /// One side of a many-to-many, whose other side is in documents of all tasks.
+    fn acrobat(&mut self, odm: Odm) -> Operation {
+        let to = self.random.below(SOURCES);
+        let (acrobats, circuses) = (odm.collection::<Acrobat>(), odm.collection::<Circus>());
+        let picked = self.pick("acrobats");
+        let several: Vec<i32> = (0..self.random.below(4))
+            .map(|n| (to + n * 5) % SOURCES)
+            .collect();
+        let refs = |ids: &[i32]| ids.iter().map(|id| Ref::new(*id)).collect::<Vec<_>>();
+        let linked = |acrobat: &Raw| -> Vec<i32> {
+            let ids = acrobat.get_array("circuses").expect("an array");
+            ids.iter().filter_map(Bson::as_i32).collect()
+        };
+        match (self.random.below(11), picked) {
+            (0 | 1, _) | (_, None) => {
+                let id = self.id();
+                let name = format!("acrobat {id}");
+                let home = self.random.below(SOURCES);
+                let after = doc! { "_id": id, "name": &name, "circuses": &several, "home": home };
+                let new = NewAcrobat {
+                    id,
+                    name,
+                    circuses: refs(&several),
+                    home: Some(Ref::new(home)),
+                };
+                one("insert an acrobat", ("acrobats", id), Some(after), async move {
+                    acrobats.insert(new).await.map(drop)
+                })
+            }
+            (n @ 2..=5, Some((id, mut after))) => {
+                let mut ids = linked(&after);
+                let other_side = n % 2 == 0;
+                let push = ids.len() < 4 && !ids.contains(&to);
+                let circus = match push {
+                    true => {
+                        ids.push(to);
+                        to
+                    }
+                    false => ids.remove(self.random.below(ids.len() as i32) as usize),
+                };
+                after.insert("circuses", ids);
+                one("link or unlink", ("acrobats", id), Some(after), async move {
+                    let (acrobat, there) = (acrobats.update(id), circuses.update(circus));
+                    let (circus, id) = (Ref::new(circus), Ref::new(id));
+                    match (other_side, push) {
+                        (false, true) => acrobat.push(|a| a.circuses, circus).await.map(drop),
+                        (false, false) => acrobat.pull(|a| a.circuses, circus).await.map(drop),
+                        (true, true) => there.push(|c| c.acrobats, id).await.map(drop),
+                        (true, false) => there.pull(|c| c.acrobats, id).await.map(drop),
+                    }
+                })
+            }
+            (6, Some((id, mut after))) => {
+                after.insert("circuses", &several);
+                one("set all links", ("acrobats", id), Some(after), async move {
+                    acrobats
+                        .update(id)
+                        .set(|a| a.circuses, refs(&several))
+                        .await
+                        .map(drop)
+                })
+            }
+            (7, Some((id, mut after))) => {
+                let mut ids = linked(&after);
+                ids.pop();
+                after.insert("circuses", ids);
+                one("pop a link", ("acrobats", id), Some(after), async move {
+                    acrobats.update(id).pop(|a| a.circuses).await.map(drop)
+                })
+            }
+            (8, Some((id, _))) => {
+                let name = format!("acrobat of {to}");
+                let after = doc! { "_id": id, "name": &name, "circuses": &several, "home": to };
+                one("replace an acrobat", ("acrobats", id), Some(after), async move {
+                    let Some(mut now) = acrobats.get(id).await? else {
+                        return Ok(());
+                    };
+                    now.name = name;
+                    now.circuses = refs(&several);
+                    now.home = Some(Ref::new(to));
+                    acrobats.replace(now).await.map(drop)
+                })
+            }
+            (9, Some((id, mut after))) => {
+                after.insert("home", to);
+                let mut ids = linked(&after);
+                let gone = (!ids.is_empty()).then(|| ids.remove(0));
+                after.insert("circuses", ids);
+                one(
+                    "unlink and set a copy's reference",
+                    ("acrobats", id),
+                    Some(after),
+                    async move {
+                        let mut update = acrobats.update(id).set(|a| a.home, Ref::new(to));
+                        if let Some(gone) = gone {
+                            update = update.pull(|a| a.circuses, Ref::new(gone));
+                        }
+                        update.await.map(drop)
+                    },
+                )
+            }
+            (_, Some((id, _))) => one("delete an acrobat", ("acrobats", id), None, async move {
+                acrobats.delete(id).await.map(drop)
+            }),
+        }
+    }
+
+    /// A write of what the other tasks write too.
+    fn contended(&mut self, odm: Odm) -> Operation {
+        let number = self.id();
+        let (till, stub) = (self.random.below(TILLS), self.random.below(STUBS));
+        let amount = 1 + self.random.below(100);
+        let event = |key: Key, deed: Deed| Event {
+            number,
+            key,
+            deed,
+            done: None,
+        };
+        let key = ("stubs", stub);
+        let put = vec![event(key, Deed::Put { till, amount })];
+        let (tills, stubs) = (odm.collection::<Till>(), odm.collection::<Stub>());
+        match self.random.below(9) {
+            0 | 1 => {
+                let events = vec![event(("tills", till), Deed::Pay(amount.into()))];
+                contended("pay", events, async move {
+                    let update = tills.update(till).set(|t| t.name, format!("{number}"));
+                    let update = update
+                        .inc(|t| t.total, i64::from(amount))
+                        .push(|t| t.done, number);
+                    update.await.map(drop)
+                })
+            }
+            2 => contended("move", vec![event(key, Deed::Move(till))], async move {
+                let update = stubs.update(stub).set(|s| s.till, Ref::new(till));
+                update.push(|s| s.done, number).await.map(drop)
+            }),
+            3 => contended("add", vec![event(key, Deed::Add(amount))], async move {
+                let update = stubs.update(stub).inc(|s| s.amount, amount);
+                update.push(|s| s.done, number).await.map(drop)
+            }),
+            4 => {
+                let ids = [stub % STAYING, (stub + 1) % STAYING];
+                let events = ids.map(|id| event(("stubs", id), Deed::Add(amount)));
+                contended("add to several", events.into(), async move {
+                    let update = stubs.update_where(|s| s.id.in_(ids));
+                    let update = update.inc(|s| s.amount, amount).push(|s| s.done, number);
+                    update.await.map(drop)
+                })
+            }
+            5 => contended("replace", put, async move {
+                let not_found = odm::Error::NotFound {
+                    collection: "stubs",
+                    id: Box::new(stub.into()),
+                };
+                let mut now = stubs.get(stub).await?.ok_or(not_found)?;
+                now.amount = amount;
+                now.till = Ref::new(till);
+                now.done.push(number);
+                stubs.replace(now).await.map(drop)
+            }),
+            6 => contended("upsert", put, async move {
+                let update = stubs.update(stub).set(|s| s.amount, amount);
+                let update = update.set(|s| s.till, Ref::new(till)).push(|s| s.done, number);
+                update.upsert().await.map(drop)
+            }),
+            7 if stub >= STAYING => contended("delete", vec![event(key, Deed::Delete)], async move {
+                stubs.delete(stub).await.map(drop)
+            }),
+            _ => contended("insert", put, async move {
+                let new = NewStub {
+                    id: stub,
+                    amount,
+                    done: vec![number],
+                    till: Ref::new(till),
+                };
+                stubs.insert(new).await.map(drop)
+            }),
+        }
+    }
+
     /// Several writes as one, where there are transactions.
     fn transaction(&mut self, odm: Odm) -> Operation {
         if self.alone {
@@ -1156,8 +1491,21 @@ impl Task {
             after.extend(of.map(|(key, _)| (*key, None)));
             id
         });
+        let (number, till, amount) = (self.id(), self.random.below(TILLS), self.random.below(100));
+        let event = Event {
+            number,
+            key: ("tills", till),
+            deed: Deed::Pay(amount.into()),
+            done: None,
+        };
         let run = async move {
             let work = async |tx: odm::Tx| {
+                let tills = tx.collection::<Till>();
+                let update = tills.update(till);
+                let update = update
+                    .set(|t| t.name, format!("{number}"))
+                    .inc(|t| t.total, i64::from(amount));
+                update.push(|t| t.done, number).await?;
                 let hosts = tx.collection::<Host>();
                 hosts.update(host).set(|h| h.name, &text).await?;
                 let new = NewLog {
@@ -1203,7 +1551,8 @@ impl Task {
             name: "transaction",
             after,
             whole: true,
-            run: run.boxed(),
+            events: vec![event],
+            run: run.map_ok(|()| true).boxed(),
         }
     }
 
@@ -1318,6 +1667,7 @@ impl Task {
                 name,
                 after,
                 whole,
+                events,
                 run,
             } = self.operation(process.odm.clone());
             let mut running = tokio::spawn(run);
@@ -1341,8 +1691,14 @@ impl Task {
                 process.proxy.bury().await;
                 process = self.process().await;
             }
+            let done = match &ended {
+                Some(Ok(done)) => Some(*done),
+                _ => None,
+            };
+            self.events
+                .extend(events.into_iter().map(|event| Event { done, ..event }));
             match ended {
-                Some(Ok(())) => {
+                Some(Ok(_)) => {
                     for (key, after) in after {
                         self.note(key, after);
                     }
@@ -1485,6 +1841,32 @@ async fn sources(odm: &Odm) {
         Bar NewBar, Market NewMarket, Course NewCourse, Board NewBoard, District NewDistrict, Post NewPost,
         Sensor NewSensor
     );
+    odm.collection::<Circus>()
+        .insert_many(ids().map(|id| NewCircus {
+            id,
+            name: text(id),
+            acrobats: vec![],
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Till>()
+        .insert_many((0..TILLS).map(|id| NewTill {
+            id,
+            name: String::new(),
+            total: 0,
+            done: vec![],
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Stub>()
+        .insert_many((0..STUBS).map(|id| NewStub {
+            id,
+            amount: 0,
+            done: vec![],
+            till: Ref::new(id % TILLS),
+        }))
+        .await
+        .unwrap();
     odm.collection::<Good>()
         .insert_many(ids().map(|id| NewGood {
             id,
@@ -1503,7 +1885,7 @@ async fn sources(odm: &Odm) {
         .unwrap();
 }
 
-const COLLECTIONS: [&str; 33] = [
+const COLLECTIONS: [&str; 37] = [
     "hosts",
     "logs",
     "receipts",
@@ -1537,6 +1919,10 @@ const COLLECTIONS: [&str; 33] = [
     "posts",
     "sensors",
     "guards",
+    "circuses",
+    "acrobats",
+    "tills",
+    "stubs",
 ];
 
 /// What is kept in buckets: the items, the collection, the parent.
@@ -1554,9 +1940,11 @@ async fn stored(db: &Database) -> Written {
         for mut document in documents {
             let id = document.get_i32("_id").unwrap();
             document.remove("version");
-            if let Ok(members) = document.get_array_mut("members") {
-                // In whichever order they came.
-                members.sort_by_key(|member| member.as_i32());
+            for side in ["members", "acrobats"] {
+                if let Ok(linked) = document.get_array_mut(side) {
+                    // In whichever order they came.
+                    linked.sort_by_key(|id| id.as_i32());
+                }
             }
             all.insert((collection, id), cleaned(document));
         }
@@ -1824,11 +2212,93 @@ fn with_copies(own: &Written) -> Written {
                 let weight: i64 = children.iter().map(|(weight, ..)| i64::from(*weight)).sum();
                 document.insert("weight", weight);
             }
+            "circuses" => {
+                let acrobats = of("acrobats").filter(|(_, acrobat)| {
+                    acrobat
+                        .get_array("circuses")
+                        .is_ok_and(|of| of.contains(&Bson::from(*id)))
+                });
+                let acrobats: Vec<i32> = acrobats.map(|((_, acrobat), _)| *acrobat).collect();
+                document.insert("acrobats", acrobats);
+            }
+            "acrobats" => {
+                let circus = &own[&("circuses", key("home"))];
+                copy(document, circus, &[("home_name", "name")]);
+            }
+            "tills" => {
+                let mut children: Vec<(i32, i32)> = of("stubs")
+                    .filter(|(_, child)| child.get_i32("till").ok() == Some(*id))
+                    .map(|((_, child_id), child)| (child.get_i32("amount").unwrap(), *child_id))
+                    .collect();
+                children.sort_by_key(|child| std::cmp::Reverse(*child));
+                let greatest = children.iter().take(2);
+                let greatest = greatest.map(|(amount, child_id)| doc! { "id": child_id, "amount": amount });
+                document.insert("greatest", greatest.collect::<Vec<_>>());
+                document.insert("stubs", children.len() as i64);
+                let sum: i64 = children.iter().map(|(amount, _)| i64::from(*amount)).sum();
+                document.insert("amount", sum);
+            }
+            "stubs" => {
+                let till = &own[&("tills", key("till"))];
+                copy(document, till, &[("till_name", "name"), ("till_total", "total")]);
+            }
             _ => {}
         }
         clean(document);
     }
     all
+}
+
+/// What the documents that all tasks write have to be, but for their copies, after the operations that they list.
+fn after_all(events: &[Event], found: &Written) -> Written {
+    let known: BTreeMap<(i32, Key), &Event> = events
+        .iter()
+        .map(|event| ((event.number, event.key), event))
+        .collect();
+    let mut wanted = Written::new();
+    for (key, document) in found {
+        if !["tills", "stubs"].contains(&key.0) {
+            continue;
+        }
+        let mut after = doc! { "_id": key.1 };
+        if key.0 == "tills" {
+            after.extend(doc! { "name": "", "total": 0_i64 });
+        } else {
+            after.extend(doc! { "amount": 0, "till": key.1 % TILLS });
+        }
+        let done = document.get_array("done").unwrap();
+        let mut seen = BTreeSet::new();
+        for number in done.iter().map(|number| number.as_i32().unwrap()) {
+            assert!(seen.insert(number), "{number} has happened twice: {document}");
+            let event = known.get(&(number, *key));
+            let event = event.unwrap_or_else(|| panic!("{number} was never of {key:?}: {document}"));
+            assert_ne!(event.done, Some(false), "{event:?} has happened: {document}");
+            match event.deed {
+                Deed::Pay(amount) => {
+                    after.insert("name", format!("{number}"));
+                    after.insert("total", after.get_i64("total").unwrap() + amount);
+                }
+                Deed::Move(till) => drop(after.insert("till", till)),
+                Deed::Add(amount) => drop(after.insert("amount", after.get_i32("amount").unwrap() + amount)),
+                Deed::Put { till, amount } => after.extend(doc! { "till": till, "amount": amount }),
+                Deed::Delete => panic!("{event:?} is listed: {document}"),
+            }
+        }
+        after.insert("done", done.clone());
+        wanted.insert(*key, cleaned(after));
+    }
+    for event in events.iter().filter(|event| event.done == Some(true)) {
+        let may_be_gone = event.key.0 == "stubs" && event.key.1 >= STAYING;
+        let Some(document) = found.get(&event.key) else {
+            assert!(may_be_gone, "{event:?}, and the document is gone");
+            continue;
+        };
+        let listed = document
+            .get_array("done")
+            .is_ok_and(|done| done.contains(&Bson::from(event.number)));
+        assert!(listed || may_be_gone, "{event:?} is lost: {document}");
+    }
+    wanted
 }
 
 fn run(alone: bool) {
@@ -1851,6 +2321,7 @@ fn run(alone: bool) {
         let first: Written = stored(&t.db)
             .await
             .into_iter()
+            .filter(|(key, _)| !["tills", "stubs"].contains(&key.0))
             .filter_map(|(key, document)| Some((key, written(key.0, document)?)))
             .collect();
         let started = Instant::now();
@@ -1877,6 +2348,7 @@ fn run(alone: bool) {
                 alone,
                 kills: 0,
                 done: 0,
+                events: Vec::new(),
                 errors: Vec::new(),
             };
             tokio::spawn(task.run(operations / TASKS as usize, 40))
@@ -1892,10 +2364,11 @@ fn run(alone: bool) {
         let recovered = odm.recover().await.unwrap();
         let mut own = Written::new();
         let (mut kills, mut done) = (0, 0);
-        let mut errors: Vec<String> = Vec::new();
+        let (mut errors, mut events) = (Vec::<String>::new(), Vec::<Event>::new());
         for task in tasks {
             assert!(task.own.keys().all(|(_, id)| id % TASKS == task.number));
             own.extend(task.own);
+            events.extend(task.events);
             kills += task.kills;
             done += task.done;
             errors.extend(task.errors);
@@ -1915,7 +2388,9 @@ fn run(alone: bool) {
             );
         }
         errors.iter().take(5).for_each(|error| println!("{error}"));
-        let (wanted, mut found) = (with_copies(&own), stored(&t.db).await);
+        let mut found = stored(&t.db).await;
+        own.extend(after_all(&events, &found));
+        let wanted = with_copies(&own);
         for ((collection, _), document) in &mut found {
             if *collection == "receipts" {
                 // A name that the host had once.
@@ -1923,7 +2398,7 @@ fn run(alone: bool) {
             }
         }
         let audit = odm.audit().await.unwrap();
-        let keys: std::collections::BTreeSet<&Key> = wanted.keys().chain(found.keys()).collect();
+        let keys: BTreeSet<&Key> = wanted.keys().chain(found.keys()).collect();
         let mut differ = 0;
         for key in keys {
             let (wanted, found) = (wanted.get(key), found.get(key));

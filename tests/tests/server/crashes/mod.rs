@@ -34,7 +34,7 @@ macro_rules! row {
 }
 
 pub mod atomic;
-mod eventual;
+pub mod eventual;
 mod linked;
 mod models;
 pub mod proxy;
