@@ -224,6 +224,23 @@ fn one_to_one() -> Edge {
             row!("delete the other side", LinkedParts, |odm| {
                 odm.collection::<Plane>().delete(1).await?;
             }),
+            row!("insert_many", Linked, |odm| {
+                let planes = [plane(4, Some(3)), plane(5, Some(1))];
+                odm.collection::<Plane>().insert_many(planes).await?;
+            }),
+            row!("update_where", Linked, |odm| {
+                let pilots = odm.collection::<Pilot>();
+                pilots.update_where(|p| p.id.lt(3)).unset(|p| p.plane).await?;
+            }),
+            row!("delete_where", LinkedParts, |odm| {
+                odm.collection::<Plane>().delete_where(|p| p.id.lt(3)).await?;
+            }),
+            row!("bulk", Linked, |odm| {
+                odm.bulk()
+                    .insert(plane(4, Some(1)))
+                    .update::<Pilot>(3, |u| u.set(|p| p.plane, Ref::new(2)))
+                    .await?;
+            }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {
                     tx.collection::<Plane>().insert(plane(4, Some(1))).await?;
@@ -314,6 +331,47 @@ fn within_one_collection() -> Edge {
             }),
             row!("delete", LinkedParts, |odm| {
                 odm.collection::<Node>().delete(1).await?;
+            }),
+            row!("insert_many", Linked, |odm| {
+                let (mut first, mut second) = (node(7), node(8));
+                (first.parent, first.friends) = (Some(Ref::new(1)), refs(&[1]));
+                second.partner = Some(Ref::new(5));
+                odm.collection::<Node>().insert_many([first, second]).await?;
+            }),
+            row!("update_where", Linked, |odm| {
+                let nodes = odm.collection::<Node>();
+                let moved = nodes.update_where(|n| n.id.in_([2, 4]));
+                moved.set(|n| n.parent, Ref::new(3)).await?;
+            }),
+            row!("upsert", Linked, |odm| {
+                let nodes = odm.collection::<Node>();
+                let upsert = nodes.update(9).set(|n| n.parent, Ref::new(1));
+                let upsert = upsert
+                    .set(|n| n.children, refs(&[4]))
+                    .set(|n| n.friends, refs(&[2]));
+                upsert.set(|n| n.partner, Ref::new(1)).upsert().await?;
+            }),
+            row!("replace", Linked, |odm| {
+                let new = Node {
+                    id: 2,
+                    parent: Some(Ref::new(3)),
+                    children: vec![],
+                    friends: refs(&[4]),
+                    partner: Some(Ref::new(5)),
+                };
+                odm.collection::<Node>().replace(new).await?;
+            }),
+            row!("delete_where", LinkedParts, |odm| {
+                odm.collection::<Node>().delete_where(|n| n.id.lt(3)).await?;
+            }),
+            row!("bulk", Linked, |odm| {
+                let mut new = node(7);
+                new.friends = refs(&[2]);
+                odm.bulk()
+                    .insert(new)
+                    .update::<Node>(2, |u| u.set(|n| n.parent, Ref::new(3)))
+                    .update::<Node>(1, |u| u.set(|n| n.partner, Ref::new(5)))
+                    .await?;
             }),
             row!("transaction", Transaction, |odm| {
                 odm.transaction(async |tx| {

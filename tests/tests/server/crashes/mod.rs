@@ -705,11 +705,8 @@ fn page(table: &Table) -> String {
          After each of the cuts below the audit was clean, nothing was owed, and what the application had written was there\n\
          or was not: never a copy without its source, never half of a document, never a change of anything else. And when the\n\
          source was changed once more, its copies followed.\n\n\
-         Left out are, where another write has rows of that edge: `delete_where` for a copy of a copy, a snapshot, copies in an\n\
-         embed, beside a two-way reference and for a parent after its children; `update_where` and `replace` for the last;\n\
-         `upsert` beside a two-way reference; `update_where` and `upsert` for a subset without ids; `insert_many`,\n\
-         `update_where`, `delete_where` and bulks one to one; and these, `upsert` and `replace` within one collection. On buckets,\n\
-         the rows are the writes of items, the deletion of a parent, and by count an update of it.\n\n\
+         On buckets, the rows are the writes of items, the deletion of a parent, and by count an update of it. What a document\n\
+         with `append_only` refuses to the compiler has no row.\n\n\
          Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
          by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right. Of a\n\

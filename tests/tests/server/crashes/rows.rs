@@ -909,6 +909,33 @@ fn chain() -> Edge {
             row!("delete, cascade", Parts, |odm| {
                 odm.collection::<Region>().delete(1).await?;
             }),
+            row!("move with update_where", Many, |odm| {
+                let cities = odm.collection::<City>();
+                let moved = cities.update_where(|c| c.id.lt(3));
+                moved.set(|c| c.region, Ref::new(2)).await?;
+            }),
+            row!("upsert at the end", One, |odm| {
+                let streets = odm.collection::<Street>();
+                let upsert = streets.update(9).set(|s| s.name, "new");
+                upsert.set(|s| s.city, Ref::new(1)).upsert().await?;
+            }),
+            row!("replace at the end", One, |odm| {
+                let new = Street {
+                    id: 1,
+                    name: "new".into(),
+                    city: Ref::new(3),
+                    region_name: "a lie".into(),
+                    region_code: None,
+                    version: 1,
+                };
+                odm.collection::<Street>().replace(new).await?;
+            }),
+            row!("delete_where at the end", Parts, |odm| {
+                odm.collection::<Street>().delete_where(|s| s.id.lt(3)).await?;
+            }),
+            row!("delete_where, cascade", Parts, |odm| {
+                odm.collection::<City>().delete_where(|c| c.id.lt(3)).await?;
+            }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
                     .insert(street(5, 1))
@@ -1027,6 +1054,21 @@ fn two_way() -> Edge {
                 let teams = odm.collection::<Team>();
                 teams.update(1).pull(|t| t.members, Ref::new(1)).await?;
             }),
+            row!("move with update_where", Linked, |odm| {
+                let members = odm.collection::<Member>();
+                let moved = members.update_where(|m| m.id.lt(3));
+                moved.set(|m| m.team, Ref::new(3)).await?;
+            }),
+            row!("upsert", Linked, |odm| {
+                let members = odm.collection::<Member>();
+                let upsert = members.update(9).set(|m| m.name, "new");
+                let upsert = upsert.set(|m| m.team, Ref::new(1)).set(|m| m.fan_of, Ref::new(2));
+                upsert.upsert().await?;
+            }),
+            row!("upsert the source", One, |odm| {
+                let teams = odm.collection::<Team>();
+                teams.update(1).set(|t| t.name, "new").upsert().await?;
+            }),
             row!("replace a holder", Linked, |odm| {
                 let new = Member {
                     id: 1,
@@ -1043,6 +1085,9 @@ fn two_way() -> Edge {
             }),
             row!("delete the source", LinkedParts, |odm| {
                 odm.collection::<Team>().delete(1).await?;
+            }),
+            row!("delete_where", LinkedParts, |odm| {
+                odm.collection::<Member>().delete_where(|m| m.id.lt(3)).await?;
             }),
             row!("bulk", Linked, |odm| {
                 odm.bulk()
@@ -1140,6 +1185,51 @@ fn late_parents() -> Edge {
             row!("move a child", One, |odm| {
                 let samples = odm.collection::<Sample>();
                 samples.update(2).set(|s| s.well, Ref::new(1)).await?;
+            }),
+            row!("set a child", One, |odm| {
+                let samples = odm.collection::<Sample>();
+                samples.update(1).set(|s| s.depth, 99).await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let samples = odm.collection::<Sample>();
+                let deeper = samples.update_where(|s| s.id.lt(3));
+                deeper.inc(|s| s.depth, 100).await?;
+            }),
+            row!("move with update_where", Many, |odm| {
+                let samples = odm.collection::<Sample>();
+                let moved = samples.update_where(|s| s.id.gt(1));
+                moved.set(|s| s.well, Ref::new(1)).await?;
+            }),
+            row!("upsert a child", One, |odm| {
+                let samples = odm.collection::<Sample>();
+                let upsert = samples.update(9).set(|s| s.depth, 99);
+                upsert.set(|s| s.well, Ref::new(1)).upsert().await?;
+            }),
+            row!("replace a child", One, |odm| {
+                let new = Sample {
+                    id: 1,
+                    depth: 99,
+                    well: Ref::new(9),
+                    version: 1,
+                };
+                odm.collection::<Sample>().replace(new).await?;
+            }),
+            row!("replace a parent", One, |odm| {
+                let new = Well {
+                    id: 1,
+                    name: "new".into(),
+                    samples: 99,
+                    deepest: vec![],
+                    guards: 99,
+                    version: 1,
+                };
+                odm.collection::<Well>().replace(new).await?;
+            }),
+            row!("delete a child", One, |odm| {
+                odm.collection::<Sample>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<Sample>().delete_where(|s| s.id.lt(3)).await?;
             }),
             row!("delete a parent", Parts, |odm| {
                 odm.collection::<Well>().delete(1).await?;
@@ -1254,6 +1344,15 @@ fn lines() -> Edge {
             row!("update a parent", One, |odm| {
                 let boards = odm.collection::<Board>();
                 boards.update(1).set(|b| b.name, "new").await?;
+            }),
+            row!("update_where of parents", Many, |odm| {
+                let boards = odm.collection::<Board>();
+                let some = boards.update_where(|b| b.id.lt(3));
+                some.set(|b| b.name, "new").await?;
+            }),
+            row!("upsert a parent", One, |odm| {
+                let boards = odm.collection::<Board>();
+                boards.update(9).set(|b| b.name, "new").upsert().await?;
             }),
             row!("replace a parent", One, |odm| {
                 let new = Board {
@@ -1405,6 +1504,9 @@ fn snapshot() -> Edge {
             }),
             row!("delete, nullify", Parts, |odm| {
                 odm.collection::<Article>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                odm.collection::<Article>().delete_where(|a| a.id.lt(3)).await?;
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
@@ -1589,6 +1691,9 @@ fn embedded() -> Edge {
             }),
             row!("delete, nullify", LinkedParts, |odm| {
                 odm.collection::<Good>().delete(1).await?;
+            }),
+            row!("delete_where", LinkedParts, |odm| {
+                odm.collection::<Good>().delete_where(|g| g.id.lt(3)).await?;
             }),
             row!("bulk", Many, |odm| {
                 odm.bulk()
