@@ -264,20 +264,22 @@ impl Scope<'_> {
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
     ) -> Result<HashSet<Key>> {
+        let mut restored = HashSet::new();
         for _ in 1..RESTORED {
-            match self.restore_once(meta, documents).await {
+            match self.restore_once(meta, documents, &mut restored).await {
                 // The twin was there for a moment, and is deleted again.
                 Err(Error::DuplicateKey { .. }) => {}
                 outcome => return outcome,
             }
         }
-        self.restore_once(meta, documents).await
+        self.restore_once(meta, documents, &mut restored).await
     }
 
     async fn restore_once(
         &self,
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
+        restored: &mut HashSet<Key>,
     ) -> Result<HashSet<Key>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
@@ -305,11 +307,19 @@ impl Scope<'_> {
                 .get(at)
                 .is_some_and(|document| there.contains(&id(document)))
         };
+        let refused: HashSet<usize> = errors.iter().map(|(at, _)| *at).collect();
+        let new = documents
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !refused.contains(at));
+        restored.extend(new.map(|(_, document)| id(document)));
         let mut left_out = HashSet::new();
         for (at, error) in errors {
             match error {
                 Error::DuplicateKey { .. } if !of_another_field(&error) || is_there(at) => {
-                    left_out.extend(documents.get(at).map(id));
+                    // Those that an attempt before this one has inserted are nobody else's.
+                    let of_others = documents.get(at).map(id).filter(|id| !restored.contains(id));
+                    left_out.extend(of_others);
                 }
                 error => return Err(error),
             }

@@ -605,9 +605,15 @@ impl Recheck {
                 })
                 .collect::<Result<_>>()?;
             if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64 {
-                break;
+                return Ok(());
             }
         }
+        tracing::warn!(
+            target: "odm",
+            collection = meta.collection,
+            "others change the same documents again and again: references to what was deleted meanwhile may still be in \
+             them, which `audit` lists"
+        );
         Ok(())
     }
 }
