@@ -1,0 +1,326 @@
+//! What is written, and what is there at the beginning.
+
+use super::*;
+
+/// What others refer to, and what goes with all of them.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "polls", version)]
+pub struct Poll {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub version: i64,
+}
+
+/// It goes with its poll, and counts in a district.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "ballots", version)]
+pub struct Ballot {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub weight: i32,
+    #[reference(on_delete = cascade)]
+    pub poll: Ref<Poll>,
+    #[denormalize(from = poll.name)]
+    pub poll_name: String,
+    #[parent_ref]
+    pub district: Ref<District>,
+    pub version: i64,
+}
+
+/// It stays, while the children of all tasks come and go.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "districts", version)]
+pub struct District {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[computed(count = Ballot)]
+    pub ballots: i64,
+    #[computed(sum = Ballot.weight)]
+    pub weight: i64,
+    #[subset(of = Ballot, limit = 2, order(-weight), fields(weight: i32, poll_name: String))]
+    pub heaviest: Vec<HeaviestEntry>,
+    pub version: i64,
+}
+
+/// A copy that is taken once.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "receipts")]
+pub struct Receipt {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference]
+    pub host: Ref<Host>,
+    #[denormalize(from = host.name, sync = snapshot)]
+    pub host_name: String,
+}
+
+/// What a small document with references is linked to on both sides.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "circuses", version)]
+pub struct Circus {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[reference(many, inverse = circuses, max = 400)]
+    pub acrobats: Vec<Ref<Acrobat>>,
+    pub version: i64,
+}
+
+/// The side that is believed, since its name is the first.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "acrobats", version)]
+pub struct Acrobat {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[reference(many, inverse = acrobats, max = 4)]
+    pub circuses: Vec<Ref<Circus>>,
+    #[reference(on_delete = nullify)]
+    pub home: Option<Ref<Circus>>,
+    #[denormalize(from = home.name, sync = eventual)]
+    pub home_name: Option<String>,
+    pub version: i64,
+}
+
+/// All tasks write it, and it counts what all tasks write.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tills", version)]
+pub struct Till {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub total: i64,
+    /// The operations that have happened, in their order.
+    #[embed(max = 50_000)]
+    pub done: Vec<i32>,
+    #[computed(count = Stub)]
+    pub stubs: i64,
+    #[computed(sum = Stub.amount, sync = eventual)]
+    pub amount: i64,
+    #[subset(of = Stub, limit = 2, order(-amount), fields(amount: i32))]
+    pub greatest: Vec<GreatestEntry>,
+    pub version: i64,
+}
+
+/// All tasks write it, move it, and some of them delete it and make it again.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "stubs", version)]
+pub struct Stub {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub amount: i32,
+    #[embed(max = 50_000)]
+    pub done: Vec<i32>,
+    #[parent_ref]
+    pub till: Ref<Till>,
+    #[denormalize(from = till.name, sync = eventual)]
+    pub till_name: String,
+    #[denormalize(from = till.total, sync = eventual)]
+    pub till_total: i64,
+    pub version: i64,
+}
+
+pub(super) fn models() -> Vec<odm::Model> {
+    models![
+        Host,
+        Log,
+        Receipt,
+        Part,
+        Product,
+        User,
+        Order,
+        Shop,
+        Review,
+        Bar,
+        Vote,
+        Region,
+        City,
+        Street,
+        Mayor,
+        Well,
+        Sample,
+        Guard,
+        Market,
+        Offer,
+        Course,
+        Grade,
+        Board,
+        Line,
+        Good,
+        Basket,
+        Team,
+        Member,
+        Poll,
+        Ballot,
+        District,
+        Circus,
+        Acrobat,
+        Till,
+        Stub,
+        Post,
+        CommentBucket,
+        Sensor,
+        ReadingBucket
+    ]
+    .into()
+}
+
+pub(super) fn handle(db: Database, alone: bool) -> Odm {
+    let odm = Odm::new(db, models()).unwrap();
+    match alone {
+        true => odm.without_transactions(),
+        false => odm,
+    }
+}
+
+/// Makes the documents that others refer to.
+pub(super) async fn sources(odm: &Odm) {
+    let ids = || 0..SOURCES;
+    let text = |id: i32| format!("name {id}");
+    odm.collection::<Host>()
+        .insert_many(ids().map(|id| NewHost {
+            id,
+            name: text(id),
+            ip: Some(text(id)),
+            load: id,
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Part>()
+        .insert_many(ids().map(|id| NewPart {
+            id,
+            name: text(id),
+            note: Some(text(id)),
+            tags: vec![],
+        }))
+        .await
+        .unwrap();
+    odm.collection::<User>()
+        .insert_many(ids().map(|id| NewUser {
+            id,
+            name: text(id),
+            mail: Some(text(id)),
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Region>()
+        .insert_many(ids().map(|id| NewRegion {
+            id,
+            name: text(id),
+            code: Some(text(id)),
+        }))
+        .await
+        .unwrap();
+    odm.collection::<City>()
+        .insert_many(ids().map(|id| NewCity {
+            id,
+            name: text(id),
+            region: Ref::new(id),
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Shop>()
+        .insert_many(ids().map(|id| NewShop { id, name: text(id) }))
+        .await
+        .unwrap();
+    macro_rules! parents {
+        ($($Document:ident $New:ident),*) => {$(
+            let new = ids().map(|id| $New { id, name: text(id) });
+            odm.collection::<$Document>().insert_many(new).await.unwrap();
+        )*};
+    }
+    parents!(
+        Bar NewBar, Market NewMarket, Course NewCourse, Board NewBoard, District NewDistrict, Post NewPost,
+        Sensor NewSensor
+    );
+    odm.collection::<Circus>()
+        .insert_many(ids().map(|id| NewCircus {
+            id,
+            name: text(id),
+            acrobats: vec![],
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Till>()
+        .insert_many((0..TILLS).map(|id| NewTill {
+            id,
+            name: String::new(),
+            total: 0,
+            done: vec![],
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Stub>()
+        .insert_many((0..STUBS).map(|id| NewStub {
+            id,
+            amount: 0,
+            done: vec![],
+            till: Ref::new(id % TILLS),
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Good>()
+        .insert_many(ids().map(|id| NewGood {
+            id,
+            name: text(id),
+            note: Some(text(id)),
+        }))
+        .await
+        .unwrap();
+    odm.collection::<Team>()
+        .insert_many(ids().map(|id| NewTeam {
+            id,
+            name: text(id),
+            members: vec![],
+        }))
+        .await
+        .unwrap();
+}
+
+pub(super) const COLLECTIONS: [&str; 37] = [
+    "hosts",
+    "logs",
+    "receipts",
+    "parts",
+    "products",
+    "users",
+    "orders",
+    "shops",
+    "reviews",
+    "bars",
+    "votes",
+    "regions",
+    "cities",
+    "streets",
+    "mayors",
+    "wells",
+    "samples",
+    "markets",
+    "offers",
+    "courses",
+    "grades",
+    "boards",
+    "lines",
+    "goods",
+    "baskets",
+    "teams",
+    "members",
+    "polls",
+    "ballots",
+    "districts",
+    "posts",
+    "sensors",
+    "guards",
+    "circuses",
+    "acrobats",
+    "tills",
+    "stubs",
+];
+
+/// What is kept in buckets: the items, the collection, the parent.
+pub(super) const BUCKETS: [(&str, &str, &str); 2] = [
+    ("comments", "comment_buckets", "post"),
+    ("readings", "reading_buckets", "sensor"),
+];
