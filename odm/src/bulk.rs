@@ -649,7 +649,7 @@ impl Prepared<'_> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in writes.iter() {
             let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
-            if !known && amend.concerns(write.meta).await? {
+            if !known && amend.concerns(write.meta) {
                 metas.push(write.meta);
             }
         }

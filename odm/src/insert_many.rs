@@ -363,7 +363,7 @@ impl Tally {
         whole: Option<Vec<T>>,
     ) -> Result<Vec<T>> {
         let most = most_at_once(collection, &rest).await?;
-        let derives = !rest.is_empty() && amend(collection, trace).concerns(T::META).await?;
+        let derives = !rest.is_empty() && amend(collection, trace).concerns(T::META);
         let is_read = derives || whole.is_none();
         let mut documents = whole.filter(|_| !is_read).unwrap_or_default();
         while !rest.is_empty() {

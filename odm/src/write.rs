@@ -100,7 +100,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
             trace
                 .run(async {
                     let mut token = None;
-                    let derives = amend(collection, &trace).concerns(T::META).await?;
+                    let derives = amend(collection, &trace).concerns(T::META);
                     if derives {
                         let one = std::slice::from_mut(&mut raw);
                         amend(collection, &trace).insert(T::META, one, &mut token).await?;

@@ -89,10 +89,13 @@ pub(super) async fn apply<'e>(
         if let (Debt::All(token), None) = (debt, scope.session) {
             mark_moved(scope, graph, (meta, &effects), token, &mut prepared).await?;
         }
-        if let Some(token) = mark {
-            for statement in &mut prepared.statements {
-                pairs::mark(&mut statement.update, token);
+        match mark {
+            Some(token) => {
+                for statement in &mut prepared.statements {
+                    pairs::mark(&mut statement.update, token);
+                }
             }
+            None => prepared.count(&effects),
         }
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
@@ -197,6 +200,23 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
 }
 
 impl Prepared {
+    /// Counts each write, and one more in the documents that may need none, since they don't name any more what they are to lose,
+    /// or are right already: within a transaction no document on which it relies may be written by others.
+    fn count(&mut self, effects: &[&Effect]) {
+        for statement in self.before.iter_mut().chain(&mut self.statements) {
+            pairs::count(&mut statement.update);
+        }
+        let mut counted = Document::new();
+        pairs::count(&mut counted);
+        let mut known = HashSet::new();
+        let holders: Vec<Bson> = effects
+            .iter()
+            .filter(|effect| matches!(effect.act, Act::Lose | Act::Stay) && known.insert(&effect.holder.key))
+            .map(|effect| effect.holder.id.clone())
+            .collect();
+        self.add(&holders, &Document::new(), &counted);
+    }
+
     fn add(&mut self, holders: &[Bson], filter: &Document, update: &Document) {
         self.documents += holders.len() as u64;
         split(holders, filter, update, &mut self.statements);
@@ -291,7 +311,8 @@ async fn verify(
     meta: &'static DocumentMeta,
     effects: &[&Effect],
 ) -> Result<()> {
-    let wanted = || effects.iter().filter(|effect| effect.act != Act::Lose);
+    let adds = |effect: &&&Effect| matches!(effect.act, Act::Gain | Act::Become { .. });
+    let wanted = || effects.iter().filter(adds);
     let mut ids = HashSet::new();
     let keys: Vec<&Key> = wanted()
         .map(|effect| &effect.holder.key)

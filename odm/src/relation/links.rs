@@ -153,6 +153,9 @@ pub(super) enum Act {
     Lose,
     /// The single reference is this one from now on; before it was another one, or none.
     Become { former: Option<Node> },
+    /// The single reference is right as it is, and has to stay so: within a transaction the document is written all the same,
+    /// so that nobody else changes it meanwhile.
+    Stay,
 }
 
 /// The single references on the other side that have to be known: by edge, the documents.
@@ -289,6 +292,7 @@ impl<'a> Effects<'a> {
             return Ok(());
         };
         if former.as_ref() == Some(&link.holder) {
+            self.list.push(effect(Act::Stay));
             return Ok(());
         }
         // Taken over: the document that it referred to before does not refer to it any more.
@@ -333,6 +337,12 @@ impl<'a> Effects<'a> {
         let Some((_, other)) = self.sides(link) else {
             return Ok(());
         };
+        let effect = |act| Effect {
+            edge: other.at,
+            holder: link.target.clone(),
+            target: link.holder.clone(),
+            act,
+        };
         if self.diff.holds(other.at, &link.target.key, &link.holder.key) == Some(false) {
             return Ok(());
         }
@@ -342,18 +352,15 @@ impl<'a> Effects<'a> {
                 return Ok(());
             }
             if !other.reference.optional {
-                return match self.current(other, &link.target) {
-                    Some(Some(now)) if now == link.holder => Err(must_refer(other, &link.target)),
-                    _ => Ok(()),
-                };
+                match self.current(other, &link.target) {
+                    Some(Some(now)) if now == link.holder => return Err(must_refer(other, &link.target)),
+                    Some(_) => self.list.push(effect(Act::Stay)),
+                    None => {}
+                }
+                return Ok(());
             }
         }
-        self.list.push(Effect {
-            edge: other.at,
-            holder: link.target.clone(),
-            target: link.holder.clone(),
-            act: Act::Lose,
-        });
+        self.list.push(effect(Act::Lose));
         Ok(())
     }
 }
@@ -386,13 +393,14 @@ pub(super) fn comes_first(graph: &Graph, effect: &Effect) -> bool {
         .is_some_and(|edge| edge.is_authority(&effect.holder.key, &effect.target.key));
     match effect.act {
         Act::Lose => authority,
-        Act::Gain | Act::Become { .. } => !authority,
+        Act::Gain | Act::Become { .. } | Act::Stay => !authority,
     }
 }
 
 /// The effect that takes back another one.
 pub(super) fn reverse(effect: &Effect, list: bool) -> Effect {
     let act = match (&effect.act, list) {
+        (Act::Stay, _) => Act::Stay,
         (Act::Gain, _) => Act::Lose,
         (Act::Lose, true) => Act::Gain,
         (Act::Lose, false) => Act::Become { former: None },

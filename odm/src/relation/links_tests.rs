@@ -69,7 +69,7 @@ fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'
     let document = world.get_mut(&(edge.holder.collection, number(&effect.holder)));
     let Some(document) = document else {
         return match effect.act {
-            Act::Lose => Ok(()),
+            Act::Lose | Act::Stay => Ok(()),
             _ => Err("missing"),
         };
     };
@@ -83,6 +83,7 @@ fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'
             assert_eq!(field.first().copied(), former.as_ref().map(number), "{effect:?}");
             *field = vec![target];
         }
+        Act::Stay => {}
     }
     Ok(())
 }

@@ -90,8 +90,8 @@ impl Amend<'_> {
     }
 
     /// Whether the library has something of its own in such documents.
-    pub(crate) async fn concerns(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
-        Ok(self.odm.graph().takes_part(meta) || pairs::are_marked(self.odm, meta).await?)
+    pub(crate) fn concerns(self, meta: &crate::document::DocumentMeta) -> bool {
+        self.odm.graph().is_depended_on(meta)
     }
 
     /// Puts copies into new documents. What they owe goes by the token.
@@ -103,8 +103,12 @@ impl Amend<'_> {
     ) -> Result<()> {
         self.with(async |scope| derived::amend_insert(scope, meta, documents, self.beside, token).await)
             .await?;
-        match pairs::are_marked(self.odm, meta).await? {
-            true => pairs::mark_new(self.odm.graph(), meta, documents, token),
+        let graph = self.odm.graph();
+        match graph.is_linked(meta) {
+            true if pairs::are_marked(self.odm, meta).await? => {
+                pairs::mark_new(graph, meta, documents, token)
+            }
+            true => pairs::count_new(documents),
             false => Ok(()),
         }
     }
@@ -122,8 +126,13 @@ impl Amend<'_> {
             derived::amend_update(scope, meta, one, built, upsert, self.beside, token).await
         })
         .await?;
+        let links = pairs::links(self.odm.graph(), meta, built);
         if pairs::are_marked(self.odm, meta).await? {
-            pairs::mark_changed(self.odm.graph(), meta, built, token);
+            if links {
+                pairs::mark(&mut built.update, *token.get_or_insert_with(Token::new));
+            }
+        } else if links || upsert && self.odm.graph().is_linked(meta) {
+            pairs::count(&mut built.update);
         }
         Ok(())
     }

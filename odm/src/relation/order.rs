@@ -196,7 +196,10 @@ impl<'a> Duties<'a> {
         };
         let diff = self.diff(before, &after)?;
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
-        Ok((links::effects(graph, &diff, &answers)?, diff))
+        let mut effects = links::effects(graph, &diff, &answers)?;
+        // What others write meanwhile is found by what they count.
+        effects.retain(|effect| effect.act != Act::Stay);
+        Ok((effects, diff))
     }
 
     /// The documents that these writes insert.

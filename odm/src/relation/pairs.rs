@@ -13,7 +13,7 @@
 //! `audit()`, and its mark goes too: otherwise every recovery would meet it again.
 
 use super::batch::{self, all, behind, document_id};
-use super::derived::{self, GONE, Token, put};
+use super::derived::{self, GONE, Token, but_for_the_deployment, put};
 use super::effects::id;
 use super::graph::{Edge, Graph};
 use super::inspect::{self, Fault, Kind, names_of};
@@ -32,8 +32,10 @@ use std::collections::{HashMap, HashSet};
 /// In a document with two-way references: the tokens of the operations that may have left a link on one side.
 pub(crate) const LINKS: &str = "_odm.links";
 
-/// In the same documents: how many writes have left a mark. A token goes when both sides agree, and this stays: whoever has
-/// read it, and finds it higher by more than its own write, knows that somebody has come between.
+/// In the same documents: how many writes of the library's have linked or unlinked them. A token goes when both sides agree,
+/// and this stays: whoever has read it, and finds it higher by more than its own write, knows that somebody has come between.
+/// Within a transaction, which leaves no marks, it tells the reconciler that both sides were written; and since it is counted
+/// in every document on which the transaction relies, nobody else can write one of these meanwhile.
 pub(super) const WRITES: &str = "_odm.linked";
 
 /// In such a token of a document that is to be deleted.
@@ -48,6 +50,29 @@ const ROUNDS: usize = 10;
 /// Whether what links a document is marked: where no transaction makes both sides one.
 pub(super) async fn are_marked(odm: &Odm, meta: &DocumentMeta) -> Result<bool> {
     Ok(odm.graph().is_linked(meta) && !odm.has_transactions().await?)
+}
+
+/// Counts the writes that insert these documents.
+pub(super) fn count_new(documents: &mut [RawDocumentBuf]) -> Result<()> {
+    let (own, name) = WRITES.split_once('.').unwrap_or((WRITES, ""));
+    for raw in documents {
+        let encoding = |source: mongodb::bson::error::Error| Error::Encode {
+            field: own.to_owned(),
+            source: Box::new(source),
+        };
+        if raw.get(own).is_ok_and(|own| own.is_none()) {
+            let count = RawDocumentBuf::try_from(&doc! { own: { name: 1_i64 } }).map_err(encoding)?;
+            for field in count.iter() {
+                let (name, value) = field.map_err(encoding)?;
+                raw.append(name, value);
+            }
+            continue;
+        }
+        let mut document = Document::try_from(&*raw).map_err(encoding)?;
+        put_below(&mut document, WRITES, (derived::number(raw, WRITES) + 1).into());
+        *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
+    }
+    Ok(())
 }
 
 /// Marks new documents that are linked.
@@ -83,12 +108,10 @@ fn put_below(document: &mut Document, name: &str, value: Bson) {
     }
 }
 
-/// Marks the documents that an update links or unlinks.
-pub(super) fn mark_changed(graph: &Graph, meta: &DocumentMeta, built: &mut Built, token: &mut Option<Token>) {
+/// Whether an update may link or unlink documents.
+pub(super) fn links(graph: &Graph, meta: &DocumentMeta, built: &Built) -> bool {
     let mut edges = graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    if edges.any(|edge| changes::touches(edge, &built.update)) {
-        mark(&mut built.update, *token.get_or_insert_with(Token::new));
-    }
+    edges.any(|edge| changes::touches(edge, &built.update))
 }
 
 /// A token for one more write, where writes are marked. Each has one of its own: who has seen the mark of the write before
@@ -102,15 +125,22 @@ pub(super) fn another(marks: &mut Option<Vec<Token>>) -> Option<Token> {
 /// The part of an update that marks what it changes.
 pub(super) fn mark(update: &mut Document, token: Token) {
     put(update, "$addToSet", LINKS, token.into());
+    count(update);
+}
+
+/// The part of an update that counts it, in a transaction that writes both sides.
+pub(super) fn count(update: &mut Document) {
     put(update, "$inc", WRITES, 1_i64.into());
 }
 
-/// Marks a document that is replaced: puts the expressions of what the library has in it among these.
-pub(super) fn mark_replaced(own: &mut Document, token: Token) {
-    let marks = doc! { "$setUnion": [{ "$ifNull": [format!("${LINKS}"), []] }, [token]] };
+/// Counts the write that replaces a document, and marks it if it is to be: puts the expressions of what the library has in it
+/// among these.
+pub(super) fn count_replaced(own: &mut Document, mark: Option<Token>) {
+    let marks = mark.map(|token| doc! { "$setUnion": [{ "$ifNull": [format!("${LINKS}"), []] }, [token]] });
     let writes = doc! { "$add": [{ "$ifNull": [format!("${WRITES}"), 0_i64] }, 1_i64] };
-    for (name, value) in [(LINKS, marks), (WRITES, writes)] {
-        own.insert(name.split_once('.').map_or(name, |(_, name)| name), value);
+    for (name, value) in [(LINKS, marks), (WRITES, Some(writes))] {
+        let name = name.split_once('.').map_or(name, |(_, name)| name);
+        own.extend(value.map(|value| (name.to_owned(), value.into())));
     }
 }
 
@@ -374,7 +404,12 @@ async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Token
         return Ok(Vec::new());
     }
     let mut marks = Some(Vec::new());
-    for left in Repaired::default().mend(scope, faults, &mut marks).await? {
+    tell(Repaired::default().mend(scope, faults, &mut marks).await?);
+    Ok(marks.unwrap_or_default())
+}
+
+fn tell(left: Vec<Fault<'_>>) {
+    for left in left {
         tracing::warn!(
             target: "odm",
             collection = left.edge.holder.collection,
@@ -383,7 +418,6 @@ async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Token
             "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
         );
     }
-    Ok(marks.unwrap_or_default())
 }
 
 /// Lets both sides agree of all that the marked documents of a collection name, or that names them. Gives how many documents
@@ -457,22 +491,12 @@ pub(super) async fn settle<'g>(
     let mut faults = audit::look(scope, &edges, documents).await?.faults;
     for edge in &edges {
         let Some(back) = graph.inverse(edge) else { continue };
-        // Whom they don't name any more is not known, and no index leads to who names them: it is a look through the other
-        // collection, after a crash alone.
-        let names_them = doc! { &back.path: { "$in": &ids } };
-        let mut fields = inspect::fields([back]);
-        fields.insert(LINKS, 1);
-        let mut others = scope.every(back.holder, names_them, fields).await?;
+        let others = naming(scope, back, &ids).await?;
         let going: Vec<Key> = others.iter().filter(|other| is_going(other)).map(id).collect();
         if !going.is_empty() {
             kept.extend(keep(scope, back.holder, &going).await?);
         }
-        others.retain(|other| !derived::is_gone(other));
-        let found = audit::look(scope, &[back], &others).await?.faults;
-        faults.extend(found.into_iter().filter(|fault| match &fault.kind {
-            Kind::OneSided { other } => own.contains(&Key::of_bson(other)),
-            _ => false,
-        }));
+        faults.extend(named_alone(scope, back, others, &own).await?);
     }
     let which = doc! { "_id": { "$in": ids } };
     let tokens: Vec<Bson> = documents
@@ -491,6 +515,115 @@ pub(super) async fn settle<'g>(
         unmark_all(scope, metas, &kept).await?;
     }
     unmark(scope, meta, which, tokens).await
+}
+
+/// Those that name these documents. Whom documents don't name any more is not known, and no index of the library's leads to who
+/// names them: it is a look through the other collection, after a crash, and after what others write.
+async fn naming(scope: &Scope<'_>, back: &Edge, ids: &[Bson]) -> Result<Vec<RawDocumentBuf>> {
+    let names_them = doc! { &back.path: { "$in": ids } };
+    let mut fields = inspect::fields([back]);
+    fields.insert(LINKS, 1);
+    scope.every(back.holder, names_them, fields).await
+}
+
+/// Which of these documents are not named by them.
+async fn named_alone<'g>(
+    scope: &Scope<'g>,
+    back: &'g Edge,
+    mut naming: Vec<RawDocumentBuf>,
+    documents: &HashSet<Key>,
+) -> Result<Vec<Fault<'g>>> {
+    naming.retain(|other| !derived::is_gone(other));
+    let mut found = audit::look(scope, &[back], &naming).await?.faults;
+    found.retain(|fault| match &fault.kind {
+        Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
+        _ => false,
+    });
+    Ok(found)
+}
+
+/// Lets both sides agree of all that these documents name, or that names them, after others have written them past the
+/// library. What one document is refused for holds up no other.
+///
+/// It leaves no marks: who calls it knows of the change until this has returned, and what is written here is not counted, so
+/// that it is followed as a change of somebody else's, too: it may have been late. What a program names before it inserts it
+/// is left alone.
+///
+/// # Errors
+/// The first refusal at the end; what would fail with all documents at once.
+pub(super) async fn follow(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &HashSet<Key>,
+) -> Result<Result<()>> {
+    let mut failed = Ok(());
+    let ids: Vec<&Key> = ids.iter().collect();
+    for ids in ids.chunks(BATCH) {
+        let followed = but_for_the_deployment(follow_together(scope, meta, ids).await)?;
+        if followed.is_err() && ids.len() > 1 {
+            for id in ids {
+                let alone = follow_together(scope, meta, std::slice::from_ref(id)).await;
+                failed = failed.and(but_for_the_deployment(alone)?);
+            }
+        } else {
+            failed = failed.and(followed);
+        }
+    }
+    Ok(failed)
+}
+
+async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids: &[&Key]) -> Result<()> {
+    let graph: &'g Graph = scope.odm.graph();
+    let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
+    let ids: Vec<Bson> = ids.iter().map(|key| key.to_bson()).collect();
+    let which = doc! { "_id": { "$in": ids } };
+    let fields = inspect::fields(edges.iter().copied());
+    let mut documents = scope.every(meta, which, fields).await?;
+    documents.retain(|document| !derived::is_gone(document));
+    let ids = batch::ids(&documents);
+    let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+    let mut faults = audit::look(scope, &edges, &documents).await?.faults;
+    for edge in &edges {
+        let Some(back) = graph.inverse(edge) else { continue };
+        let others = naming(scope, back, &ids).await?;
+        faults.extend(named_alone(scope, back, others, &own).await?);
+    }
+    follow_faults(scope, faults).await
+}
+
+/// Mends what was linked on one side, or twice.
+async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
+    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    tell(Repaired::default().mend(scope, faults, &mut None).await?);
+    Ok(())
+}
+
+/// The same for all documents that there are.
+///
+/// # Errors
+/// As of [`follow`].
+pub(super) async fn follow_all<'g>(scope: &Scope<'g>) -> Result<Result<()>> {
+    let graph: &'g Graph = scope.odm.graph();
+    let mut failed = Ok(());
+    for meta in graph.models().filter(|meta| graph.is_linked(meta)) {
+        if let Err(error) = scope.odm.knows_copies(meta) {
+            failed = failed.and(Err(error));
+            continue;
+        }
+        let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
+        let mut source = audit::Source::from(meta, inspect::fields(edges.iter().copied()), None);
+        while let Some(mut documents) = source.next(scope).await? {
+            documents.retain(|document| !derived::is_gone(document));
+            let faults = audit::look(scope, &edges, &documents).await?.faults;
+            let ids: HashSet<Key> = faults.iter().map(|fault| Key::of_bson(&fault.holder)).collect();
+            let followed = match but_for_the_deployment(follow_faults(scope, faults).await)? {
+                Ok(()) => Ok(()),
+                Err(_) => follow(scope, meta, &ids).await?,
+            };
+            failed = failed.and(followed);
+        }
+    }
+    Ok(failed)
 }
 
 /// Removes the marks of one operation from these collections.

@@ -1167,6 +1167,7 @@ async fn erase(
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
                 let mut change = rule.detachment(gone.iter().copied());
+                pairs::count(&mut change.update);
                 graph.note(
                     rule.edge.holder,
                     &mut change.update,

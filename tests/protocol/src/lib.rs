@@ -17,6 +17,8 @@ mod commits;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod followed;
+#[cfg(test)]
 mod leases;
 #[cfg(test)]
 mod links;

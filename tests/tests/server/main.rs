@@ -41,6 +41,7 @@ mod operations;
 mod pages;
 mod parts;
 mod random_copies;
+mod reconciled_links;
 mod reconciler;
 mod references;
 mod retries;

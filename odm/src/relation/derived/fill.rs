@@ -868,7 +868,7 @@ pub(crate) struct Amended {
 }
 
 /// Prepares a replacement: what it becomes is a pipeline that keeps what the library has in the document. `None` where
-/// the document holds no copies and is the source of none.
+/// the document holds no copies, is the source of none, and has no two-way references.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
@@ -880,10 +880,10 @@ pub(crate) async fn amend_replace(
     token: &mut Option<Token>,
 ) -> Result<Option<Amended>> {
     let graph = scope.odm.graph();
-    let is_marked = pairs::are_marked(scope.odm, meta).await?;
-    if !graph.takes_part(meta) && !is_marked {
+    if !graph.is_depended_on(meta) {
         return Ok(None);
     }
+    let is_marked = pairs::are_marked(scope.odm, meta).await?;
     let transactions = transactions(scope, meta).await?;
     let concern = of_any(graph, meta, transactions);
     let mark = is_marked.then(|| *token.get_or_insert_with(Token::new));
@@ -964,8 +964,8 @@ pub(crate) async fn amend_replace(
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
         own.insert("was", marks);
     }
-    if let Some(mark) = mark {
-        pairs::mark_replaced(&mut own, mark);
+    if graph.is_linked(meta) {
+        pairs::count_replaced(&mut own, mark);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;

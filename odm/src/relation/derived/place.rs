@@ -48,7 +48,7 @@ pub(super) async fn tidy(odm: &Odm) -> Result<()> {
     Ok(())
 }
 
-/// Which changes are followed: those of the collections that take part in copies, a collection that gets the name of
+/// Which changes are followed: those of the collections that take part in copies or have two-way references, a collection that gets the name of
 /// one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models, since MongoDB
 /// goes on only at a change that the filter lets through, whoever has stored it. Places are stored in the same
 /// collection, and are not followed.
@@ -62,7 +62,7 @@ pub(super) fn filter(odm: &Odm) -> Document {
 }
 
 fn watched(odm: &Odm) -> Vec<&'static str> {
-    let mut names: Vec<&str> = odm.graph().debtors().map(|meta| meta.collection).collect();
+    let mut names: Vec<&str> = odm.graph().depended_on().map(|meta| meta.collection).collect();
     names.sort_unstable();
     names
 }
@@ -85,7 +85,16 @@ impl Place {
             .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
             .collect();
         edges.sort_unstable();
-        let followed = doc! { "filter": FILTER, "collections": watched(odm), "edges": edges };
+        let mut followed = doc! { "filter": FILTER, "collections": watched(odm), "edges": edges };
+        let mut links: Vec<String> = graph
+            .depended_on()
+            .flat_map(|meta| graph.outgoing(meta).filter(|edge| edge.is_two_way()))
+            .map(|edge| format!("{}.{}", edge.holder.collection, edge.path))
+            .collect();
+        links.sort_unstable();
+        if !links.is_empty() {
+            followed.insert("links", links);
+        }
         Place {
             id: format!("reconciler:{:016x}", fingerprint(followed.to_string().as_bytes())),
         }

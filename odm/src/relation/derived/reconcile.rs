@@ -1,7 +1,9 @@
-//! Follows what others write past the library, and mends the copies that it leaves stale.
+//! Follows what others write past the library, and mends the copies that it leaves stale and the links that it leaves on one
+//! side.
 
 use super::super::audit::Source;
 use super::super::graph::Graph;
+use super::super::pairs;
 use super::super::scope::Scope;
 use super::children::parents_of;
 use super::deliver::raise;
@@ -42,13 +44,14 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
 impl Odm {
-    /// Follows the change stream of the database, and mends copies after writes that came from elsewhere: from programs in
-    /// other languages, from the shell, from the driver's own collection.
+    /// Follows the change stream of the database, and mends copies, derived fields and two-way references after writes that
+    /// came from elsewhere: from programs in other languages, from the shell, from the driver's own collection. Of a two-way
+    /// reference the side is followed that [`repair`](Odm::repair) believes; references to what was deleted are left to that.
     ///
     /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
     /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
     /// and where a collection is dropped or renamed, everything is compared instead, as by
-    /// [`backfill().all()`](crate::Backfilling::all). Several reconcilers do no harm, and what the library writes
+    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references. Several reconcilers do no harm, and what the library writes
     /// itself is right already.
     ///
     /// ```no_run
@@ -219,6 +222,8 @@ struct ByOthers {
     before: Vec<RawDocumentBuf>,
     /// Children were taken away from parents that nobody knows any more.
     lost: bool,
+    /// Those whose two-way references may have been changed.
+    linked: HashSet<Key>,
 }
 
 impl Follower {
@@ -359,7 +364,7 @@ impl Follower {
                 }
                 continue;
             }
-            let Some(meta) = graph.debtors().find(|meta| meta.collection == name) else {
+            let Some(meta) = graph.depended_on().find(|meta| meta.collection == name) else {
                 continue;
             };
             let (_, written) = collections
@@ -387,13 +392,18 @@ impl Follower {
     }
 
     async fn compare(&self) -> Result<()> {
-        match backfill::compare_all(&self.odm).await? {
-            Err(error @ Error::UnknownCopies { .. }) => {
-                tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
-                Ok(())
+        let trips = AtomicU64::new(0);
+        let scope = Scope::new(&self.odm, None, &trips);
+        let compared = backfill::compare_all(&self.odm).await?;
+        for compared in [pairs::follow_all(&scope).await?, compared] {
+            match compared {
+                Err(error @ Error::UnknownCopies { .. }) => {
+                    tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
+                }
+                compared => pass_over(compared)?,
             }
-            compared => pass_over(compared),
         }
+        Ok(())
     }
 }
 
@@ -457,29 +467,39 @@ fn pass_over(mended: Result<()>) -> Result<()> {
 impl ByOthers {
     fn note(&mut self, graph: &Graph, meta: &'static DocumentMeta, event: &Event, id: &Bson) {
         let key = Key::of_bson(id);
+        let names = written_names(event);
+        // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
+        // that it was taken from, in what it links a count.
+        let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
+        if names.iter().any(is_mark) {
+            return;
+        }
+        let touches = |field: &str| names.iter().any(|name| meet(name, field));
+        let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
+        let is_linked = match &event.operation_type {
+            OperationType::Update => links.any(|edge| touches(&edge.path)),
+            // A document that was taken from elsewhere may bring a count along, but none of a first write.
+            OperationType::Insert => {
+                let whole = event.full_document.as_ref();
+                links.next().is_some() && whole.is_none_or(|document| pairs::writes(document) != 1)
+            }
+            OperationType::Replace => links.next().is_some(),
+            _ => false,
+        };
+        if is_linked {
+            self.linked.insert(key.clone());
+        }
+        if !graph.takes_part(meta) {
+            return;
+        }
         let children = graph.derived_from(meta).next().is_some();
         match &event.operation_type {
             OperationType::Update => {
-                let Some(update) = &event.update_description else {
-                    return;
-                };
-                let truncated = update.truncated_arrays.iter().flatten().map(|array| &array.field);
-                let names: Vec<String> = update
-                    .updated_fields
-                    .keys()
-                    .chain(&update.removed_fields)
-                    .chain(truncated)
-                    .map(|name| plain_name(name))
-                    .collect();
-                // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy
-                // the version that it was taken from.
-                let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
                 let read = needed_to_compare(graph, meta);
                 let is_read = |name: &String| read.keys().any(|field| meet(name, field));
-                if names.iter().any(is_mark) || !names.iter().any(is_read) {
+                if !names.iter().any(is_read) {
                     return;
                 }
-                let touches = |field: &str| names.iter().any(|name| meet(name, field));
                 let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
                 if copies.any(|copy| copy.sync != SyncMode::Snapshot && touches(copy.source)) {
                     self.sources.insert(key.clone());
@@ -541,6 +561,9 @@ fn mend<'s>(
     async move {
         let graph = scope.odm.graph();
         let mut mended = Written::default();
+        if !written.linked.is_empty() {
+            mended.and(pairs::follow(scope, meta, &written.linked).await?)?;
+        }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
@@ -582,6 +605,16 @@ fn mend<'s>(
         mended.all().map(drop)
     }
     .boxed()
+}
+
+/// What an update has written. The positions in arrays are left out.
+fn written_names(event: &Event) -> Vec<String> {
+    let Some(update) = &event.update_description else {
+        return Vec::new();
+    };
+    let truncated = update.truncated_arrays.iter().flatten().map(|array| &array.field);
+    let names = update.updated_fields.keys().chain(&update.removed_fields);
+    names.chain(truncated).map(|name| plain_name(name)).collect()
 }
 
 fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {

@@ -366,6 +366,11 @@ impl Graph {
         self.takes_part(meta) || self.is_linked(meta)
     }
 
+    /// The documents of which something is kept true.
+    pub(crate) fn depended_on(&self) -> impl Iterator<Item = &'static DocumentMeta> {
+        self.models().filter(|meta| self.is_depended_on(meta))
+    }
+
     /// Whether documents have two-way references.
     pub(crate) fn is_linked(&self, meta: &DocumentMeta) -> bool {
         self.outgoing(meta).any(Edge::is_two_way)
