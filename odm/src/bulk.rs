@@ -90,7 +90,7 @@ pub struct BulkDone {
     pub inserted: u64,
     /// How many documents were found by an update or a replacement.
     pub matched: u64,
-    /// How many of them have other values now.
+    /// How many of them have other values now; what a write leaves a note in is counted as in [`Updated`](crate::Updated).
     pub modified: u64,
     /// How many documents were deleted.
     pub deleted: u64,

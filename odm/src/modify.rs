@@ -28,7 +28,7 @@ pub struct Updated {
     /// How many documents fitted the condition.
     pub matched: u64,
     /// How many of them have other values now. Where the write leaves a note in each document of what is still to be written
-    /// elsewhere (a copy that follows it, the other side of a two-way reference without transactions), those that had the
+    /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
     /// same values before are counted too.
     pub modified: u64,
     /// The id of the document that an upsert inserted.

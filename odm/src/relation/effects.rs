@@ -95,7 +95,7 @@ pub(super) async fn apply<'e>(
                     pairs::mark(&mut statement.update, token);
                 }
             }
-            None => prepared.count(&effects),
+            None => prepared.count(),
         }
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
@@ -139,6 +139,8 @@ pub(super) struct Prepared {
     /// Makes arrays that are `null` arrays, which take items.
     pub(super) before: Vec<Statement>,
     pub(super) statements: Vec<Statement>,
+    /// Fit the documents that are right already, before the others are.
+    untouched: Vec<Statement>,
     /// How many documents the statements fit at most, added up.
     pub(super) documents: u64,
 }
@@ -156,15 +158,24 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
             true => {
                 for (holders, targets) in by_targets(lost) {
                     let filter = doc! { &edge.path: { "$in": targets.clone() } };
-                    let update = doc! { "$pullAll": { &edge.path: targets } };
+                    let update = doc! { "$pullAll": { &edge.path: targets.clone() } };
                     prepared.add(&holders, &filter, &update);
+                    prepared.leave(&holders, doc! { &edge.path: { "$nin": targets } });
                 }
             }
             false => {
                 for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
-                    prepared.add(&holders, &doc! { &edge.path: target.id }, &edge.cleared());
+                    let filter = doc! { &edge.path: target.id.clone() };
+                    prepared.add(&holders, &filter, &edge.cleared());
+                    prepared.leave(&holders, doc! { &edge.path: { "$ne": target.id } });
                 }
             }
+        }
+        let right = of.filter(|effect| effect.act == Act::Stay);
+        let right: Vec<Bson> = right.map(|effect| effect.holder.id.clone()).collect();
+        if !right.is_empty() {
+            prepared.documents += right.len() as u64;
+            prepared.leave(&right, Document::new());
         }
     }
     for edge in &edges {
@@ -200,21 +211,20 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
 }
 
 impl Prepared {
-    /// Counts each write, and one more in the documents that may need none, since they don't name any more what they are to lose,
-    /// or are right already: within a transaction no document on which it relies may be written by others.
-    fn count(&mut self, effects: &[&Effect]) {
-        for statement in self.before.iter_mut().chain(&mut self.statements) {
+    /// Counts the write in each document that the effects concern, also where there is nothing to change: within a transaction
+    /// no document on which it relies may be written by others.
+    fn count(&mut self) {
+        let lists = [&mut self.before, &mut self.untouched, &mut self.statements];
+        for statement in lists.into_iter().flatten() {
             pairs::count(&mut statement.update);
         }
-        let mut counted = Document::new();
-        pairs::count(&mut counted);
-        let mut known = HashSet::new();
-        let holders: Vec<Bson> = effects
-            .iter()
-            .filter(|effect| matches!(effect.act, Act::Lose | Act::Stay) && known.insert(&effect.holder.key))
-            .map(|effect| effect.holder.id.clone())
-            .collect();
-        self.add(&holders, &Document::new(), &counted);
+        // What is to go has not gone yet.
+        self.statements.splice(0..0, self.untouched.drain(..));
+    }
+
+    /// These are not changed where this is so.
+    fn leave(&mut self, holders: &[Bson], filter: Document) {
+        split(holders, &filter, &Document::new(), &mut self.untouched);
     }
 
     fn add(&mut self, holders: &[Bson], filter: &Document, update: &Document) {

@@ -267,7 +267,10 @@ fn what_the_library_links_is_passed_over() {
             .await
             .unwrap();
         let of_all = reads().await;
-        assert!(of_all <= 2 * of_one, "{of_all} for 101 documents, {of_one} for one");
+        assert!(
+            of_all <= 2 * of_one,
+            "{of_all} for 101 documents, {of_one} for one"
+        );
         agree(&odm).await;
         assert_clean(&odm).await;
     });
