@@ -48,8 +48,8 @@ pub(super) async fn tidy(odm: &Odm) -> Result<()> {
     Ok(())
 }
 
-/// Which changes are followed: those of the collections that take part in copies or have two-way references, a collection that gets the name of
-/// one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models, since MongoDB
+/// Which changes are followed: those of the collections that take part in copies or have two-way references, a collection
+/// that gets the name of one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models, since MongoDB
 /// goes on only at a change that the filter lets through, whoever has stored it. Places are stored in the same
 /// collection, and are not followed.
 pub(super) fn filter(odm: &Odm) -> Document {

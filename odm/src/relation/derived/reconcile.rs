@@ -51,8 +51,8 @@ impl Odm {
     /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
     /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
     /// and where a collection is dropped or renamed, everything is compared instead, as by
-    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references. Several reconcilers do no harm, and what the library writes
-    /// itself is right already.
+    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references. Several reconcilers do no
+    /// harm, and what the library writes itself is right already.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -468,16 +468,11 @@ impl ByOthers {
     fn note(&mut self, graph: &Graph, meta: &'static DocumentMeta, event: &Event, id: &Bson) {
         let key = Key::of_bson(id);
         let names = written_names(event);
-        // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
-        // that it was taken from, in what it links a count.
-        let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
-        if names.iter().any(is_mark) {
-            return;
-        }
         let touches = |field: &str| names.iter().any(|name| meet(name, field));
         let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
         let is_linked = match &event.operation_type {
-            OperationType::Update => links.any(|edge| touches(&edge.path)),
+            // A transaction counts itself in both documents. What is mended in one of them notes at most what it owes.
+            OperationType::Update => !is_counted(event) && links.any(|edge| touches(&edge.path)),
             // A document that was taken from elsewhere may bring a count along, but none of a first write.
             OperationType::Insert => {
                 let whole = event.full_document.as_ref();
@@ -489,7 +484,10 @@ impl ByOthers {
         if is_linked {
             self.linked.insert(key.clone());
         }
-        if !graph.takes_part(meta) {
+        // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
+        // that it was taken from.
+        let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
+        if !graph.takes_part(meta) || names.iter().any(is_mark) {
             return;
         }
         let children = graph.derived_from(meta).next().is_some();
@@ -617,6 +615,16 @@ fn written_names(event: &Event) -> Vec<String> {
     names.chain(truncated).map(|name| plain_name(name)).collect()
 }
 
+/// Whether an update was counted as one of both sides of two-way references. A server tells of the count alone, or of all that
+/// the library has in the document, where that is new.
+fn is_counted(event: &Event) -> bool {
+    let (own, name) = pairs::WRITES.split_once('.').unwrap_or((pairs::WRITES, ""));
+    event.update_description.as_ref().is_some_and(|update| {
+        let fields = &update.updated_fields;
+        fields.contains_key(pairs::WRITES) || fields.get_document(own).is_ok_and(|own| own.contains_key(name))
+    })
+}
+
 fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     let mut fields = needed(graph, meta);
     for edge in graph.copying(meta) {
@@ -663,6 +671,26 @@ mod tests {
         ] {
             reach(&seen, beat_of(&change(fields)));
             assert_eq!(*by.borrow(), expected);
+        }
+    }
+
+    #[test]
+    fn only_a_count_says_that_both_sides_were_written() {
+        for (fields, expected) in [
+            (doc! { "books": [1], "_odm.linked": 3_i64 }, true),
+            (
+                doc! { "books.1": 1, "_odm": { "linked": 1_i64, "n": 1_i64 } },
+                true,
+            ),
+            (doc! { "books": [1], "_odm": { "owed": 1 } }, false),
+            (
+                doc! { "books": [1], "_odm.owed": 1, "_odm.due": { "books": 1 } },
+                false,
+            ),
+            (doc! { "books": [1], "linked": 1 }, false),
+            (doc! { "_odm": 1 }, false),
+        ] {
+            assert_eq!(is_counted(&change(fields.clone())), expected, "{fields}");
         }
     }
 
