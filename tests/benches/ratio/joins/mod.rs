@@ -48,9 +48,10 @@ const FEW_PRODUCTS: &str = "joins 10 × 20";
 const ONE_PRODUCT: &str = "joins 1 × 20";
 const TO_ONE: &str = "joins 1,000 × 1";
 const CHILDREN: &str = "joins 100 × newest 10";
+const CHILDREN_EACH: &str = "joins 100 × newest 10 by queries";
 
 /// The ways in which each is carried out but by the library's `include`.
-const SIDES: [(&str, &[&str]); 7] = [
+const SIDES: [(&str, &[&str]); 8] = [
     (
         SHARED,
         &[
@@ -76,11 +77,11 @@ const SIDES: [(&str, &[&str]); 7] = [
             "$lookup",
             "N+1",
             "lookup()",
-            "by queries",
             "Mongoose",
             "Beanie",
         ],
     ),
+    (CHILDREN_EACH, &["finds at once", "N+1", "Mongoose", "Beanie"]),
 ];
 
 /// Where each database's name ends, and what is in it.
@@ -110,7 +111,7 @@ pub async fn measure(
         (SHARED_DB, &[SHARED, FEW_PRODUCTS, ONE_PRODUCT, TO_ONE][..]),
         (FEW_PARTS_DB, &[FEW_PARTS]),
         (OWN_DB, &[OWN]),
-        (CHILDREN_DB, &[CHILDREN]),
+        (CHILDREN_DB, &[CHILDREN, CHILDREN_EACH]),
     ] {
         let wanted: Vec<(&str, &str)> = SIDES
             .iter()
@@ -248,6 +249,14 @@ impl Joins {
         Ok(products.find_all().include(|p| p.maker).lookup().all().await?)
     }
 
+    /// By one query, or by one for each host.
+    async fn messages_of(&self, group: &str) -> Result<Vec<(Host, Vec<LogMsg>)>> {
+        match group == CHILDREN_EACH {
+            true => self.messages_by_queries().await,
+            false => self.messages().await,
+        }
+    }
+
     async fn messages(&self) -> Result<Vec<(Host, Vec<LogMsg>)>> {
         let hosts = self.odm.collection::<Host>();
         let newest = hosts.find_all().include(|h| h.children::<LogMsg>().limit(NEWEST));
@@ -357,13 +366,13 @@ impl Joins {
                 )
                 .await?,
             ),
-            (CHILDREN, "finds at once") => (
+            (CHILDREN | CHILDREN_EACH, "finds at once") => (
                 "driver: find, find with sort and limit for each host, all at once",
                 BY_HAND,
                 pairs(
                     rounds(30),
                     1,
-                    async || self.messages().await,
+                    async || self.messages_of(group).await,
                     async || self.hand.messages_at_once().await,
                 )
                 .await?,
@@ -379,13 +388,13 @@ impl Joins {
                 )
                 .await?,
             ),
-            (CHILDREN, "N+1") => (
+            (CHILDREN | CHILDREN_EACH, "N+1") => (
                 "driver: find, find with sort and limit for each host",
                 AHEAD,
                 pairs(
                     rounds(30),
                     1,
-                    async || self.messages().await,
+                    async || self.messages_of(group).await,
                     async || self.hand.messages_one_by_one().await,
                 )
                 .await?,
@@ -398,17 +407,6 @@ impl Joins {
                     1,
                     async || self.messages().await,
                     async || self.messages_by_lookup().await,
-                )
-                .await?,
-            ),
-            (CHILDREN, "by queries") => (
-                "this library: as before MongoDB 5.0, a query for each host, several at once",
-                NO_TARGET,
-                pairs(
-                    rounds(30),
-                    1,
-                    async || self.messages().await,
-                    async || self.messages_by_queries().await,
                 )
                 .await?,
             ),
@@ -475,13 +473,13 @@ impl Joins {
             ),
             (TO_ONE, "Mongoose") => (Library::Mongoose, "maker", "Mongoose: find, populate"),
             (TO_ONE, "Beanie") => (Library::Beanie, "maker", "Beanie: find with fetch_links"),
-            (CHILDREN, "Mongoose") => (
+            (CHILDREN | CHILDREN_EACH, "Mongoose") => (
                 Library::Mongoose,
                 "messages",
                 "Mongoose: find, populate with sort and perDocumentLimit",
             ),
             // Its links have no limit for each document.
-            (CHILDREN, "Beanie") => (
+            (CHILDREN | CHILDREN_EACH, "Beanie") => (
                 Library::Beanie,
                 "messages",
                 "Beanie: find, find with sort and limit for each host, all at once",
@@ -505,7 +503,7 @@ impl Joins {
         let ours = async || match group {
             SHARED => time(1, async || self.parts(None).await).await,
             TO_ONE => time(1, async || self.makers().await).await,
-            _ => time(1, async || self.messages().await).await,
+            _ => time(1, async || self.messages_of(group).await).await,
         };
         let pairs = alternate(rounds, ours, async || match program.once()? {
             (took, outcome) if outcome == expected => Ok(took),
