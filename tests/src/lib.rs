@@ -54,6 +54,21 @@ pub async fn is_the_stand_in(db: &Database) -> bool {
     answer.contains_key("secantusVersion")
 }
 
+/// Whether the server is SecantusDB in Python, which may come to a standstill for ever where transactions meet an update of
+/// many documents of their collection outside a transaction.
+///
+/// Such an update holds the collection while it waits for a transaction that has written one of the documents, and the next
+/// statement of that one waits for the collection, or for the statement of another transaction that does. (Seen in 0.7.0b3; the
+/// Rust one, which tells its `buildEnvironment`, does not do so.)
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn may_stand_still(db: &Database) -> bool {
+    let build_info = db.run_command(mongodb::bson::doc! { "buildInfo": 1 });
+    let answer = build_info.await.unwrap();
+    answer.contains_key("secantusVersion") && !answer.contains_key("buildEnvironment")
+}
+
 /// The server that the tests run on.
 ///
 /// # Panics

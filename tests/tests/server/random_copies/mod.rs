@@ -39,7 +39,7 @@ use futures::future::{BoxFuture, FutureExt, TryFutureExt, join_all};
 use mongodb::Database;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm_tests::{lacks_transactions, with_db};
+use odm_tests::{lacks_transactions, may_stand_still, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -136,6 +136,8 @@ struct Task {
     done: usize,
     events: Vec<Event>,
     errors: Vec<String>,
+    /// The server can't do with transactions beside the deliveries of others.
+    stands_still: bool,
 }
 
 struct Process {
@@ -272,6 +274,7 @@ fn run(alone: bool) {
             .filter(|(key, _)| !["tills", "stubs"].contains(&key.0))
             .filter_map(|(key, document)| Some((key, written(key.0, document)?)))
             .collect();
+        let stands_still = !alone && may_stand_still(&t.db).await;
         let started = Instant::now();
         // The worker leaves alone what is young, so that the other one meets the living too.
         let worker = odm.worker(Duration::from_millis(500));
@@ -298,6 +301,7 @@ fn run(alone: bool) {
                 done: 0,
                 events: Vec::new(),
                 errors: Vec::new(),
+                stands_still,
             };
             tokio::spawn(task.run(operations / TASKS as usize, 40))
         });
