@@ -10,6 +10,7 @@ mod changes;
 mod checks;
 pub(crate) mod derived;
 mod effects;
+mod follow;
 pub(crate) mod graph;
 mod inspect;
 mod links;

@@ -3,8 +3,8 @@
 
 use super::super::audit::Source;
 use super::super::graph::Graph;
-use super::super::pairs;
 use super::super::scope::Scope;
+use super::super::{follow, pairs};
 use super::children::parents_of;
 use super::deliver::raise;
 use super::each::Written;
@@ -395,7 +395,7 @@ impl Follower {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&self.odm, None, &trips);
         let compared = backfill::compare_all(&self.odm).await?;
-        for compared in [pairs::follow_all(&scope).await?, compared] {
+        for compared in [follow::follow_all(&scope).await?, compared] {
             match compared {
                 Err(error @ Error::UnknownCopies { .. }) => {
                     tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
@@ -560,7 +560,7 @@ fn mend<'s>(
         let graph = scope.odm.graph();
         let mut mended = Written::default();
         if !written.linked.is_empty() {
-            mended.and(pairs::follow(scope, meta, &written.linked).await?)?;
+            mended.and(follow::follow(scope, meta, &written.linked).await?)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if !written.sources.is_empty() {
