@@ -1,6 +1,6 @@
 //! What is wrong with the references in the database: found by reading every document that holds one, once.
 
-use super::batch::{behind, document_id};
+use super::batch::{all, behind, document_id};
 use super::derived::Kept;
 use super::graph::Edge;
 use super::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
@@ -13,7 +13,7 @@ use crate::trace::Trace;
 use crate::{Document, Error, Odm, Result};
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, Document as Fields, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use std::collections::HashMap;
 use std::fmt;
@@ -352,6 +352,7 @@ fn is_chosen(kept: &Kept<'_>, collection: &str, field: Option<&str>) -> bool {
 pub(super) enum Source {
     All {
         meta: &'static DocumentMeta,
+        filter: Box<bson::Document>,
         fields: Fields,
         last: Option<Bson>,
         more: bool,
@@ -373,8 +374,20 @@ impl Source {
     pub(super) fn from(meta: &'static DocumentMeta, fields: Fields, last: Option<Bson>) -> Source {
         Source::All {
             meta,
+            filter: Box::default(),
             fields,
             last,
+            more: true,
+        }
+    }
+
+    /// All documents that fit.
+    pub(super) fn fitting(meta: &'static DocumentMeta, filter: bson::Document, fields: Fields) -> Source {
+        Source::All {
+            meta,
+            filter: Box::new(filter),
+            fields,
+            last: None,
             more: true,
         }
     }
@@ -387,12 +400,7 @@ impl Source {
         sample: Option<u64>,
     ) -> Result<Source> {
         let Some(sample) = sample else {
-            return Ok(Source::All {
-                meta,
-                fields,
-                last: None,
-                more: true,
-            });
+            return Ok(Source::from(meta, fields, None));
         };
         if sample == 0 {
             return Ok(Source::Sample(Vec::new().into_iter()));
@@ -417,11 +425,13 @@ impl Source {
             Source::All { more: false, .. } => Vec::new(),
             Source::All {
                 meta,
+                filter,
                 fields,
                 last,
                 more,
             } => {
-                let filter = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                let filter = all([after, filter.as_ref().clone()]);
                 let batch = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
                 *more = batch.more;
                 *last = batch.documents.last().map(document_id);

@@ -305,12 +305,14 @@ fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
     let new = doc! { "$setDifference": [{ "$literal": targets.clone() }, array.clone()] };
     let after = doc! { "$add": [{ "$size": array }, { "$size": new }] };
     let exactly = doc! { "$expr": { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] } };
+    // One that others have made too long has no room, and is to be counted all the same where it has them already.
+    let there = doc! { path: { "$all": &targets } };
     // Room for all of them means that a position is free: an index lookup within the document, which is mostly enough.
     match max.checked_sub(targets.len() as u64) {
         Some(free) if !check::has_numbered_items(edge.field) => {
-            doc! { "$or": [{ format!("{path}.{free}"): { "$exists": false } }, exactly] }
+            doc! { "$or": [{ format!("{path}.{free}"): { "$exists": false } }, exactly, there] }
         }
-        _ => exactly,
+        _ => doc! { "$or": [exactly, there] },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::audit::{self, Source};
 use super::batch;
-use super::derived::{self, but_for_the_deployment};
+use super::derived::{self, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph};
 use super::inspect::{self, Fault, Kind};
 use super::pairs::{BATCH, named_alone, naming, tell};
@@ -22,26 +22,26 @@ use std::collections::HashSet;
 /// is left alone.
 ///
 /// # Errors
-/// The first refusal at the end; what would fail with all documents at once.
+/// What would fail with all documents.
 pub(super) async fn follow(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     ids: &HashSet<Key>,
-) -> Result<Result<()>> {
-    let mut failed = Ok(());
+) -> Result<Written> {
+    let mut done = Written::default();
     let ids: Vec<&Key> = ids.iter().collect();
-    for ids in ids.chunks(BATCH) {
-        let followed = but_for_the_deployment(follow_together(scope, meta, ids).await)?;
-        if followed.is_err() && ids.len() > 1 {
-            for id in ids {
-                let alone = follow_together(scope, meta, std::slice::from_ref(id)).await;
-                failed = failed.and(but_for_the_deployment(alone)?);
+    let mut parts: Vec<&[&Key]> = ids.chunks(BATCH).collect();
+    while let Some(part) = parts.pop() {
+        match but_for_the_deployment(follow_together(scope, meta, part).await)? {
+            Ok(()) => {}
+            Err(error) if part.len() == 1 => done.refuse(error),
+            Err(_) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
             }
-        } else {
-            failed = failed.and(followed);
         }
     }
-    Ok(failed)
+    Ok(done)
 }
 
 async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids: &[&Key]) -> Result<()> {
@@ -54,13 +54,16 @@ async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids
     documents.retain(|document| !derived::is_gone(document));
     let ids = batch::ids(&documents);
     let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
-    let mut faults = audit::look(scope, &edges, &documents).await?.faults;
+    let faults = audit::look(scope, &edges, &documents).await?.faults;
+    follow_faults(scope, faults).await?;
     for edge in &edges {
         let Some(back) = graph.inverse(edge) else { continue };
-        let others = naming(scope, back, &ids).await?;
-        faults.extend(named_alone(scope, back, others, &own).await?);
+        let mut others = naming(back, &ids);
+        while let Some(others) = others.next(scope).await? {
+            follow_faults(scope, named_alone(scope, back, others, &own).await?).await?;
+        }
     }
-    follow_faults(scope, faults).await
+    Ok(())
 }
 
 /// Mends what was linked on one side, or twice.
@@ -74,12 +77,12 @@ async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Res
 ///
 /// # Errors
 /// As of [`follow`].
-pub(super) async fn follow_all<'g>(scope: &Scope<'g>) -> Result<Result<()>> {
+pub(super) async fn follow_all<'g>(scope: &Scope<'g>) -> Result<Written> {
     let graph: &'g Graph = scope.odm.graph();
-    let mut failed = Ok(());
+    let mut done = Written::default();
     for meta in graph.models().filter(|meta| graph.is_linked(meta)) {
         if let Err(error) = scope.odm.knows_copies(meta) {
-            failed = failed.and(Err(error));
+            done.refuse(error);
             continue;
         }
         let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
@@ -88,12 +91,10 @@ pub(super) async fn follow_all<'g>(scope: &Scope<'g>) -> Result<Result<()>> {
             documents.retain(|document| !derived::is_gone(document));
             let faults = audit::look(scope, &edges, &documents).await?.faults;
             let ids: HashSet<Key> = faults.iter().map(|fault| Key::of_bson(&fault.holder)).collect();
-            let followed = match but_for_the_deployment(follow_faults(scope, faults).await)? {
-                Ok(()) => Ok(()),
-                Err(_) => follow(scope, meta, &ids).await?,
-            };
-            failed = failed.and(followed);
+            if but_for_the_deployment(follow_faults(scope, faults).await)?.is_err() {
+                done.add(follow(scope, meta, &ids).await)?;
+            }
         }
     }
-    Ok(failed)
+    Ok(done)
 }

@@ -132,8 +132,11 @@ impl Amend<'_> {
             if links {
                 pairs::mark(&mut built.update, *token.get_or_insert_with(Token::new));
             }
-        } else if links || upsert && self.odm.graph().is_linked(meta) {
+        } else if links {
             pairs::count(&mut built.update);
+        } else if upsert && self.odm.graph().is_linked(meta) {
+            // What is there already is not linked by it, and not written for that.
+            pairs::count_inserted(&mut built.update);
         }
         Ok(())
     }

@@ -12,7 +12,9 @@
 //! What has no right answer, or is changed by others all the time that it is mended, is told to `tracing` and left to
 //! `audit()`, and its mark goes too: otherwise every recovery would meet it again.
 
+use super::audit::{self, Source};
 use super::batch::{self, all, behind, document_id};
+use super::changes;
 use super::derived::{self, GONE, Token, put};
 use super::effects::id;
 use super::graph::{Edge, Graph};
@@ -20,7 +22,6 @@ use super::inspect::{self, Fault, Kind, names_of};
 use super::links::Link;
 use super::repair::Repaired;
 use super::scope::{Scope, Statement};
-use super::{audit, changes};
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::update::Built;
@@ -69,7 +70,11 @@ pub(super) fn count_new(documents: &mut [RawDocumentBuf]) -> Result<()> {
             continue;
         }
         let mut document = Document::try_from(&*raw).map_err(encoding)?;
-        put_below(&mut document, WRITES, (derived::number(raw, WRITES) + 1).into());
+        put_below(
+            &mut document,
+            WRITES,
+            derived::number(raw, WRITES).saturating_add(1).into(),
+        );
         *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
     }
     Ok(())
@@ -95,7 +100,11 @@ pub(super) fn mark_new(
         let mut document = Document::try_from(&*raw).map_err(encoding)?;
         put_below(&mut document, LINKS, Bson::Array(vec![token.into()]));
         // One that is put back has been written before.
-        put_below(&mut document, WRITES, (derived::number(raw, WRITES) + 1).into());
+        put_below(
+            &mut document,
+            WRITES,
+            derived::number(raw, WRITES).saturating_add(1).into(),
+        );
         *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
     }
     Ok(())
@@ -131,6 +140,11 @@ pub(super) fn mark(update: &mut Document, token: Token) {
 /// The part of an update that counts it, in a transaction that writes both sides.
 pub(super) fn count(update: &mut Document) {
     put(update, "$inc", WRITES, 1_i64.into());
+}
+
+/// The part of an upsert that counts it where it inserts.
+pub(super) fn count_inserted(update: &mut Document) {
+    put(update, "$setOnInsert", WRITES, 1_i64.into());
 }
 
 /// Counts the write that replaces a document, and marks it if it is to be: puts the expressions of what the library has in it
@@ -341,7 +355,7 @@ pub(super) async fn crossed(
     let marked = doc! { LINKS: token };
     let mut now = scope.every(meta, marked, doc! { "_id": 1, WRITES: 1 }).await?;
     now.retain(|document| {
-        let own = seen(&id(document)).map(|seen| seen + 1);
+        let own = seen(&id(document)).and_then(|seen| seen.checked_add(1));
         own != Some(writes(document))
     });
     Ok((meta, batch::ids(&now)))
@@ -408,9 +422,15 @@ async fn mend<'g>(scope: &Scope<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Token
     Ok(marks.unwrap_or_default())
 }
 
+/// So many of what is left together are told one by one.
+const TOLD: usize = 20;
+
 /// Tells what was left.
 pub(super) fn tell(left: Vec<Fault<'_>>) {
-    for left in left {
+    if let Some(more) = left.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        tracing::warn!(target: "odm", more, "the sides of further two-way references differ, too: `audit` counts them");
+    }
+    for left in left.into_iter().take(TOLD) {
         tracing::warn!(
             target: "odm",
             collection = left.edge.holder.collection,
@@ -492,12 +512,14 @@ pub(super) async fn settle<'g>(
     let mut faults = audit::look(scope, &edges, documents).await?.faults;
     for edge in &edges {
         let Some(back) = graph.inverse(edge) else { continue };
-        let others = naming(scope, back, &ids).await?;
-        let going: Vec<Key> = others.iter().filter(|other| is_going(other)).map(id).collect();
-        if !going.is_empty() {
-            kept.extend(keep(scope, back.holder, &going).await?);
+        let mut others = naming(back, &ids);
+        while let Some(others) = others.next(scope).await? {
+            let going: Vec<Key> = others.iter().filter(|other| is_going(other)).map(id).collect();
+            if !going.is_empty() {
+                kept.extend(keep(scope, back.holder, &going).await?);
+            }
+            faults.extend(named_alone(scope, back, others, &own).await?);
         }
-        faults.extend(named_alone(scope, back, others, &own).await?);
     }
     let which = doc! { "_id": { "$in": ids } };
     let tokens: Vec<Bson> = documents
@@ -519,12 +541,13 @@ pub(super) async fn settle<'g>(
 }
 
 /// Those that name these documents. Whom documents don't name any more is not known, and no index of the library's leads to who
-/// names them: it is a look through the other collection, after a crash, and after what others write.
-pub(super) async fn naming(scope: &Scope<'_>, back: &Edge, ids: &[Bson]) -> Result<Vec<RawDocumentBuf>> {
+/// names them: it is a look through the other collection, after a crash, and after what others write. Of a list only these are read.
+pub(super) fn naming(back: &Edge, ids: &[Bson]) -> Source {
     let names_them = doc! { &back.path: { "$in": ids } };
     let mut fields = inspect::fields([back]);
+    fields.insert(back.path.as_str(), names_of(back, ids));
     fields.insert(LINKS, 1);
-    scope.every(back.holder, names_them, fields).await
+    Source::fitting(back.holder, names_them, fields)
 }
 
 /// Which of these documents are not named by them.

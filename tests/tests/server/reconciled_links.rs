@@ -164,11 +164,33 @@ fn what_others_insert_and_replace_is_linked() {
         assert_eq!(names(&odm, "books", "authors", 7).await, ["5"]);
         assert_eq!(names(&odm, "books", "authors", 3).await, ["2"]);
         agree(&odm).await;
-        // A document of the library's, as it was taken from elsewhere.
-        let linked = doc! { "_id": 8, "title": "eight", "authors": [1], "_odm": { "linked": 4_i64 } };
-        books.insert_one(linked).await.unwrap();
+        // Documents of the library's, as they were taken from elsewhere: with the count of later writes, or of the first one.
+        for (id, count) in [(8, 4_i64), (9, 1)] {
+            let linked = doc! { "_id": id, "title": "copied", "authors": [1], "_odm": { "linked": count } };
+            books.insert_one(linked).await.unwrap();
+            soon(&reconciler).await;
+            assert!(names(&odm, "books", "authors", id).await.is_empty(), "{count}");
+            agree(&odm).await;
+        }
+        // Nor is a whole document that was read before and is set again, with what the library has in it.
+        odm.collection::<Author>()
+            .update(1)
+            .add_to_set(|a| a.books, Ref::new(9))
+            .await
+            .unwrap();
+        let before = books.find_one(doc! { "_id": 9 }).await.unwrap().unwrap();
+        odm.collection::<Author>()
+            .update(2)
+            .add_to_set(|a| a.books, Ref::new(9))
+            .await
+            .unwrap();
         soon(&reconciler).await;
-        assert!(names(&odm, "books", "authors", 8).await.is_empty());
+        books
+            .update_one(doc! { "_id": 9 }, doc! { "$set": before })
+            .await
+            .unwrap();
+        soon(&reconciler).await;
+        assert_eq!(names(&odm, "books", "authors", 9).await, ["1", "2"]);
         agree(&odm).await;
         assert_clean(&odm).await;
         reconciler.stop().await.unwrap();

@@ -35,11 +35,11 @@ impl Written {
     }
 
     /// Whether something may have been written.
-    pub(super) fn is_any(&self) -> bool {
+    pub(in super::super) fn is_any(&self) -> bool {
         self.documents > 0 || self.refused.is_some()
     }
 
-    pub(super) fn refuse(&mut self, error: Error) {
+    pub(in super::super) fn refuse(&mut self, error: Error) {
         let stays = |first: &Error| passes(first) || !passes(&error);
         if !self.refused.as_ref().is_some_and(stays) {
             self.refused = Some(error);
@@ -65,7 +65,7 @@ impl Written {
     ///
     /// # Errors
     /// What would fail with all documents.
-    pub(super) fn and<T>(&mut self, other: Result<T>) -> Result<Option<T>> {
+    pub(in super::super) fn and<T>(&mut self, other: Result<T>) -> Result<Option<T>> {
         match but_for_the_deployment(other)? {
             Ok(other) => Ok(Some(other)),
             Err(error) => {

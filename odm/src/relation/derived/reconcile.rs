@@ -2,7 +2,7 @@
 //! side.
 
 use super::super::audit::Source;
-use super::super::graph::Graph;
+use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
 use super::super::{follow, pairs};
 use super::children::parents_of;
@@ -395,7 +395,8 @@ impl Follower {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&self.odm, None, &trips);
         let compared = backfill::compare_all(&self.odm).await?;
-        for compared in [follow::follow_all(&scope).await?, compared] {
+        let followed = follow::follow_all(&scope).await?.all().map(drop);
+        for compared in [followed, compared] {
             match compared {
                 Err(error @ Error::UnknownCopies { .. }) => {
                     tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
@@ -469,19 +470,7 @@ impl ByOthers {
         let key = Key::of_bson(id);
         let names = written_names(event);
         let touches = |field: &str| names.iter().any(|name| meet(name, field));
-        let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
-        let is_linked = match &event.operation_type {
-            // A transaction counts itself in both documents. What is mended in one of them notes at most what it owes.
-            OperationType::Update => !is_counted(event) && links.any(|edge| touches(&edge.path)),
-            // A document that was taken from elsewhere may bring a count along, but none of a first write.
-            OperationType::Insert => {
-                let whole = event.full_document.as_ref();
-                links.next().is_some() && whole.is_none_or(|document| pairs::writes(document) != 1)
-            }
-            OperationType::Replace => links.next().is_some(),
-            _ => false,
-        };
-        if is_linked {
+        if is_linked_alone(graph, meta, event, touches) {
             self.linked.insert(key.clone());
         }
         // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
@@ -560,7 +549,7 @@ fn mend<'s>(
         let graph = scope.odm.graph();
         let mut mended = Written::default();
         if !written.linked.is_empty() {
-            mended.and(follow::follow(scope, meta, &written.linked).await?)?;
+            mended.add(follow::follow(scope, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if !written.sources.is_empty() {
@@ -613,6 +602,36 @@ fn written_names(event: &Event) -> Vec<String> {
     let truncated = update.truncated_arrays.iter().flatten().map(|array| &array.field);
     let names = update.updated_fields.keys().chain(&update.removed_fields);
     names.chain(truncated).map(|name| plain_name(name)).collect()
+}
+
+/// Whether a change may have linked or unlinked a document on one side alone.
+fn is_linked_alone(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    event: &Event,
+    touches: impl Fn(&str) -> bool,
+) -> bool {
+    // A transaction of the library's counts itself in both documents. Neither is enough: others have transactions, too, and
+    // write a count back that they have read. What is mended notes at most what it owes.
+    let is_together = event.txn_number.is_some();
+    let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
+    match &event.operation_type {
+        OperationType::Update => !(is_together && is_counted(event)) && links.any(|edge| touches(&edge.path)),
+        OperationType::Insert => {
+            let Some(document) = &event.full_document else {
+                return links.next().is_some();
+            };
+            // What the library inserts without links needs no transaction. What is taken from elsewhere may bring a count
+            // along, but mostly none of a first write.
+            let names_some = |edge: &Edge| edge.values(document).next().is_some();
+            match pairs::writes(document) == 1 {
+                true => !is_together && links.any(names_some),
+                false => links.next().is_some(),
+            }
+        }
+        OperationType::Replace => links.next().is_some(),
+        _ => false,
+    }
 }
 
 /// Whether an update was counted as one of both sides of two-way references. A server tells of the count alone, or of all that
