@@ -7,11 +7,13 @@ use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use odm::Odm;
 use std::any::Any;
+use std::cell::Cell;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
+use std::thread::JoinHandle;
 
 /// That every reference and every copy in the database is right.
 ///
@@ -69,15 +71,73 @@ pub async fn may_stand_still(db: &Database) -> bool {
     answer.contains_key("secantusVersion") && !answer.contains_key("buildEnvironment")
 }
 
-/// The server that the tests run on.
+/// A second server beside the one of `MONGODB_URI`: then every test takes the one on which fewer tests are running.
+const SECOND: &str = "ODM_SECOND_URI";
+
+/// The servers that the tests are spread over.
+fn servers() -> &'static [String] {
+    static SERVERS: OnceLock<Vec<String>> = OnceLock::new();
+    let named = |name: &str| std::env::var(name).ok().filter(|uri| !uri.is_empty());
+    SERVERS.get_or_init(|| {
+        let first = named("MONGODB_URI");
+        let second = first.as_ref().and_then(|_| named(SECOND));
+        first.into_iter().chain(second).collect()
+    })
+}
+
+/// How many tests run on each server.
+static RUNNING: Mutex<[usize; 2]> = Mutex::new([0; 2]);
+
+thread_local! {
+    /// Which server the test has that this thread works for.
+    static CHOSEN: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// What a test occupies on its server as long as it runs.
+struct Seat(usize);
+
+impl Seat {
+    fn take() -> Seat {
+        let mut running = RUNNING.lock().unwrap_or_else(|e| e.into_inner());
+        let fewest = (0..servers().len()).min_by_key(|at| running.get(*at).copied());
+        let at = fewest.unwrap_or_default();
+        running[at] += 1;
+        CHOSEN.set(Some(at));
+        Seat(at)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        CHOSEN.set(None);
+        RUNNING.lock().unwrap_or_else(|e| e.into_inner())[self.0] -= 1;
+    }
+}
+
+/// A thread beside a test, on the server of that test.
+pub fn thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    let chosen = CHOSEN.get();
+    std::thread::spawn(move || {
+        CHOSEN.set(chosen);
+        work()
+    })
+}
+
+/// The server that a test runs on: always the same for all that works for it.
 ///
 /// # Panics
-/// Where none is named: the one sentence that says what to run.
+/// Where none is named: the one sentence that says what to run. In a thread that works for no test, or that was not begun by
+/// [`thread`], where there are two servers.
 pub fn uri() -> String {
-    match std::env::var("MONGODB_URI") {
-        Ok(uri) if !uri.is_empty() => uri,
-        _ => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
-    }
+    let servers = servers();
+    let at = match (CHOSEN.get(), servers.len()) {
+        (_, 0) => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
+        (None, 2..) => {
+            panic!("which of two servers is meant? (the thread was not begun by `odm_tests::thread`)")
+        }
+        (chosen, _) => chosen.unwrap_or_default(),
+    };
+    servers[at].clone()
 }
 
 /// The names of the commands that a client sent, in their order; its own housekeeping left out.
@@ -281,8 +341,11 @@ fn is_the_stand_ins(panic: &(dyn Any + Send)) -> bool {
 }
 
 fn run_once(test: Test<'_>) -> std::thread::Result<()> {
+    let seat = Seat::take();
+    let server = seat.0;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .on_thread_start(move || CHOSEN.set(Some(server)))
         .enable_all()
         .build()
         .unwrap_or_else(|e| panic!("no runtime: {e}"));

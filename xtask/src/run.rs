@@ -32,6 +32,8 @@ pub struct Job {
     run: Vec<OsString>,
     /// Variables that `run` gets.
     variables: Vec<(&'static str, OsString)>,
+    /// Whether it uses a second server where there is one.
+    spreads: bool,
 }
 
 impl Job {
@@ -56,6 +58,7 @@ impl Job {
             build: Some(arguments(["build"].into_iter().chain(target))),
             run,
             variables: Vec::new(),
+            spreads: false,
         })
     }
 
@@ -86,6 +89,7 @@ impl Job {
             build,
             run,
             variables: Vec::new(),
+            spreads: true,
         }
     }
 
@@ -119,6 +123,7 @@ impl Job {
             build: Some(build),
             run,
             variables: Vec::new(),
+            spreads: false,
         }
     }
 }
@@ -148,7 +153,10 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
             return Ok(code);
         }
     }
-    let mut server = server::obtain(source, options.keep).await?;
+    let mut server = match job.spreads {
+        true => server::obtain_for_tests(source, options.keep).await?,
+        false => server::obtain(source, options.keep).await?,
+    };
     step(format!("running {}", job.name));
     let code = run(&job.run, &job.variables, Some(&server)).await?;
     match code {
@@ -199,6 +207,13 @@ mod tests {
             let job = test(named);
             assert_eq!(job.run[1..], arguments(named.iter().copied()));
         }
+    }
+
+    #[test]
+    fn only_tests_are_spread_over_two_servers() -> Result<()> {
+        assert!(test(&[]).spreads && test(&["-p", "odm"]).at_full_length().spreads);
+        assert!(!Job::demo(None, None, false)?.spreads && !Job::bench(Vec::new()).spreads);
+        Ok(())
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is wrong with the references in the database: found by reading every document that holds one, once.
 
 use super::batch::{all, behind, document_id};
-use super::derived::Kept;
+use super::derived::{Kept, buckets};
 use super::graph::Edge;
 use super::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
 use super::scope::Scope;
@@ -332,11 +332,8 @@ fn all_kept(graph: &super::Graph) -> impl Iterator<Item = Kept<'_>> {
         .filter(|edge| edge.sync().is_some())
         .map(Kept::Beside);
     // Before what is derived of them.
-    let buckets = graph
-        .models()
-        .filter_map(|meta| Some(Kept::Bucket(meta, meta.bucket?)));
     beside
-        .chain(buckets)
+        .chain(buckets(graph))
         .chain(graph.derived().iter().map(Kept::Derived))
 }
 

@@ -540,7 +540,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
 ) -> std::thread::JoinHandle<R> {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let name = t.db.name().to_owned();
-    std::thread::spawn(move || {
+    odm_tests::thread(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -60,7 +60,7 @@ pub(super) async fn meddled<const N: usize>(
                     step(&runtime);
                 }
             };
-            std::thread::spawn(work).join().unwrap();
+            odm_tests::thread(work).join().unwrap();
         }
     }));
     let client = odm::mongodb::Client::with_options(options).unwrap();

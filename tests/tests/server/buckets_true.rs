@@ -5,7 +5,7 @@ use super::beside::{Step, another, meddled};
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Buckets, Error, Mend};
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 
@@ -621,5 +621,86 @@ fn a_raw_update_changes_nothing_that_the_library_writes() {
         assert!(said.contains("derives it from `slip_buckets`"), "{said}");
         let audit = odm.audit().await.unwrap();
         assert!(audit.is_clean(), "{audit}");
+    });
+}
+
+#[test]
+fn what_others_do_with_items_a_reconciler_counts() {
+    with_transactions(async |t| {
+        let odm = odm(&t).await;
+        both(&odm).await;
+        odm.buckets::<Slip>()
+            .push_many(1, (1..=12).map(|n| slip(n, None)))
+            .await
+            .unwrap();
+        odm.buckets::<Leaf>()
+            .push_many(1, (1..=4).map(|n| leaf(n, None)))
+            .await
+            .unwrap();
+        let raw = |name: &str| t.db.collection::<Doc>(name);
+        let of = |page: i32| doc! { "shelf": 1, "page": page };
+        // As the shell of somebody does it who knows nothing of the counts.
+        let write = async |name: &str, page: i32, update: Doc| {
+            let buckets = raw(name);
+            let action = buckets.update_one(of(page), update);
+            let done = action.bypass_document_validation(true).await.unwrap();
+            assert_eq!(done.modified_count, 1, "{name} {page}");
+        };
+        // How often a reconciler reads what it looks for, to take up what was written since the last one.
+        let reads = async || {
+            t.commands.clear();
+            let reconciler = odm.reconciler().start().await.unwrap();
+            reconciler.caught_up().await.unwrap();
+            reconciler.stop().await.unwrap();
+            let sent = t.commands.take();
+            let is_read = |name: &&String| ["find", "aggregate"].contains(&name.as_str());
+            sent.iter().filter(is_read).count()
+        };
+        write("slip_buckets", 2, doc! { "$inc": { "sum_stars": 7_i64 } }).await;
+        write("leaf_buckets", 2, doc! { "$unset": { "count": "" } }).await;
+        // The first one compares all that there is.
+        reads().await;
+        assert_eq!(slips(&odm, 1, "at first").await.len(), 3);
+        let nothing = reads().await;
+        odm.buckets::<Slip>().push(1, slip(13, None)).await.unwrap();
+        odm.buckets::<Slip>()
+            .edit(1, |s| s.n.eq(2), |s| s.set(|s| s.stars, 20))
+            .await
+            .unwrap();
+        odm.buckets::<Slip>().delete(1, |s| s.n.eq(3)).await.unwrap();
+        odm.buckets::<Leaf>().delete(1, |l| l.n.eq(4)).await.unwrap();
+        assert_eq!(reads().await, nothing, "of the library's own writes");
+
+        let reconciler = odm.reconciler().start().await.unwrap();
+        let new = odm::bson::serialize_to_bson(&slip(14, None)).unwrap();
+        write("slip_buckets", 1, doc! { "$pull": { "slips": { "n": 1 } } }).await;
+        write(
+            "slip_buckets",
+            2,
+            doc! { "$set": { "slips.0.stars": 100, "slips.1.at": DateTime::from_millis(5) } },
+        )
+        .await;
+        write("slip_buckets", 3, doc! { "$push": { "slips": new } }).await;
+        write("leaf_buckets", 1, doc! { "$set": { "count": 9, "room": 3 } }).await;
+        reconciler.caught_up().await.unwrap();
+        let numbers = slips(&odm, 1, "updates").await;
+        assert_eq!(
+            numbers,
+            [vec![2, 4, 5], vec![6, 7, 8, 9, 10], vec![11, 12, 13, 14]]
+        );
+        // A page that others make, and one that they put in the place of another.
+        let stored = |n: i32| odm::bson::serialize_to_bson(&leaf(n, None)).unwrap();
+        let page =
+            |number: i32, leaves: Vec<Bson>| doc! { "shelf": 1, "page": number, "leafs": leaves, "room": 3 };
+        let leaf_buckets = raw("leaf_buckets");
+        let inserted = leaf_buckets.insert_one(page(3, vec![stored(5)]));
+        inserted.bypass_document_validation(true).await.unwrap();
+        let replaced = leaf_buckets.replace_one(of(1), page(1, vec![stored(1), stored(2), stored(3)]));
+        replaced.bypass_document_validation(true).await.unwrap();
+        reconciler.caught_up().await.unwrap();
+        let leaves = leaves(&odm, 1).await;
+        assert_eq!(leaves, [(3, 6, vec![1, 2, 3]), (0, 0, vec![]), (1, 5, vec![5])]);
+        assert_clean(&odm).await;
+        reconciler.stop().await.unwrap();
     });
 }

@@ -20,7 +20,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
 ) -> std::thread::JoinHandle<R> {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let name = t.db.name().to_owned();
-    std::thread::spawn(move || {
+    odm_tests::thread(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -944,7 +944,7 @@ fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
                 match on_books(&started.command) {
                     Some("update") if updates.fetch_add(1, Ordering::SeqCst) == 1 => {
                         let (recoverer, struck) = struck.lock().unwrap().take().unwrap();
-                        std::thread::spawn(move || {
+                        odm_tests::thread(move || {
                             let runtime = tokio::runtime::Builder::new_current_thread()
                                 .enable_all()
                                 .build()

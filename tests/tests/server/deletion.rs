@@ -768,7 +768,7 @@ pub async fn interrupted_at(
             return;
         };
         let name = name.clone();
-        let other = std::thread::spawn(move || {
+        let other = odm_tests::thread(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

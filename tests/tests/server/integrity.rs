@@ -629,7 +629,7 @@ fn run_beside(database: &str, commands: Vec<Raw>) {
             }
         });
     };
-    std::thread::spawn(work).join().unwrap();
+    odm_tests::thread(work).join().unwrap();
 }
 
 fn deletion_of_host(id: i32) -> Raw {

@@ -159,12 +159,16 @@ fn secantus(environment: &Environment) -> Source {
         .map_or(Source::SecantusPy, Source::SecantusRs)
 }
 
+/// Names the second server to the tests, which take whichever has less to do.
+const SECOND: &str = "ODM_SECOND_URI";
+
 /// A server that has answered. Dropping it stops what was started here.
 #[derive(Debug)]
 pub struct Server {
     uri: String,
     kind: &'static str,
     started: Option<Started>,
+    second: Option<Box<Server>>,
 }
 
 impl Server {
@@ -173,10 +177,21 @@ impl Server {
         command
             .env("MONGODB_URI", &self.uri)
             .env("ODM_SERVER_KIND", self.kind);
+        match (&self.second, &self.started) {
+            (Some(second), _) => command.env(SECOND, &second.uri),
+            // One that is named beside `MONGODB_URI` is of the same hand.
+            (None, None) => command,
+            (None, Some(_)) => command.env_remove(SECOND),
+        };
     }
 
     /// The end of the server's log, where a server started here has ended by itself.
     pub fn obituary(&mut self) -> Option<String> {
+        self.own_obituary()
+            .or_else(|| self.second.as_mut()?.own_obituary())
+    }
+
+    fn own_obituary(&mut self) -> Option<String> {
         let started = self.started.as_mut()?;
         let status = started.process.ended()?;
         Some(format!(
@@ -211,6 +226,18 @@ impl Drop for Started {
         println!("PID={}", self.process.pid());
         println!("DIR={}", dir.display());
     }
+}
+
+/// The same, and for tests that can be spread over two of them a second one, where one alone would not use two cores: SecantusDB
+/// in Python is one interpreter. One that is kept stays alone.
+pub async fn obtain_for_tests(source: Source, keep: bool) -> Result<Server> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let is_slow = source == Source::SecantusPy;
+    let mut server = obtain(source.clone(), keep).await?;
+    if is_slow && cores > 1 && !keep {
+        server.second = Some(Box::new(obtain(source, keep).await?));
+    }
+    Ok(server)
 }
 
 /// Contacts or starts the server, and waits until it answers.
@@ -249,6 +276,7 @@ async fn given(uri: String, kind: &'static str) -> Result<Server> {
         uri,
         kind,
         started: None,
+        second: None,
     })
 }
 
@@ -305,6 +333,7 @@ where
                     uri,
                     kind,
                     started: Some(started),
+                    second: None,
                 });
             }
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use super::super::batch;
 use super::super::effects::id;
-use super::super::graph::{CopyField, Derived, Edge, What};
+use super::super::graph::{CopyField, Derived, Edge, Graph, What};
 use super::super::scope::Scope;
 use super::children::{derive, is_whole, refresh};
 use super::debt::owing_all;
@@ -25,6 +25,12 @@ pub(in super::super) enum Kept<'g> {
     Beside(&'g Edge),
     Derived(&'g Derived),
     Bucket(&'static DocumentMeta, &'static BucketMeta),
+}
+
+/// What all buckets say of their items.
+pub(in super::super) fn buckets(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
+    let all = graph.models();
+    all.filter_map(|meta| Some(Kept::Bucket(meta, meta.bucket?)))
 }
 
 /// What came of a comparison.

@@ -44,7 +44,7 @@ pub(crate) use fill::{
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
 pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};
-pub(super) use inspect::Kept;
+pub(super) use inspect::{Kept, buckets};
 pub(crate) use newest::order as order_of;
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone, owe_all};
 pub(crate) use pay::{Left, settle};

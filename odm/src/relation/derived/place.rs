@@ -1,8 +1,11 @@
 //! How far the reconcilers of a program have come in the change stream, as the database stores it, and whether the
 //! server can still go on there.
 
+use super::super::graph::Graph;
 use super::Token;
 use super::declaration;
+use super::inspect::buckets;
+use crate::document::DocumentMeta;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::change_stream::event::ResumeToken;
@@ -62,9 +65,16 @@ pub(super) fn filter(odm: &Odm) -> Document {
 }
 
 fn watched(odm: &Odm) -> Vec<&'static str> {
-    let mut names: Vec<&str> = odm.graph().depended_on().map(|meta| meta.collection).collect();
+    let mut names: Vec<&str> = followed(odm.graph()).map(|meta| meta.collection).collect();
     names.sort_unstable();
     names
+}
+
+/// The documents whose changes are followed: those of which something is kept true, in others or in themselves.
+pub(super) fn followed(graph: &Graph) -> impl Iterator<Item = &'static DocumentMeta> {
+    graph
+        .models()
+        .filter(|meta| graph.is_depended_on(meta) || meta.bucket.is_some())
 }
 
 /// A place in the change stream, of all processes with the same models.
@@ -80,7 +90,8 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn of(odm: &Odm) -> Place {
         let graph = odm.graph();
-        let kept = declaration::kept(graph).map(|kept| declaration::of(graph, &kept));
+        let kept = declaration::kept(graph).chain(buckets(graph));
+        let kept = kept.map(|kept| declaration::of(graph, &kept));
         let mut edges: Vec<String> = kept
             .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
             .collect();

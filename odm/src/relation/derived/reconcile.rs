@@ -9,11 +9,12 @@ use super::children::parents_of;
 use super::deliver::raise;
 use super::each::Written;
 use super::fill::{first_version, needed};
-use super::inspect::Kept;
+use super::inspect::{Kept, buckets};
 use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::recover::{but_for_the_deployment, passes};
 use super::{COPIED, OWN, Token, VERSION, at, backfill, plain_name};
+use crate::bucket::BucketMeta;
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
@@ -44,15 +45,16 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
 impl Odm {
-    /// Follows the change stream of the database, and mends copies, derived fields and two-way references after writes that
-    /// came from elsewhere: from programs in other languages, from the shell, from the driver's own collection. Of a two-way
-    /// reference the side is followed that [`repair`](Odm::repair) believes; references to what was deleted are left to that.
+    /// Follows the change stream of the database, and mends copies, derived fields, two-way references and what buckets say of
+    /// their items after writes that came from elsewhere: from programs in other languages, from the shell, from the driver's
+    /// own collection. Of a two-way reference the side is followed that [`repair`](Odm::repair) believes; references to what
+    /// was deleted are left to that.
     ///
     /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
     /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
     /// and where a collection is dropped or renamed, everything is compared instead, as by
-    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references. Several reconcilers do no
-    /// harm, and what the library writes itself is right already.
+    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references, and all buckets. Several
+    /// reconcilers do no harm, and what the library writes itself is right already.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -224,6 +226,8 @@ struct ByOthers {
     lost: bool,
     /// Those whose two-way references may have been changed.
     linked: HashSet<Key>,
+    /// Buckets that may no longer say what is true of their items.
+    buckets: HashSet<Key>,
 }
 
 impl Follower {
@@ -364,7 +368,7 @@ impl Follower {
                 }
                 continue;
             }
-            let Some(meta) = graph.depended_on().find(|meta| meta.collection == name) else {
+            let Some(meta) = place::followed(graph).find(|meta| meta.collection == name) else {
                 continue;
             };
             let (_, written) = collections
@@ -394,9 +398,10 @@ impl Follower {
     async fn compare(&self) -> Result<()> {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&self.odm, None, &trips);
+        let told = recount(&scope).await?.all().map(drop);
         let compared = backfill::compare_all(&self.odm).await?;
         let followed = follow::follow_all(&scope).await?.all().map(drop);
-        for compared in [followed, compared] {
+        for compared in [told, followed, compared] {
             match compared {
                 Err(error @ Error::UnknownCopies { .. }) => {
                     tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
@@ -406,6 +411,22 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+/// Compares what all buckets say of their items, and lets them say what is true.
+async fn recount(scope: &Scope<'_>) -> Result<Written> {
+    let mut mended = Written::default();
+    for kept in buckets(scope.odm.graph()) {
+        if let Err(error) = scope.odm.knows_copies(kept.holder()) {
+            mended.refuse(error);
+            continue;
+        }
+        let mut source = Source::from(kept.holder(), kept.projection(), None);
+        while let Some(documents) = source.next(scope).await? {
+            mended.add(kept.correct(scope, &documents).await)?;
+        }
+    }
+    Ok(mended)
 }
 
 /// The heartbeat in a change, if it says one: a heartbeat that comes after a later one changes only the time.
@@ -472,6 +493,12 @@ impl ByOthers {
         let touches = |field: &str| names.iter().any(|name| meet(name, field));
         if is_linked_alone(graph, meta, event, touches) {
             self.linked.insert(key.clone());
+        }
+        if meta
+            .bucket
+            .is_some_and(|bucket| is_told_alone(bucket, event, touches))
+        {
+            self.buckets.insert(key.clone());
         }
         // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
         // that it was taken from.
@@ -552,6 +579,15 @@ fn mend<'s>(
             mended.add(follow::follow(scope, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
+        if let Some(bucket) = meta.bucket
+            && !written.buckets.is_empty()
+        {
+            // Before what is derived of it.
+            let kept = Kept::Bucket(meta, bucket);
+            let read = scope.every(meta, of(&written.buckets), kept.projection()).await;
+            let buckets = mended.and(read)?.unwrap_or_default();
+            mended.add(compare(scope, kept, &buckets).await)?;
+        }
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
             let token = Token::new();
@@ -630,6 +666,18 @@ fn is_linked_alone(
             }
         }
         OperationType::Replace => links.next().is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a change may have left a bucket without what is true of its items. Whenever the library changes items, it makes the
+/// bucket's version greater by the same write; a bucket that is new is looked at in any case.
+fn is_told_alone(bucket: &BucketMeta, event: &Event, touches: impl Fn(&str) -> bool) -> bool {
+    match &event.operation_type {
+        OperationType::Update => {
+            !touches(crate::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
+        }
+        OperationType::Insert | OperationType::Replace => true,
         _ => false,
     }
 }

@@ -50,8 +50,8 @@ use proxy::Proxy;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tokio::sync::OnceCell;
 
 /// A kind of edge, with the writes that can touch it.
 pub struct Edge {
@@ -482,20 +482,25 @@ fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Docu
 
 /// The address of the server that takes writes: of a replica set the primary, whichever is named first.
 pub async fn server() -> String {
-    static ADDRESS: OnceCell<String> = OnceCell::const_new();
-    let find = async || {
-        let options = ClientOptions::parse(uri()).await.unwrap();
-        let first = options.hosts[0].to_string();
-        if options.direct_connection == Some(true) {
-            return first;
+    static ADDRESSES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let uri = uri();
+    if let Some(known) = ADDRESSES.lock().unwrap().get(&uri) {
+        return known.clone();
+    }
+    let options = ClientOptions::parse(&uri).await.unwrap();
+    let first = options.hosts[0].to_string();
+    let address = match options.direct_connection {
+        Some(true) => first,
+        _ => {
+            // Every version knows it by this name.
+            let hello = doc! { "isMaster": 1 };
+            let admin = Client::with_options(options).unwrap().database("admin");
+            let hello = admin.run_command(hello).await.unwrap();
+            hello.get_str("primary").map_or(first, str::to_owned)
         }
-        // Every version knows it by this name.
-        let hello = doc! { "isMaster": 1 };
-        let admin = Client::with_options(options).unwrap().database("admin");
-        let hello = admin.run_command(hello).await.unwrap();
-        hello.get_str("primary").map_or(first, str::to_owned)
     };
-    ADDRESS.get_or_init(find).await.clone()
+    ADDRESSES.lock().unwrap().insert(uri, address.clone());
+    address
 }
 
 /// Takes out what the library knows of a document.
