@@ -662,15 +662,20 @@ fn what_others_do_with_items_a_reconciler_counts() {
         reads().await;
         assert_eq!(slips(&odm, 1, "at first").await.len(), 3);
         let nothing = reads().await;
-        odm.buckets::<Slip>().push(1, slip(13, None)).await.unwrap();
-        odm.buckets::<Slip>()
-            .edit(1, |s| s.n.eq(2), |s| s.set(|s| s.stars, 20))
+        let all = odm.buckets::<Leaf>();
+        all.push(1, leaf(6, None)).await.unwrap();
+        all.edit(1, |l| l.n.eq(2), |l| l.set(|l| l.stars, 20))
             .await
             .unwrap();
-        odm.buckets::<Slip>().delete(1, |s| s.n.eq(3)).await.unwrap();
-        odm.buckets::<Leaf>().delete(1, |l| l.n.eq(4)).await.unwrap();
+        all.delete(1, |l| l.n.gte(4)).await.unwrap();
         assert_eq!(reads().await, nothing, "of the library's own writes");
 
+        let all = odm.buckets::<Slip>();
+        all.push(1, slip(13, None)).await.unwrap();
+        all.edit(1, |s| s.n.eq(2), |s| s.set(|s| s.stars, 20))
+            .await
+            .unwrap();
+        all.delete(1, |s| s.n.eq(3)).await.unwrap();
         let reconciler = odm.reconciler().start().await.unwrap();
         let new = odm::bson::serialize_to_bson(&slip(14, None)).unwrap();
         write("slip_buckets", 1, doc! { "$pull": { "slips": { "n": 1 } } }).await;
@@ -690,8 +695,7 @@ fn what_others_do_with_items_a_reconciler_counts() {
         );
         // A page that others make, and one that they put in the place of another.
         let stored = |n: i32| odm::bson::serialize_to_bson(&leaf(n, None)).unwrap();
-        let page =
-            |number: i32, leaves: Vec<Bson>| doc! { "shelf": 1, "page": number, "leafs": leaves, "room": 3 };
+        let page = |number: i32, leaves: Vec<Bson>| doc! { "shelf": 1, "page": number, "leafs": leaves, "room": 3, "version": 1_i64 };
         let leaf_buckets = raw("leaf_buckets");
         let inserted = leaf_buckets.insert_one(page(3, vec![stored(5)]));
         inserted.bypass_document_validation(true).await.unwrap();

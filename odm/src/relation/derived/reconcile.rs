@@ -1,5 +1,5 @@
-//! Follows what others write past the library, and mends the copies that it leaves stale and the links that it leaves on one
-//! side.
+//! Follows what others write past the library, and mends the copies that it leaves stale, the links that it leaves on one side,
+//! and what buckets no longer say rightly of their items.
 
 use super::super::audit::Source;
 use super::super::graph::{Edge, Graph};
