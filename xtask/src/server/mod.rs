@@ -228,7 +228,7 @@ impl Drop for Started {
     }
 }
 
-/// The same, and for tests that can be spread over two of them a second one, where one alone would not use two cores: SecantusDB
+/// Does what [`obtain`] does, and starts a second server for tests to be spread over, where one would leave a core idle: SecantusDB
 /// in Python is one interpreter. One that is kept stays alone.
 pub async fn obtain_for_tests(source: Source, keep: bool) -> Result<Server> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
