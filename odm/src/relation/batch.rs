@@ -5,7 +5,7 @@
 
 use super::effects::id;
 use super::graph::fields;
-use super::scope::{Scope, collect};
+use super::scope::{Scope, collect, names_one};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::map::Context;
@@ -232,14 +232,20 @@ impl Scope<'_> {
         act!(self, meta, collection.count_documents(filter))
     }
 
-    pub(super) async fn delete_many(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+    /// Deletes all documents that fit; gives how many. What names one by its id is a deletion of one: the driver sends that
+    /// once more where the reply was lost, which the server allows of no deletion of many.
+    pub(super) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        Ok(act!(self, meta, collection.delete_many(filter))?.deleted_count)
+        let result = match names_one(&filter) {
+            true => act!(self, meta, collection.delete_one(filter)),
+            false => act!(self, meta, collection.delete_many(filter)),
+        };
+        Ok(result?.deleted_count)
     }
 
-    /// How many documents were changed. The update is carried out as it is: it touches no version, but that of a bucket whose
-    /// items it changes, and no time stamp.
-    pub(super) async fn update_many(
+    /// How many documents were changed; what names one by its id is an update of one. It is carried out as it is: it touches no
+    /// version, but that of a bucket whose items it changes, and no time stamp.
+    pub(super) async fn change(
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
@@ -251,7 +257,10 @@ impl Scope<'_> {
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let mut action = collection.update_many(filter, update);
+        let mut action = match names_one(&filter) {
+            true => collection.update_one(filter, update),
+            false => collection.update_many(filter, update),
+        };
         if !change.array_filters.is_empty() {
             action = action.array_filters(change.array_filters);
         }

@@ -533,7 +533,7 @@ impl Recheck {
         // What others derive of a bucket has to be told before it goes, and an item that is pushed meanwhile would go with it.
         if graph.derived_from(meta).next().is_none() {
             scope
-                .delete_many(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
+                .delete(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
                 .await?;
         }
         let left = scope.there(meta, ids).await?;

@@ -703,7 +703,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 if marks {
                     pairs::mark(&mut change.update, mark);
                 }
-                let changed = self.scope.update_many(holder, filter, change).await?;
+                let changed = self.scope.change(holder, filter, change).await?;
                 self.count(rule, changed);
             }
             if !batch.more {
@@ -996,7 +996,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                         pairs::mark(&mut change.update, token);
                         self.marked.push(holder);
                     }
-                    self.scope.update_many(holder, filter, change).await?;
+                    self.scope.change(holder, filter, change).await?;
                 }
             }
         }
@@ -1152,7 +1152,7 @@ async fn erase(
     // Out of a transaction what is derived of them is derived without them before they go.
     erased.deleted = match level.rules.derives && scope.session.is_none() {
         true => derived::delete_with_debts(&scope, level.meta, filter).await?,
-        false => scope.delete_many(level.meta, filter).await?,
+        false => scope.delete(level.meta, filter).await?,
     };
     if erased.deleted < part.len() as u64 {
         let left = scope.there(level.meta, &all_ids).await?;
@@ -1176,7 +1176,7 @@ async fn erase(
                 );
                 let named = rule.named(gone.iter().copied());
                 within.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
-                scope.update_many(rule.edge.holder, filter, change).await?
+                scope.change(rule.edge.holder, filter, change).await?
             }
             None => 0,
         };

@@ -428,7 +428,7 @@ impl Repaired {
             true => Mend::Pulled,
             false => Mend::Nullified,
         };
-        match scope.update_many(edge.holder, filter, change).await {
+        match scope.change(edge.holder, filter, change).await {
             Ok(changed) => {
                 self.count(edge, what, changed);
                 Ok(Vec::new())

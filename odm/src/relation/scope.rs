@@ -141,7 +141,8 @@ impl Scope<'_> {
         filter: Document,
         pipeline: Vec<Document>,
     ) -> Result<u64> {
-        let statement = encoded(&doc! { "q": filter, "u": pipeline, "multi": true })?;
+        let many = !names_one(&filter);
+        let statement = encoded(&doc! { "q": filter, "u": pipeline, "multi": many })?;
         self.send(meta, vec![statement]).await
     }
 
@@ -236,7 +237,7 @@ impl Scope<'_> {
 }
 
 /// Whether a filter asks for one document by its id.
-fn names_one(filter: &Document) -> bool {
+pub(super) fn names_one(filter: &Document) -> bool {
     filter
         .iter()
         .any(|(name, condition)| match (name.as_str(), condition) {

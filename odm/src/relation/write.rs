@@ -1048,7 +1048,7 @@ async fn unlink(
         }
         match derives {
             true => derived::mark_gone(scope, meta, which, token).await?,
-            false => scope.delete_many(meta, which).await?,
+            false => scope.delete(meta, which).await?,
         };
     }
     let mut paid = Ok(());

@@ -903,7 +903,7 @@ async fn pay_once(
     if paid.refused.is_none() {
         let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
         for debt in as_read(gone.into_iter()) {
-            paid.and(scope.delete_many(meta, debt.gone()).await)?;
+            paid.and(scope.delete(meta, debt.gone()).await)?;
         }
         let done = there
             .into_iter()
