@@ -280,18 +280,20 @@ pub enum Error {
         is: String,
     },
 
-    /// The database knows of copies that these models lack, or of the other side of a two-way reference: a write of their
-    /// sources would leave them stale. A program with all models forgets them by
+    /// The database knows of copies that these models lack or declare in an older way, or of the other side of a two-way
+    /// reference: a write of their sources would leave them stale. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare ({}): a write here would leave them stale; register \
-         their documents, or say `allow_unknown_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}): a write here would leave \
+         them stale; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any more by \
+         `forget_copies()`",
         .edges.join(", ")
     )]
     UnknownCopies {
-        /// Their names: of a copy both fields (`orders.name from customers.name`), of what is computed of children and of the other
-        /// side of a two-way reference its own. Where a single write is refused, the collection that was to be written.
+        /// Their names: of a copy both fields (`orders.name from customers.name`), of what is computed of children, of the other
+        /// side of a two-way reference and of what was declared in another way since its own. Where a single write is refused,
+        /// the collection that was to be written.
         edges: Vec<String>,
     },
 

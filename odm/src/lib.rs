@@ -80,7 +80,7 @@
 //! | fill copies that were declared later | [`Odm::backfill`] |
 //! | follow what others write past the library | [`Odm::reconciler`] |
 //! | say how copies go to many documents | [`Odm::with_fan_out`], [`FanOut`] |
-//! | run with fewer models than the database knows | [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
+//! | run with fewer or older models than the database knows | [`Odm::check_models`], [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
 //! | see the models as a diagram | [`Odm::edges`] |
 //! | have a command line for all of this | `odm::cli::run`, with the feature `cli` |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |

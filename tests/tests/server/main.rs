@@ -37,6 +37,7 @@ mod loaders;
 mod meetings;
 mod models;
 mod north_star;
+mod older;
 mod operations;
 mod pages;
 mod parts;

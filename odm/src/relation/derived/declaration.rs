@@ -165,21 +165,50 @@ fn storable(condition: &Bson) -> Bson {
 
 /// The copies in a stored declaration, with the fields that they are taken from.
 pub(super) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
-    let lists = ["copies", "fields"].map(|name| declaration.get_array(name));
-    let copies = lists.into_iter().filter_map(|list| list.ok()).flatten();
     // A snapshot follows nothing.
     let snapshot = SyncMode::Snapshot.to_string();
-    copies.filter_map(move |copy| {
+    listed(declaration).filter_map(move |copy| {
         let copy = copy.as_document()?;
         let follows = copy.get_str("sync").ok() != Some(snapshot.as_str());
         follows.then_some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
     })
 }
 
-/// Whether a stored declaration has all copies of this one, and others.
+/// The lists of a declaration: what is copied beside a reference, and what a subset holds of a child.
+const LISTS: [&str; 2] = ["copies", "fields"];
+
+/// What is listed in a declaration, snapshots too.
+fn listed(declaration: &Document) -> impl Iterator<Item = &Bson> {
+    let lists = LISTS.map(|name| declaration.get_array(name));
+    lists.into_iter().filter_map(|list| list.ok()).flatten()
+}
+
+/// Whether a stored declaration has all copies of this one, and others, and says the same of everything else.
 pub(super) fn is_more(stored: &Document, own: &Document) -> bool {
-    let is_same_kind = stored.contains_key("inverse") == own.contains_key("inverse");
-    is_same_kind && !lacking(own, stored).is_empty() && lacking(stored, own).is_empty()
+    let rest = |declaration: &Document| {
+        let fields = declaration.iter();
+        let rest = fields.filter(|(name, _)| !LISTS.contains(&name.as_str()));
+        rest.map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Document>()
+    };
+    let has = |copy: &Bson| listed(stored).any(|other| other == copy);
+    rest(stored) == rest(own) && listed(own).all(has) && listed(stored).count() > listed(own).count()
+}
+
+/// The field of a stored edge with what it was declared as before.
+pub(super) const FORMER: &str = "former";
+
+/// So many former declarations of an edge are remembered.
+pub(super) const MOST_FORMER: i32 = 20;
+
+/// Whether an edge has been declared as here once, and in another way since.
+pub(super) fn is_former(edge: &Document, own: &Document) -> bool {
+    let is_now = |now: &Document| now == own || is_more(now, own);
+    if is_rule(own) || edge.get_document("declaration").is_ok_and(is_now) {
+        return false;
+    }
+    let former = edge.get_array(FORMER).into_iter().flatten();
+    former.filter_map(Bson::as_document).any(is_now)
 }
 
 /// A declaration with what another one copies besides.
@@ -190,7 +219,7 @@ pub(super) fn with_those_of(own: &Document, other: Option<&Document>) -> Documen
         return all;
     };
     let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
-    for name in ["copies", "fields"] {
+    for name in LISTS {
         if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {
             let is_lacking = |copy: &&Bson| {
                 let field = copy.as_document().and_then(|copy| copy.get_str("field").ok());
@@ -222,6 +251,47 @@ pub(super) fn sources(declaration: &Document) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_edge_was_declared_in_another_way_before() {
+        let copies = |list: &[(&str, &str, &str)]| {
+            let copies = list
+                .iter()
+                .map(|(field, of, sync)| Bson::from(doc! { "field": *field, "of": *of, "sync": *sync }));
+            doc! { "through": "host", "by": "_id", "copies": copies.collect::<Vec<_>>() }
+        };
+        let ip = copies(&[("ip", "ip", "auto")]);
+        let named = copies(&[("name", "name", "auto"), ("ip", "ip", "auto")]);
+        let later = copies(&[("ip", "ip", "eventual")]);
+        assert!(is_more(&named, &ip));
+        assert!(!is_more(&ip, &named) && !is_more(&ip, &ip));
+        // It copies more, and one of them in another way.
+        assert!(!is_more(&named, &later));
+        let paid = copies(&[("ip", "ip", "auto"), ("paid", "price", "snapshot")]);
+        assert!(is_more(&paid, &ip));
+
+        let edge = doc! { "declaration": &later, FORMER: [&ip] };
+        assert!(is_former(&edge, &ip));
+        assert!(!is_former(&edge, &later));
+        // Nobody has declared that before.
+        assert!(!is_former(&edge, &named));
+        let edge = doc! { "declaration": &later, FORMER: [&named] };
+        assert!(is_former(&edge, &ip), "it is a part of a former one");
+        let edge = doc! { "declaration": &paid, FORMER: [&named] };
+        assert!(!is_former(&edge, &ip), "it is a part of the present one");
+
+        let first = |limit: i64, fields: &[&str]| {
+            let fields = fields
+                .iter()
+                .map(|name| Bson::from(doc! { "field": *name, "of": *name }));
+            doc! { "parent": "host", "limit": limit, "fields": fields.collect::<Vec<_>>() }
+        };
+        assert!(is_more(&first(3, &["a", "b"]), &first(3, &["a"])));
+        assert!(!is_more(&first(5, &["a", "b"]), &first(3, &["a"])));
+        let rule = doc! { RULE: "cascade", "to": "hosts" };
+        let edge = doc! { "declaration": { RULE: "restrict", "to": "hosts" }, FORMER: [&rule] };
+        assert!(!is_former(&edge, &rule));
+    }
 
     #[test]
     fn a_condition_is_stored_under_names_that_every_server_takes() {

@@ -1,7 +1,13 @@
 //! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
 //! declaration is backfilled.
+//!
+//! A declaration that takes the place of another one leaves that among the former ones. Who declares what is found there is
+//! the older program: nothing else tells which of two is the newer.
 
-use super::declaration::{self, Declaration, is_more, is_rule, lacking, restricted, sources, with_those_of};
+use super::declaration::{
+    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, lacking, restricted, sources,
+    with_those_of,
+};
 use super::followed;
 use super::inspect::Kept;
 use crate::names::meet;
@@ -13,6 +19,9 @@ use std::collections::HashMap;
 
 /// The collection that the edges are stored in.
 pub(super) const EDGES: &str = "_odm_edges";
+
+/// So often it is tried to store declarations while other processes store theirs.
+const MEETINGS: usize = 10;
 
 /// What the database knows and the models of a program lack.
 #[derive(Debug, Default)]
@@ -50,12 +59,16 @@ impl Known {
         self.edge(id)?.get_document("declaration").ok()
     }
 
-    /// Whether an edge is declared there as these models declare it, or by a program with more copies: that is left as it is.
+    /// Whether an edge is declared there as these models declare it, or by a program with more copies, or by a newer one: that
+    /// is left as it is.
     pub(super) fn has(&self, declared: &Declaration) -> bool {
-        let known = self.declaration(&declared.id);
-        known.is_some_and(|known| {
+        let Some(edge) = self.edge(&declared.id) else {
+            return false;
+        };
+        let is = |known: &Document| {
             *known == declared.is || is_more(known, &declared.is) || is_another(&declared.is, known)
-        })
+        };
+        edge.get_document("declaration").is_ok_and(is) || is_former(edge, &declared.is)
     }
 
     /// Whether the documents that were there before have their copies.
@@ -130,24 +143,54 @@ impl Odm {
         {
             return Err(super::super::unsupported(self, name).await?);
         }
+        self.warn_of_references();
+        for _ in 1..MEETINGS {
+            let (unknown, declared, is_stored) = self.remember_once().await?;
+            if is_stored {
+                return match unknown.is_empty() || self.allows_unknown() {
+                    true => Ok(not_filled(declared)),
+                    false => Err(Error::UnknownCopies { edges: unknown }),
+                };
+            }
+        }
+        Err(Error::SchemaConflict {
+            collection: EDGES,
+            what: "other programs store what their models declare, again and again, while this one stores its own: call `sync` \
+                   once more when they have started"
+                .to_owned(),
+        })
+    }
+
+    /// The same once. Gives what is unknown to these models, what they declare, and whether it is stored: another process may
+    /// have declared something of it in between.
+    async fn remember_once(&self) -> Result<(Vec<String>, Vec<Declared>, bool)> {
         let edges = self.stored_edges();
         let known = Known::all(self).await?;
         let unknown = self.look_for_unknown(&known);
-        self.warn_of_references();
         let declared = self.declared(&known).await?;
+        let mut is_stored = true;
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
+            let former = known.declaration(&edge.id);
+            // Of two programs that each have copies that the other lacks, none has all.
+            let declaration = with_those_of(&edge.is, former);
             let mut set = as_stored(edge);
-            set.extend(doc! {
-                // Of two programs that each have copies that the other lacks, none has all.
-                "declaration": with_those_of(&edge.is, known.declaration(&edge.id)),
-                "filled": *filled,
-                "declared": DateTime::now(),
-            });
-            let set = doc! { "$set": set, "$unset": { "at": "" } };
-            match edges.update_one(doc! { "_id": &edge.id }, set).upsert(true).await {
-                Ok(_) => {}
-                // Another process was faster with the same.
-                Err(error) if is_duplicate(&error) => {}
+            let as_read = match former {
+                Some(former) => doc! { "_id": &edge.id, "declaration": { "$eq": former } },
+                None => doc! { "_id": &edge.id, "declaration": { "$exists": false } },
+            };
+            // Who declares a part of it does not declare it in an older way.
+            let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
+            set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
+            let mut update = doc! { "$set": set, "$unset": { "at": "" } };
+            if let Some(replaced) = replaced {
+                let push = doc! { FORMER: { "$each": [replaced], "$slice": -MOST_FORMER } };
+                update.insert("$push", push);
+            }
+            let stored = edges.update_one(as_read, update).upsert(former.is_none()).await;
+            match stored {
+                Ok(result) => is_stored &= former.is_none() || result.matched_count > 0,
+                // Another process was faster.
+                Err(error) if is_duplicate(&error) => is_stored = false,
                 Err(error) => return Err(error.into()),
             }
             if !filled {
@@ -158,8 +201,34 @@ impl Odm {
                 );
             }
         }
+        Ok((unknown, declared, is_stored))
+    }
+
+    /// Looks whether the database knows copies that these models lack or declare in an older way, and references that they lack.
+    /// If so, writes that would leave those copies stale are refused from now on, and deletions that would leave those
+    /// references dangling. [`sync`](Odm::sync) does the same; a program that leaves that to another one calls this when it
+    /// starts. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCopies`] names the copies. Of references it is `tracing` that is told; the deletions are
+    /// [`Error::UnknownReferences`].
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(db: odm::mongodb::Database) -> odm::Result<()> {
+    /// let odm = Odm::new(db, models![Person, Account])?;
+    /// odm.check_models().await?; // a newer program may have called `sync` already
+    /// # Ok(()) }
+    /// ```
+    pub async fn check_models(&self) -> Result<()> {
+        let unknown = self.look_for_unknown(&Known::all(self).await?);
+        self.warn_of_references();
         match unknown.is_empty() || self.allows_unknown() {
-            true => Ok(not_filled(declared)),
+            true => Ok(()),
             false => Err(Error::UnknownCopies { edges: unknown }),
         }
     }
@@ -211,7 +280,16 @@ impl Odm {
                 }
                 continue;
             }
-            let Some(meta) = graph.models().find(|meta| meta.collection == from) else {
+            let of = |name: &str| graph.models().find(|meta| meta.collection == name);
+            if let Some(own) = own.filter(|own| is_former(edge, &own.is)) {
+                names.push(format!("{id} as it is declared now"));
+                holders.push(own.holder);
+                let both = [(from, &stored), (own.from, &own.is)];
+                let both = both.into_iter().filter_map(|(from, is)| Some((of(from)?, is)));
+                read.extend(both.map(|(meta, is)| (meta.collection, sources(is))));
+                continue;
+            }
+            let Some(meta) = of(from) else {
                 continue;
             };
             match own {
@@ -262,11 +340,12 @@ impl Odm {
         (names, unknown)
     }
 
-    /// Forgets the edges that the database knows and these models lack, copies and references: they were declared once, and
-    /// are not any more. Gives how many that were.
+    /// Forgets the edges that the database knows and these models lack, copies and references, and what is declared there in
+    /// another way: it was declared once, and is not any more. Gives how many that were.
     ///
     /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale, and a
-    /// deletion its references dangling.
+    /// deletion its references dangling; and when none runs any more that declares something else. That is also the way back to
+    /// an older version of a program, whose declarations are what holds from then on.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -283,11 +362,19 @@ impl Odm {
             .await?
             .deleted_count;
         let known = Known::all(self).await?;
+        // Nobody declares anything in another way from now on.
+        let former = doc! { "$unset": { FORMER: "" } };
+        edges
+            .update_many(doc! { FORMER: { "$exists": true } }, former)
+            .await?;
         for edge in &declared {
             let Some(stored) = known.declaration(&edge.id) else {
                 continue;
             };
-            let gone = match is_another(&edge.is, stored) {
+            let is_older = known
+                .edge(&edge.id)
+                .is_some_and(|known| is_former(known, &edge.is));
+            let gone = match is_another(&edge.is, stored) || is_older {
                 true => 1,
                 false => lacking(&edge.is, stored).len(),
             };

@@ -42,6 +42,7 @@ use odm::prelude::*;
 use odm_tests::{lacks_transactions, may_stand_still, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const TASKS: i32 = 8;
@@ -138,6 +139,8 @@ struct Task {
     errors: Vec<String>,
     /// The server can't do with transactions beside the deliveries of others.
     stands_still: bool,
+    /// The names that receipts were told to have taken.
+    taken: Arc<Mutex<BTreeMap<i32, String>>>,
 }
 
 struct Process {
@@ -285,6 +288,7 @@ fn run(alone: bool) {
                 let _ = recovering.recover().await;
             }
         });
+        let taken = Arc::<Mutex<BTreeMap<i32, String>>>::default();
         let tasks = (0..TASKS).map(|number| {
             let own = first
                 .iter()
@@ -302,6 +306,7 @@ fn run(alone: bool) {
                 events: Vec::new(),
                 errors: Vec::new(),
                 stands_still,
+                taken: taken.clone(),
             };
             tokio::spawn(task.run(operations / TASKS as usize, 40))
         });
@@ -345,10 +350,17 @@ fn run(alone: bool) {
         let mut found = stored(&t.db).await;
         own.extend(after_all(&events, &found));
         let wanted = with_copies(&own);
-        for ((collection, _), document) in &mut found {
+        let taken = taken.lock().unwrap();
+        for ((collection, id), document) in &mut found {
             if *collection == "receipts" {
-                // A name that the host had once.
-                assert!(document.remove("host_name").is_some());
+                // The name that the host had then. Of one whose task was killed nobody was told it.
+                let name = document.remove("host_name");
+                let told = taken.get(id).cloned().map(Bson::from);
+                assert_eq!(
+                    name,
+                    told.or(name.clone().filter(|name| name.as_str().is_some())),
+                    "receipt {id}"
+                );
             }
         }
         let audit = odm.audit().await.unwrap();

@@ -291,12 +291,15 @@ impl Task {
             7 => {
                 let id = self.id();
                 let after = doc! { "_id": id, "host": to };
+                let taken = self.taken.clone();
                 one("insert a receipt", ("receipts", id), Some(after), async move {
-                    let host = Ref::new(to);
-                    odm.collection::<Receipt>()
-                        .insert(NewReceipt { id, host })
-                        .await
-                        .map(drop)
+                    let new = NewReceipt {
+                        id,
+                        host: Ref::new(to),
+                    };
+                    let receipt = odm.collection::<Receipt>().insert(new).await?;
+                    taken.lock().unwrap().insert(id, receipt.host_name);
+                    Ok(())
                 })
             }
             8 | 9 => match self.pick("logs") {
