@@ -16,6 +16,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct FanOut {
+    pub(crate) in_transaction: usize,
     pub(crate) batch: usize,
     pub(crate) pause: Duration,
     pub(crate) progress: Option<Callback>,
@@ -25,13 +26,26 @@ pub struct FanOut {
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 impl FanOut {
-    /// Batches of 10,000 documents without a pause, two of them at once.
+    /// In one transaction with the source to at most 1,000 documents; to more behind it, in batches of 5,000 without a pause, two
+    /// of them at once.
     pub fn new() -> FanOut {
         FanOut {
-            batch: 10_000,
+            in_transaction: 1_000,
+            batch: 5_000,
             pause: Duration::ZERO,
             progress: None,
         }
+    }
+
+    /// A source with at most so many holders is changed in one transaction with them, where the deployment has transactions;
+    /// with more, or with any if this is 0, the copies follow the commit. Those that are declared `sync = atomic` are changed in
+    /// the transaction always, and those that are `eventual` never.
+    ///
+    /// A transaction holds back every other writer of what it has changed, and the server ends it after a minute.
+    pub fn in_transaction(mut self, documents: usize) -> FanOut {
+        // What is asked for is one more, and a driver takes no more than that.
+        self.in_transaction = documents.min(i32::MAX as usize - 1);
+        self
     }
 
     /// So many documents are changed by one command.
@@ -62,6 +76,7 @@ impl Default for FanOut {
 impl std::fmt::Debug for FanOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FanOut")
+            .field("in_transaction", &self.in_transaction)
             .field("batch", &self.batch)
             .field("pause", &self.pause)
             .finish_non_exhaustive()

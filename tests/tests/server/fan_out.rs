@@ -5,7 +5,7 @@ use odm::Error;
 use odm::FanOut;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -376,5 +376,50 @@ fn ids_of_every_type_have_their_place_in_a_fan_out() {
         odm.backfill().all().await.unwrap();
         assert_eq!(named().await, all("moss"));
         assert_eq!(odm.recover().await.unwrap().documents, 0);
+    });
+}
+
+/// A source with more holders than that is committed before they follow, and one without holders owes nothing.
+#[test]
+fn how_many_holders_follow_in_the_transaction_can_be_said() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        odm.sync().await.unwrap();
+        let devices = (1..=3).map(|id| NewDevice {
+            id,
+            name: "old".into(),
+            place: "Bonn".into(),
+        });
+        odm.collection::<Device>().insert_many(devices).await.unwrap();
+        // Of the first device four, of the second one one.
+        let events = (1..=5).map(|id| NewEvent {
+            id,
+            device: Ref::new(1 + id / 5),
+        });
+        odm.collection::<Event>().insert_many(events).await.unwrap();
+        for (most, device, behind) in [
+            (usize::MAX, 1, false),
+            (4, 1, false),
+            (3, 1, true),
+            (0, 1, true),
+            (0, 2, true),
+            (0, 3, false),
+        ] {
+            let odm = odm.clone().with_fan_out(FanOut::new().in_transaction(most));
+            t.commands.take();
+            let name = format!("most {most}");
+            let devices = odm.collection::<Device>();
+            let done = devices.update(device).set(|d| d.name, &name).await.unwrap();
+            assert_eq!(done.copies_updated, [4, 1, 0][device as usize - 1], "{name}");
+            let sent = t.commands.take();
+            let commit = sent.iter().position(|sent| sent == "commitTransaction").unwrap();
+            let is_behind = sent[commit..].iter().any(|sent| sent == "update");
+            assert_eq!(is_behind, behind, "{name}, device {device}: {sent:?}");
+            assert_eq!(named(&odm, &name).await, [4, 1, 0][device as usize - 1]);
+            assert_clean(&odm).await;
+        }
     });
 }

@@ -11,7 +11,7 @@ use super::debt::{Due, below, owe};
 use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::lease;
-use super::{AT, COPIED, Debt, IN_TRANSACTION, OWED, Token, VERSION, at, followed, number, put};
+use super::{AT, COPIED, Debt, OWED, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -276,12 +276,13 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
+    let most = scope.odm.fan_out_options().in_transaction;
     let few = scope
         .few(
             edge.holder,
             holders(edge, keys),
             doc! { "_id": 1 },
-            IN_TRANSACTION + 1,
+            most.saturating_add(1),
         )
         .await?;
     if few.is_empty() {
@@ -289,7 +290,7 @@ pub(super) async fn deliver(
     }
     // To follow in the transaction, however many there are, is what `sync = atomic` promises.
     let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
-    if few.len() <= IN_TRANSACTION || always && scope.session.is_some() {
+    if few.len() <= most || always && scope.session.is_some() {
         // A transaction sees the same holders still. Out of one more may have come: they are told the newest by their own
         // writer, and it does no harm to tell them twice.
         let statements: Vec<Statement> = sources

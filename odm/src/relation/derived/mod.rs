@@ -87,9 +87,6 @@ pub(super) const AT: &str = "_odm.at";
 /// Beside a reference, by the reference's name: the version of the source that the copies were taken from.
 pub(super) const COPIED: &str = "_copied";
 
-/// One transaction delivers to so many documents at most; to more, the copies are delivered behind it.
-pub(super) const IN_TRANSACTION: usize = 1_000;
-
 /// The copies beside a reference that follow their source.
 pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
     edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)

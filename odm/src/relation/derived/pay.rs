@@ -14,7 +14,7 @@ use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
 use super::recover::pay_each;
-use super::{Debt, Due, IN_TRANSACTION, LOCK, OWED, Token, VERSION, at, followed, is_atomic, is_number};
+use super::{Debt, Due, LOCK, OWED, Token, VERSION, at, followed, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
@@ -459,9 +459,9 @@ impl Within {
         let documents = match graph.needs_transactions(meta) {
             Some(_) => scope.every(meta, which, fields).await?,
             None => {
-                let some = scope
-                    .some(meta, which.clone(), fields, IN_TRANSACTION + 1)
-                    .await?;
+                let most = scope.odm.fan_out_options().in_transaction;
+                let one_more = most.saturating_add(1);
+                let some = scope.some(meta, which.clone(), fields, one_more).await?;
                 if some.more {
                     let names: Vec<&str> = due.names().collect();
                     return self.owe(scope, meta, which, &names).await;

@@ -12,9 +12,9 @@
 //!   there.
 //!
 //! The matrix is printed with `cargo test -p odm-tests --test server crashes -- --nocapture`. It has
-//! one row of seven, since the whole takes minutes: `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of
-//! the workspace) has all of them, and writes them as a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with
-//! these words in their names.
+//! one row of seven, since the whole takes minutes, each time others (`ODM_CRASH_SHARE` says which, and is printed):
+//! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
+//! a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with these words in their names.
 
 /// One row: the name of the write, what a crash may leave of it, and the write.
 macro_rules! row {
@@ -44,7 +44,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
 use mongodb::{Client, Database};
 use odm::bson::{Bson, Document, doc};
-use odm::{Model, Odm};
+use odm::{FanOut, Model, Odm};
 use odm_tests::{assert_clean_after, unique_name, uri, with_db};
 use proxy::Proxy;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -99,14 +99,16 @@ enum Mode {
     Alone,
     Eventual,
     Atomic,
+    Behind,
 }
 
 impl Mode {
-    const ALL: [Mode; 3] = [Mode::Alone, Mode::Eventual, Mode::Atomic];
+    const ALL: [Mode; 4] = [Mode::Alone, Mode::Eventual, Mode::Atomic, Mode::Behind];
 
     fn name(self) -> &'static str {
         match self {
-            Mode::Atomic => "atomic",
+            Mode::Atomic => "in a transaction",
+            Mode::Behind => "to many, behind it",
             Mode::Eventual => "sync = eventual",
             Mode::Alone => "without transactions",
         }
@@ -115,7 +117,7 @@ impl Mode {
     fn edges(self) -> Vec<Edge> {
         let mut edges = match self {
             Mode::Eventual => eventual::rows::edges(),
-            Mode::Atomic | Mode::Alone => atomic::rows::edges(),
+            Mode::Atomic | Mode::Alone | Mode::Behind => atomic::rows::edges(),
         };
         edges.extend(linked::edges());
         edges
@@ -125,7 +127,9 @@ impl Mode {
         let odm = Odm::new(db, (edge.models)()).unwrap();
         match self {
             Mode::Alone => odm.without_transactions(),
-            _ => odm,
+            // Each source has more holders than may follow in its transaction, and more than one batch.
+            Mode::Behind => odm.with_fan_out(FanOut::new().in_transaction(0).batch(1)),
+            Mode::Eventual | Mode::Atomic => odm,
         }
     }
 
@@ -133,7 +137,7 @@ impl Mode {
     fn is_whole(self, effect: Effect) -> bool {
         match effect {
             Effect::One | Effect::Transaction => true,
-            Effect::Many => self == Mode::Atomic,
+            Effect::Many => matches!(self, Mode::Atomic | Mode::Behind),
             Effect::Parts | Effect::LinkedParts => false,
             Effect::Linked => self != Mode::Alone,
         }
@@ -556,6 +560,10 @@ fn a_killed_process_loses_nothing() {
         let only = std::env::var("ODM_CRASH_EDGE").ok();
         let whole = std::env::var("ODM_CRASH_MATRIX").ok();
         let all = whole.is_some() || only.is_some();
+        let share = std::env::var("ODM_CRASH_SHARE").ok();
+        let share = share.and_then(|share| share.parse().ok());
+        let share = share.unwrap_or(std::process::id() as usize) % SHARE;
+        println!("ODM_CRASH_SHARE={share}");
         let client = t.db.client().clone();
         let transactions = {
             let odm = Odm::new(t.db.clone(), (atomic::rows::edges()[0].models)()).unwrap();
@@ -586,7 +594,7 @@ fn a_killed_process_loses_nothing() {
                             if row.effect == Effect::Transaction && mode == Mode::Alone {
                                 continue;
                             }
-                            if !all && (n + m) % SHARE != mode as usize {
+                            if !all && (n + m + share) % SHARE != mode as usize {
                                 continue;
                             }
                             let known = alone.get(&m).filter(|_| mode == Mode::Eventual);
@@ -641,7 +649,7 @@ fn a_killed_process_loses_nothing() {
     });
 }
 
-/// Of the rows one of so many is tried by the plain test, of every edge some.
+/// Of the rows one of so many is tried by the plain test, of every edge some: each time others.
 const SHARE: usize = 7;
 
 type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
@@ -678,7 +686,7 @@ fn table(matrix: &Matrix) -> Table {
         write!(table.text, " | {:<20}", mode.name()).unwrap();
     }
     table.text.push_str(" |\n|");
-    for width in [27, 25, 20, 20, 20] {
+    for width in [27, 25, 20, 20, 20, 20] {
         write!(table.text, " {} |", "-".repeat(width)).unwrap();
     }
     for (edge, write, modes) in matrix.values() {
@@ -716,12 +724,14 @@ fn page(table: &Table) -> String {
          by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right. Of a\n\
          two-way reference without transactions the side that is believed decides.\n\
+         *To many, behind it*: a source with more holders than one transaction changes, which is what each of them is here\n\
+         (`FanOut::new().in_transaction(0).batch(1)`), so its copies follow the commit, holder by holder.\n\
          *The same*: the write sends the same commands as without transactions, and is not cut once more.\n\n\
          {}\n\n\
          {}.\n\
          The program that makes this table is a test:\n\
          `ODM_CRASH_MATRIX=book/src/crash-matrix.md cargo test -p odm-tests --test server crashes`. Without the variable it\n\
-         tries one row of seven, some on every edge.\n",
+         tries one row of seven, some on every edge, each time others.\n",
         table.text,
         table.total()
     )
