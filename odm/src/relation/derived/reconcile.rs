@@ -171,7 +171,9 @@ impl Reconciler {
         }
     }
 
-    /// Ends it. What it has not taken up yet, another one will.
+    /// Ends it at once, also while it compares everything. What it has not taken up to the end another one will: the place in the
+    /// stream is stored behind what is done. A command that was on its way to the server may be carried out after this has
+    /// returned.
     ///
     /// # Errors
     /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
