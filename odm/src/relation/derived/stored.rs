@@ -1,6 +1,7 @@
 //! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
 //! declaration is backfilled.
 
+use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{self, Declaration, is_more, is_rule, lacking, restricted, sources, with_those_of};
 use super::followed;
 use super::inspect::Kept;
@@ -90,12 +91,12 @@ impl Odm {
             let filled = match is_known {
                 true => !edge.fills || known.is_filled(&edge.id),
                 // Where there are no documents yet, there is nothing to be filled.
-                false if edge.fills => match empty.get(edge.holder) {
+                false if edge.fills => match empty.get(edge.through()) {
                     Some(empty) => *empty,
                     None => {
-                        let holders = self.on_the_primary(edge.holder);
+                        let holders = self.on_the_primary(edge.through());
                         let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
-                        *empty.entry(edge.holder).or_insert(any.await?.is_none())
+                        *empty.entry(edge.through()).or_insert(any.await?.is_none())
                     }
                 },
                 false => true,
@@ -158,8 +159,10 @@ impl Odm {
                 );
             }
         }
+        let open = not_filled(declared);
+        self.set_unlinked(unlinked_of(graph, &open));
         match unknown.is_empty() || self.allows_unknown() {
-            true => Ok(not_filled(declared)),
+            true => Ok(open),
             false => Err(Error::UnknownCopies { edges: unknown }),
         }
     }
@@ -168,6 +171,7 @@ impl Odm {
     pub(super) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
+        self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
@@ -176,6 +180,7 @@ impl Odm {
         let known = Known::all(self).await?;
         let (_, unknown) = self.unknown_to(&known);
         self.set_lacking(unknown.copied);
+        self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
