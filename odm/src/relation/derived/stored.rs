@@ -110,13 +110,24 @@ impl Odm {
         Ok(all)
     }
 
-    /// The declared edges whose copies are still to be taken for documents that were there before.
-    pub(crate) async fn to_backfill(&self) -> Result<Vec<String>> {
-        if declaration::kept(self.graph()).next().is_none() {
-            return Ok(Vec::new());
+    /// The declared edges whose copies are still to be taken for documents that were there before, and the copies that the
+    /// database knows and these models lack.
+    pub(crate) async fn compare_edges(&self) -> Result<(Vec<String>, Vec<String>)> {
+        let known = Known::all(self).await?;
+        let declared = self.declared(&known).await?;
+        Ok((not_filled(declared), self.unknown_to(&known).0))
+    }
+
+    /// Refuses to go on where the database knows copies that these models lack.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCopies`].
+    pub(crate) async fn refuse_unknown(&self) -> Result<()> {
+        let unknown = self.look_for_unknown(&Known::all(self).await?);
+        match unknown.is_empty() || self.allows_unknown() {
+            true => Ok(()),
+            false => Err(Error::UnknownCopies { edges: unknown }),
         }
-        let declared = self.declared(&Known::all(self).await?).await?;
-        Ok(not_filled(declared))
     }
 
     /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
@@ -267,8 +278,51 @@ impl Odm {
         (names, unknown)
     }
 
+    /// The copies and references that the database knows and these models lack, in words: what
+    /// [`forget_copies`](Odm::forget_copies) would forget. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// for name in odm.undeclared_copies().await? {
+    ///     println!("{name}"); // orders.name from customers.name
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn undeclared_copies(&self) -> Result<Vec<String>> {
+        let known = Known::all(self).await?;
+        let own: HashMap<String, Declaration> = declaration::all(self.graph())
+            .map(|edge| (edge.id.clone(), edge))
+            .collect();
+        let mut names = Vec::new();
+        for edge in &known.0 {
+            let Ok(id) = edge.get_str("_id") else { continue };
+            let stored = edge.get_document("declaration").cloned().unwrap_or_default();
+            match own.get(id) {
+                Some(own) if !is_another(&own.is, &stored) => {
+                    let lacking = lacking(&own.is, &stored);
+                    let pairs = lacking
+                        .iter()
+                        .map(|(name, source)| (name.as_str(), source.as_str()));
+                    if !lacking.is_empty() {
+                        names.extend(named(id, edge, &stored, pairs));
+                    }
+                }
+                _ => names.extend(named(id, edge, &stored, declaration::copies(&stored))),
+            }
+        }
+        Ok(names)
+    }
+
     /// Forgets the edges that the database knows and these models lack, copies and references: they were declared once, and
-    /// are not any more. Gives how many that were.
+    /// are not any more. Gives how many that were; [`undeclared_copies`](Odm::undeclared_copies) names them before.
     ///
     /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale, and a
     /// deletion its references dangling.
