@@ -169,6 +169,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 ::core::unreachable!()
             }
         }
+        impl #krate::Replaceable for #ident {}
         impl #krate::Insertable<#ident> for #new {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()

@@ -8,7 +8,7 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, growth, never_changed};
 use crate::write::{encode, target_filter};
-use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Result, Target, operand};
+use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
@@ -350,7 +350,7 @@ impl Bulk {
     /// Stores this document in the place of the one with the same id.
     ///
     /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
-    /// in [`BulkDone::missed`].
+    /// in [`BulkDone::missed`]. A document with `#[document(append_only)]` is never changed: to replace one does not compile.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -359,7 +359,7 @@ impl Bulk {
     /// odm.bulk().replace(account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn replace<T: Document + Insertable<T>>(self, mut document: T) -> Bulk {
+    pub fn replace<T: Replaceable>(self, mut document: T) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
         if let Some(seen) = seen {

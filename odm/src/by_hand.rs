@@ -326,6 +326,8 @@ impl crate::Insertable<Person> for Person {
     }
 }
 
+impl crate::Replaceable for Person {}
+
 impl crate::Insertable<Person> for NewPerson {
     fn fresh(self, now: odm::DateTime) -> odm::Fresh<Person> {
         <Person as crate::Document>::fresh(self, now)

@@ -5,7 +5,7 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Result, Target, Update, UpdateMany, decode,
+    Order, ParentOf as _, Replaceable, Result, Target, Update, UpdateMany, decode,
 };
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
@@ -482,7 +482,8 @@ impl<T: Document> Collection<T> {
     /// Stores this document in the place of the one with the same id, and gives it as it is stored.
     ///
     /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
-    /// already may name what is gone: those that are new are checked.
+    /// already may name what is gone: those that are new are checked. A document with `#[document(append_only)]` is never
+    /// changed: to replace one does not compile.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
@@ -503,7 +504,7 @@ impl<T: Document> Collection<T> {
     /// ```
     pub async fn replace(&self, document: T) -> Result<T>
     where
-        T: Insertable<T>,
+        T: Replaceable,
     {
         crate::write::replace(self, document).await
     }

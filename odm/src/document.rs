@@ -93,7 +93,8 @@ pub trait Projection<T>: DeserializeOwned + Send {
 /// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. For a bucket nothing can: its items
 /// are [pushed](crate::Buckets::push).
 ///
-/// A function over all documents that inserts, replaces or upserts says so in its bounds: `T: Document + Insertable<T>`.
+/// A function over all documents that inserts or upserts says so in its bounds: `T: Document + Insertable<T>`; one that
+/// replaces asks for [`Replaceable`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -112,6 +113,26 @@ pub trait Insertable<T>: Send {
     /// What is stored.
     fn fresh(self, now: DateTime) -> Fresh<T>;
 }
+
+/// A document that another one with its id can be put in the place of. Derived for every document but those with
+/// `#[document(append_only)]`, and buckets.
+///
+/// A function over all documents that replaces says so in its bounds.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example() -> odm::Result<()> {
+/// async fn store<T: odm::Replaceable>(all: &Collection<T>, document: T) -> odm::Result<T> {
+///     all.replace(document).await
+/// }
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't be replaced: it is inserted and deleted, and never changed",
+    note = "delete it and insert another one: `.delete(id)`, then `.insert(New{Self} {{ … }})`",
+    note = "if its documents do change, leave out `append_only` in the `#[document(…)]` of `{Self}`"
+)]
+pub trait Replaceable: Document + Insertable<Self> {}
 
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
 ///

@@ -171,7 +171,7 @@ pub use collection::Collection;
 pub use copy::{CopyOf, SyncMode};
 pub use document::{
     Action as ValidationAction, Document, Embed, Fresh, FromNew, Insertable, Level as ValidationLevel,
-    Projection, Target, Validation,
+    Projection, Replaceable, Target, Validation,
 };
 pub use error::{Error, Result, Rule, Violation};
 pub use explain::{Explain, JoinExplain};

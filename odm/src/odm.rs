@@ -1,6 +1,6 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
-use crate::relation::{Graph, Unknown};
+use crate::relation::{Edge, Graph, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
@@ -42,6 +42,9 @@ struct Inner {
     unknown: std::sync::RwLock<Unknown>,
     /// The same as it was found the last time, also by what only pays or mends: nothing else is refused for that.
     lacking: std::sync::RwLock<Vec<&'static str>>,
+    /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
+    /// documents that were there before, as it was found the last time.
+    unlinked: std::sync::RwLock<Vec<usize>>,
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -174,6 +177,7 @@ impl Odm {
                 bulk_write: BulkWrite::default(),
                 unknown: std::sync::RwLock::default(),
                 lacking: std::sync::RwLock::default(),
+                unlinked: std::sync::RwLock::default(),
             }),
             alone: false,
             by_queries: false,
@@ -256,6 +260,19 @@ impl Odm {
     pub(crate) fn set_lacking(&self, collections: Vec<&'static str>) {
         let place = self.inner.lacking.write();
         *place.unwrap_or_else(std::sync::PoisonError::into_inner) = collections;
+    }
+
+    pub(crate) fn set_unlinked(&self, edges: Vec<usize>) {
+        let place = self.inner.unlinked.write();
+        *place.unwrap_or_else(std::sync::PoisonError::into_inner) = edges;
+    }
+
+    /// Whether this side of a two-way reference, or the other one, may still lack what a backfill is to write: a link that is
+    /// there on one side alone is no mistake then.
+    pub(crate) fn is_unlinked(&self, edge: &Edge) -> bool {
+        let unlinked = self.inner.unlinked.read();
+        let unlinked = unlinked.unwrap_or_else(std::sync::PoisonError::into_inner);
+        unlinked.contains(&edge.at) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
     }
 
     pub(crate) fn set_unknown(&self, unknown: Unknown) {

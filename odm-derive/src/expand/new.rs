@@ -260,8 +260,8 @@ fn default(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// `Insertable` for the whole document and for the new struct. Those of a bucket have a bound that never holds, so that the
-/// compiler says who writes it where one is inserted.
+/// `Insertable` for the whole document and for the new struct, and `Replaceable` for one that is ever changed. Those of a
+/// bucket have a bound that never holds, so that the compiler says who writes it where one is inserted or replaced.
 pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let ident = ident(target);
@@ -275,7 +275,14 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let replaceable = document.append_only.is_none().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::Replaceable for #this #where_clause {}
+        }
+    });
     quote! {
+        #replaceable
         #[automatically_derived]
         impl #impl_generics #krate::Insertable<#this> for #this #where_clause {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {

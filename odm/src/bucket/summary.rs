@@ -25,6 +25,17 @@ impl BucketMeta {
         [self.count].into_iter().chain(time).chain(sums).chain([ROOM])
     }
 
+    /// The same but for the room, each with what it follows from.
+    pub(crate) fn told_of(&self) -> Vec<(&'static str, String)> {
+        let mut told = vec![(self.count, self.items.to_owned())];
+        let of = |field: &str| format!("{}.{field}", self.items);
+        if let Some(time) = &self.time {
+            told.extend([(time.first, of(time.field)), (time.last, of(time.field))]);
+        }
+        told.extend(self.sums.iter().map(|sum| (sum.name, of(sum.field))));
+        told
+    }
+
     /// Whether a field of the bucket, by its name without positions, is the library's to write: all are but those of the items
     /// that are neither summed nor their time.
     pub(crate) fn is_kept(&self, bucket: &DocumentMeta, name: &str) -> bool {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const CODES: &str = "\
 Exit codes:
   0  done, and nothing is wrong
-  1  something is wrong with the data, or `plan --check` found something to change or backfill
+  1  something is wrong with the data, or `plan --check` found something to change, to backfill, or unknown
   2  the command was not carried out: wrong arguments, no server, another error";
 
 /// Looks after the database of this application.
@@ -28,7 +28,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Show what differs between the models and the database.
     Plan {
-        /// Exit with 1 if something is to be changed or backfilled.
+        /// Exit with 1 if something is to be changed or backfilled, or the database holds copies that the models lack.
         #[arg(long)]
         check: bool,
     },
@@ -37,6 +37,9 @@ pub(super) enum Command {
         /// Set a validator although existing documents violate it: they stay as they are.
         #[arg(long)]
         accept_violations: bool,
+        /// Go on although the database holds copies that the models lack, and become stale by what this program writes.
+        #[arg(long)]
+        allow_unknown: bool,
     },
     /// Look for what is wrong with references and copies.
     Audit {
@@ -62,6 +65,12 @@ pub(super) enum Command {
         #[arg(long)]
         all: bool,
     },
+    /// Forget copies and references that the database knows and the models do not declare any more.
+    Forget {
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Draw the documents, references and copies of the models; no server is asked.
     Edges {
         /// How they are drawn.
@@ -82,6 +91,7 @@ impl Command {
             Command::Repair { .. } => "repair",
             Command::Recover => "recover",
             Command::Backfill { .. } => "backfill",
+            Command::Forget { .. } => "forget",
             Command::Edges { .. } => "edges",
         }
     }

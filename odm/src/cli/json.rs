@@ -34,6 +34,7 @@ pub(super) fn plan(plan: &Plan) -> Value {
         "changes": plan.changes().iter().map(change).collect::<Vec<_>>(),
         "notes": plan.notes(),
         "backfills": plan.backfills(),
+        "unknown": plan.unknown(),
     })
 }
 
@@ -106,6 +107,10 @@ pub(super) fn recovered(recovered: &Recovered) -> Value {
 
 pub(super) fn backfilled(filled: &Backfilled) -> Value {
     json!({ "edges": filled.edges, "documents": filled.documents })
+}
+
+pub(super) fn forgotten(names: &[String]) -> Value {
+    json!({ "forgotten": names })
 }
 
 fn reference(reference: &AuditedReference) -> Value {

@@ -1,5 +1,5 @@
-//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover`, `backfill` and
-//! `edges` for its models.
+//! The command line that an application gets in one line: `plan`, `sync`, `audit`, `repair`, `recover`, `backfill`, `forget`
+//! and `edges` for its models.
 //!
 //! With the feature `cli`:
 //!
@@ -21,12 +21,13 @@
 //!
 //! | command | does | as |
 //! | --- | --- | --- |
-//! | `plan` | shows what differs between the models and the database; with `--check` that is exit code 1 | [`Odm::plan`] |
-//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations) |
+//! | `plan` | shows what differs between the models and the database, and which copies the database knows and the models lack; with `--check` that is exit code 1 | [`Odm::plan`] |
+//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow. Where the database knows copies that the models lack, nothing is changed, unless `--allow-unknown` says that it is meant | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations), [`Odm::allow_unknown_copies`] |
 //! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
 //! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
 //! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
-//! | `backfill` | takes copies for documents that are older than their declaration, and goes on where it was interrupted; `--all` also those that were taken before | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all) |
+//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all) |
+//! | `forget` | forgets copies and references that the database knows and the models don't declare any more; shows them and asks, unless `--yes` is there | [`Odm::forget_copies`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -34,8 +35,8 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found something, `repair` left something or was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed or backfilled |
-//! | 2 | the command was not carried out, or not all of it: a mistake on the command line, a server that does not answer, any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
+//! | 1 | something is wrong with the data: `audit` found something, `repair` left something, `repair` or `forget` was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed or backfilled, or copies that the models lack |
+//! | 2 | the command was not carried out, or not all of it: a mistake on the command line, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
 //!
@@ -46,12 +47,13 @@
 //!
 //! | command | more fields |
 //! | --- | --- |
-//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of copies that `backfill` is to take |
+//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
 //! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
 //! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it; `oldest_s`: for how many seconds the oldest had owed it, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were taken |
+//! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
@@ -301,15 +303,23 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
     match command {
         Command::Plan { check } => {
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
-            let to_do = !plan.is_empty() || !plan.backfills().is_empty();
+            let is_refused = !plan.unknown().is_empty() && !odm.allows_unknown();
+            let to_do = !plan.is_empty() || !plan.backfills().is_empty() || is_refused;
             let code = match *check && to_do {
                 true => WRONG,
                 false => CLEAN,
             };
             Ok(Done::new(code, &plan, json::plan(&plan)))
         }
-        Command::Sync { accept_violations } => {
-            let work = sync(odm, *accept_violations);
+        Command::Sync {
+            accept_violations,
+            allow_unknown,
+        } => {
+            let odm = match allow_unknown {
+                true => odm.clone().allow_unknown_copies(),
+                false => odm.clone(),
+            };
+            let work = sync(&odm, *accept_violations);
             let applied = watched(streams.progress, "changing", None, work).await?;
             Ok(Done::new(CLEAN, &applied, json::applied(&applied)))
         }
@@ -338,6 +348,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             let filled = watched(streams.progress, "filling", so_far, backfilling.into_future()).await?;
             Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
         }
+        Command::Forget { yes } => forget(odm, *yes, streams).await,
         Command::Edges { format, output } => {
             let edges = odm.edges();
             let text = match format {
@@ -426,6 +437,39 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
     let repaired = watched(streams.progress, "mending", so_far, repairing.into_future()).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(Done::new(code, &repaired, json::repaired(&repaired)))
+}
+
+async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+    if !yes && streams.answers.is_none() {
+        return Err(Failure::new(
+            "`forget` lets other programs leave copies stale, and there is no terminal to ask on: say `--yes`",
+        ));
+    }
+    let names = odm.undeclared_copies().await?;
+    if names.is_empty() {
+        return Ok(Done::new(
+            CLEAN,
+            "nothing is to be forgotten",
+            json::forgotten(&names),
+        ));
+    }
+    if !yes {
+        let question = format!(
+            "The database `{}` knows these, and the models of this program don't:\n  {}\nForget them? What still declares them \
+             is not kept true any more.",
+            odm.database().name(),
+            names.join("\n  "),
+        );
+        if streams.ask(&question) != Some(true) {
+            return Err(Failure {
+                code: WRONG,
+                message: "nothing was changed".to_owned(),
+            });
+        }
+    }
+    odm.forget_copies().await?;
+    let lines: Vec<String> = names.iter().map(|name| format!("forgotten: {name}")).collect();
+    Ok(Done::new(CLEAN, lines.join("\n"), json::forgotten(&names)))
 }
 
 fn in_words(recovered: &Recovered) -> String {

@@ -40,6 +40,7 @@ impl Odm {
     /// | --- | --- |
     /// | a reference to a document that does not exist | taken out with `on_delete = nullify` or `pull`; left with `restrict` and with `cascade`: the document that holds it is not deleted unasked |
     /// | a two-way reference on one side only | the side that is believed is followed: of one-to-many the single reference, else the side whose collection and field come first by name (of a field that is its own other side, the document with the lesser id). The other side gets the reference, or loses it |
+    /// | … where a [`backfill`](Odm::backfill) is still to write the side that is believed, since the two-way reference is new | left, unless that side has it |
     /// | … where the other side is full, or is linked to another document that names it too, or can't do without a reference | left |
     /// | a document that a two-way array names twice | named once, at its first place |
     /// | copies, subsets and computed fields that are not what their source says | taken again |
@@ -57,7 +58,7 @@ impl Odm {
     /// that has all of them mends those.
     ///
     /// # Cost
-    /// That of an [`audit`](Odm::audit); one for the copies that the database knows; for every 1,000 documents of which some are to be mended, a few more for each
+    /// That of an [`audit`](Odm::audit); one for the copies and two-way references that the database knows; for every 1,000 documents of which some are to be mended, a few more for each
     /// reference and kind of finding. Where links are left after something else was mended, which may have made room for
     /// them, all of it a second and a third time.
     ///
@@ -226,6 +227,11 @@ impl IntoFuture for Repairing {
                 let scope = Scope::new(&chosen.odm, None, &trips);
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
+                let mut chosen_edges = edges.iter().flat_map(|(_, edges)| edges);
+                if chosen_edges.any(|edge| edge.is_two_way()) || chosen.kept().next().is_some() {
+                    scope.trip();
+                    chosen.odm.look_for_lacking().await?;
+                }
                 let mut failed = Ok(());
                 for _ in 0..PASSES {
                     let before: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
@@ -235,10 +241,6 @@ impl IntoFuture for Repairing {
                     if after == before || links.sum::<u64>() == 0 {
                         break;
                     }
-                }
-                if chosen.kept().next().is_some() {
-                    scope.trip();
-                    chosen.odm.look_for_lacking().await?;
                 }
                 for kept in chosen.kept() {
                     if let Err(error) = chosen.odm.knows_copies(kept.holder()) {
@@ -332,6 +334,17 @@ impl Repaired {
         faults: Vec<Fault<'g>>,
         marks: &mut Option<Vec<Token>>,
     ) -> Result<Vec<Fault<'g>>> {
+        self.mend_as(scope, faults, marks, Belief::Side).await
+    }
+
+    /// The same with another belief.
+    pub(super) async fn mend_as<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+        marks: &mut Option<Vec<Token>>,
+        belief: Belief<'_>,
+    ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut links = Vec::new();
         let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();
@@ -361,6 +374,7 @@ impl Repaired {
             marks,
             token: Token::new(),
             owing: Vec::new(),
+            belief,
         };
         let mended = self
             .mend_all(scope, (detached, repeated, links), &mut write)
@@ -544,14 +558,21 @@ impl Repaired {
                 changed: 0,
             });
         };
+        // The side that is believed may not have been written yet.
+        let is_open = matches!(write.belief, Belief::Side) && scope.odm.is_unlinked(edge);
         let (mut gains, mut losses, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
         for fault in faults {
             let Kind::OneSided { other } = &fault.kind else {
                 continue;
             };
-            let believed = edge.is_authority(&Key::of_bson(&fault.holder), &Key::of_bson(other));
+            let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
+            let believed = match write.belief {
+                Belief::These(links) => links.contains(&(edge.at, holder, other)),
+                Belief::Side | Belief::SideAnyway => edge.is_authority(&holder, &other),
+            };
             match believed {
                 true => gains.push(fault),
+                false if is_open => stuck.push(fault),
                 false if edge.list || edge.reference.optional => losses.push(fault),
                 false => stuck.push(fault),
             }
@@ -581,7 +602,7 @@ impl Repaired {
                     .collect(),
                 gains,
             ),
-            false => single(scope, edge, back, gains, &mut stuck).await?,
+            false => single(scope, edge, back, gains, &mut stuck, is_open).await?,
         };
         let others = gains.iter().filter_map(|fault| match &fault.kind {
             Kind::OneSided { other } => Some(other.clone()),
@@ -617,6 +638,20 @@ type Sorted<'g> = (
     Vec<Fault<'g>>,
 );
 
+/// A link as one side names it: the position of the reference in the graph, the document that holds it, and the other one.
+pub(super) type Named = (usize, Key, Key);
+
+/// What decides whether a link that is there on one side alone is to be, or is not.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Belief<'b> {
+    /// The side that is believed; where a backfill is still to write that, a link is added and none is taken out.
+    Side,
+    /// The side that is believed in any case.
+    SideAnyway,
+    /// These links are to be, and no others.
+    These(&'b HashSet<Named>),
+}
+
 /// What is noted in the documents that are changed.
 struct Writing<'m> {
     /// The tokens of the marks of two-way references, where what is written for them is marked.
@@ -625,6 +660,7 @@ struct Writing<'m> {
     token: Token,
     /// The collections in which something is.
     owing: Vec<&'static DocumentMeta>,
+    belief: Belief<'m>,
 }
 
 impl Writing<'_> {
@@ -724,13 +760,14 @@ fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Sta
 }
 
 /// Where the other side is a single reference, it may be taken: by a document that refers to it too, then it is not known
-/// which is right; or by one that does not, then it is free.
+/// which is right; or by one that does not, then it is free, unless that is to be written yet (`is_open`).
 async fn single<'g>(
     scope: &Scope<'g>,
     edge: &Edge,
     back: &Edge,
     faults: Vec<Fault<'g>>,
     stuck: &mut Vec<Fault<'g>>,
+    is_open: bool,
 ) -> Result<(Vec<Statement>, Vec<Fault<'g>>)> {
     let other = |fault: &Fault<'_>| match &fault.kind {
         Kind::OneSided { other } => Key::of_bson(other),
@@ -756,7 +793,7 @@ async fn single<'g>(
     for fault in faults {
         let other = other(&fault);
         let by = taken.get(&other);
-        let is_firm = by.is_some_and(|by| firm.contains(&(Key::of_bson(by), other.clone())));
+        let is_firm = by.is_some_and(|by| is_open || firm.contains(&(Key::of_bson(by), other.clone())));
         if is_firm || claims.get(&other) != Some(&1) {
             stuck.push(fault);
             continue;

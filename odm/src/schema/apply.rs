@@ -29,7 +29,8 @@ impl Applied {
     }
 
     /// The copies that documents lack which were there before their declaration, or before it was changed: by the names of
-    /// the references and fields that hold them, such as `products.parts.id`. [`Odm::backfill`] takes them.
+    /// the references and fields that hold them, such as `products.parts.id`; and what buckets do not say of their items yet, and
+    /// two-way references of which documents lack the other side. [`Odm::backfill`] fills them.
     pub fn backfills(&self) -> &[String] {
         &self.backfills
     }
@@ -93,17 +94,18 @@ impl Odm {
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
     /// fails, the others are still made. The declared copies are stored, too, which costs one round trip where all are known
-    /// already. A new collection costs one round trip, a validator two, all new indexes of a
+    /// already; if there is anything to change, one more looks before that for copies that these models lack. A new collection costs one round trip, a validator two, all new indexes of a
     /// collection one (which lasts as long as the server builds them), each changed time to live one. Every change is
     /// acknowledged by a majority.
     ///
     /// # Errors
-    /// Before anything is changed: [`Error::SchemaConflict`] if the plan has a [`Change::Conflict`];
+    /// Before anything is changed: [`Error::UnknownCopies`] where the database knows copies that these models lack, unless
+    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant; [`Error::SchemaConflict`] if the plan has a
+    /// [`Change::Conflict`];
     /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
     /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
     ///
-    /// [`Error::UnknownCopies`] where the database knows copies that these models lack, after the changes are made;
-    /// [`Error::Unsupported`] for `sync = atomic` without transactions.
+    /// After the changes are made: [`Error::Unsupported`] for `sync = atomic` without transactions.
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
@@ -122,11 +124,12 @@ impl Odm {
     /// change. Several processes may do so at once, at every start of a program.
     ///
     /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left. One round trip
-    /// more looks for declared copies that the database knows and these models lack; a new declaration costs one to store it, and
+    /// more, two where something is changed, looks for declared copies that the database knows and these models lack; a new declaration costs one to store it, and
     /// one for each collection that has any.
     ///
     /// # Errors
-    /// As [`plan`](Odm::plan) and [`apply`](Odm::apply); [`Error::SchemaConflict`] if after eight attempts the database
+    /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
+    /// it may not write either. [`Error::SchemaConflict`] if after eight attempts the database
     /// still differs: somebody else keeps changing it.
     pub async fn sync(&self) -> Result<Applied> {
         Trace::new("(all)", "sync").run(self.until_it_is()).await
@@ -168,6 +171,10 @@ impl Odm {
     }
 
     async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), Failure> {
+        // What a program that lacks copies finds in its way may be a newer one's.
+        if !plan.is_empty() {
+            self.refuse_unknown().await?;
+        }
         refuse(plan)?;
         let mut collections: Vec<&'static str> = Vec::new();
         for change in plan.changes() {

@@ -27,6 +27,7 @@ pub struct Plan {
     pub(super) changes: Vec<Change>,
     notes: Vec<String>,
     backfills: Vec<String>,
+    unknown: Vec<String>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
@@ -202,9 +203,17 @@ impl Plan {
     }
 
     /// The copies that are new, or declared in another way, while there are documents already: by the names of the
-    /// references and fields that hold them, such as `products.parts.id`. [`Odm::backfill`] takes them, after [`Odm::apply`].
+    /// references and fields that hold them, such as `products.parts.id`; and what buckets do not say of their items yet, and
+    /// two-way references of which documents lack the other side. [`Odm::backfill`] fills them, after [`Odm::apply`].
     pub fn backfills(&self) -> &[String] {
         &self.backfills
+    }
+
+    /// The copies that the database knows and these models lack, in words: `orders.name from customers.name`. As long as there
+    /// are any, [`Odm::apply`] and [`Odm::sync`] are refused with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
+    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
     }
 
     /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
@@ -224,6 +233,9 @@ impl fmt::Display for Plan {
             lines.push("nothing to change".to_owned());
         }
         lines.extend(self.backfills.iter().map(|copies| to_backfill(copies)));
+        lines.extend(self.unknown.iter().map(|copies| {
+            format!("unknown: the database holds `{copies}`, which these models don't declare")
+        }));
         lines.extend(self.notes.iter().map(|note| format!("left alone: {note}")));
         f.write_str(&lines.join("\n"))
     }
@@ -241,8 +253,8 @@ impl Odm {
     ///
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
-    /// which the server reads the whole collection, to count the documents that violate it. Where copies are declared, one
-    /// more reads what the database knows of them, and each collection with new ones costs one.
+    /// which the server reads the whole collection, to count the documents that violate it. One more reads what the database
+    /// knows of copies, and each collection with new ones costs one.
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
@@ -250,7 +262,7 @@ impl Odm {
         Trace::new("(all)", "plan")
             .run(async {
                 let mut plan = self.compare().await?;
-                plan.backfills = self.to_backfill().await?;
+                (plan.backfills, plan.unknown) = self.compare_edges().await?;
                 Ok(plan)
             })
             .await
@@ -273,6 +285,7 @@ impl Odm {
             changes: Vec::new(),
             notes: Vec::new(),
             backfills: Vec::new(),
+            unknown: Vec::new(),
             seen: HashMap::new(),
             indexes: HashMap::new(),
             accept_violations: false,

@@ -797,7 +797,8 @@ fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<
     })
 }
 
-/// `#[document(append_only)]`, where no path says so: a raw change, or a whole document.
+/// `#[document(append_only)]`, where neither a path says so nor [`Replaceable`](crate::Replaceable): a raw change, or a document
+/// for which somebody has written that trait by hand.
 pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> {
     if !meta.append_only {
         return Ok(());

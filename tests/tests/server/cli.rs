@@ -162,6 +162,19 @@ fn documents_in_the_way_of_a_plan_are_told() {
         );
         let sync = run(&t, &["sync", "--accept-violations"], None).await;
         assert_eq!(sync.code, 0, "{}", sync.err);
+        // Nobody has linked these people yet.
+        let check = run(&t, &["plan", "--check"], None).await;
+        assert_eq!(
+            (check.code, check.out.lines().next()),
+            (1, Some("nothing to change"))
+        );
+        assert!(
+            check
+                .out
+                .contains("to backfill: documents that are there already lack `people.tasks`")
+        );
+        let filled = run(&t, &["backfill", "--json"], None).await.json();
+        assert_eq!(filled["edges"], json!(["people.tasks"]));
         let check = run(&t, &["plan", "--check"], None).await;
         assert_eq!(check.code, 0, "{}", check.out);
     });
@@ -489,6 +502,141 @@ fn a_field_stands_for_the_references_and_copies_within_it() {
             half.code == 2 && half.err.contains("shelves.books.id"),
             "{}",
             half.err
+        );
+    });
+}
+
+/// Hosts as a program knows them that has no model of messages, with a field that the database does not have yet.
+mod fewer {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "hosts")]
+    pub struct Host {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[index]
+        pub address: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "rooms")]
+    pub struct Room {
+        #[serde(rename = "_id")]
+        pub id: i32,
+    }
+}
+
+/// What the schema is, and the declarations.
+async fn schema_of(t: &TestDb) -> (Vec<String>, Vec<String>, u64) {
+    let mut names = t.db.list_collection_names().await.unwrap();
+    names.sort();
+    let mut indexes = t.db.collection::<Doc>("hosts").list_index_names().await.unwrap();
+    indexes.sort();
+    let edges = t.db.collection::<Doc>("_odm_edges");
+    (names, indexes, edges.count_documents(doc! {}).await.unwrap())
+}
+
+#[test]
+fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
+    with_db(async |t| {
+        let full = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();
+        full().sync().await.unwrap();
+        let fewer = || Odm::new(t.db.clone(), models![fewer::Host, fewer::Room]).unwrap();
+        let copy = "messages.address from hosts.address";
+        let lacks = json!([copy, "hosts.messages"]);
+        let sorted = |found: &Value| {
+            let mut found: Vec<String> = serde_json::from_value(found.clone()).unwrap();
+            found.sort();
+            found.reverse();
+            json!(found)
+        };
+        let before = schema_of(&t).await;
+
+        let plan = run_on(fewer(), &["plan"], None).await;
+        assert_eq!(plan.code, 0);
+        let line = format!("unknown: the database holds `{copy}`, which these models don't declare");
+        assert!(plan.out.lines().any(|found| found == line), "{}", plan.out);
+        let plan = run_on(fewer(), &["plan", "--json", "--check"], None).await;
+        assert_eq!(
+            (plan.code, &plan.json()["unknown"]),
+            (1, &json!([copy])),
+            "{}",
+            plan.out
+        );
+        assert_eq!(fewer().plan().await.unwrap().unknown(), [copy]);
+
+        let sync = run_on(fewer(), &["sync", "--json"], None).await;
+        assert_eq!(sync.code, 2, "{}", sync.out);
+        assert!(sync.err.contains(copy), "{}", sync.err);
+        let accepting = run_on(fewer(), &["sync", "--accept-violations"], None).await;
+        assert_eq!(accepting.code, 2, "{}", accepting.out);
+        let odm = fewer();
+        let plan = odm.plan().await.unwrap();
+        assert!(!plan.is_empty());
+        for refused in [odm.sync().await.map(drop), odm.apply(&plan).await.map(drop)] {
+            assert!(
+                matches!(refused, Err(odm::Error::UnknownCopies { .. })),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(schema_of(&t).await, before, "nothing was changed");
+        // It may not write either, from then on.
+        let host = fewer::Host {
+            id: 1,
+            address: "x".into(),
+        };
+        let refused = odm.collection::<fewer::Host>().insert(host).await;
+        assert!(
+            matches!(refused, Err(odm::Error::UnknownCopies { .. })),
+            "{refused:?}"
+        );
+
+        // That it is meant is said for this once.
+        let meant = run_on(fewer(), &["sync", "--allow-unknown"], None).await;
+        assert_eq!(meant.code, 0, "{}", meant.err);
+        assert!(schema_of(&t).await.0.contains(&"rooms".to_owned()));
+        let check = run_on(fewer(), &["plan", "--check"], None).await;
+        assert_eq!(check.code, 1, "{}", check.out);
+        let allowed = fewer().allow_unknown_copies();
+        assert_eq!(run_on(allowed, &["plan", "--check"], None).await.code, 0);
+
+        // The messages are gone for good.
+        let nobody = run_on(fewer(), &["forget"], None).await;
+        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
+        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let no = run_on(fewer(), &["forget"], Some("n\n")).await;
+        assert_eq!((no.code, no.out.as_str()), (1, ""));
+        assert!(
+            no.err.contains(copy) && no.err.contains("hosts.messages"),
+            "{}",
+            no.err
+        );
+        assert!(no.err.contains("nothing was changed"), "{}", no.err);
+        assert_eq!(sorted(&json!(fewer().undeclared_copies().await.unwrap())), lacks);
+        let yes = run_on(fewer(), &["forget", "--json"], Some("yes\n")).await;
+        assert_eq!(
+            (yes.code, sorted(&yes.json()["forgotten"])),
+            (0, lacks),
+            "{}",
+            yes.err
+        );
+        let again = run_on(fewer(), &["forget", "--yes"], None).await;
+        assert_eq!(
+            (again.code, again.out.as_str()),
+            (0, "nothing is to be forgotten\n")
+        );
+        let check = run_on(fewer(), &["plan", "--check"], None).await;
+        assert_eq!(check.code, 0, "{}", check.out);
+        assert_eq!(run_on(fewer(), &["sync"], None).await.code, 0);
+        // Whoever has them after all declares them again.
+        full().sync().await.unwrap();
+        let forgotten = run_on(fewer(), &["forget", "-y"], None).await;
+        assert!(
+            forgotten.out.contains(&format!("forgotten: {copy}")),
+            "{}",
+            forgotten.out
         );
     });
 }

@@ -188,3 +188,46 @@ fn a_delivery_tells_that_somebody_is_at_it() {
         assert_clean(&odm).await;
     });
 }
+
+/// A worker does not deliver to all holders before it ends, and what it has come to is not lost.
+#[test]
+fn a_worker_is_stopped_in_the_middle_of_a_delivery() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        let books = (10..110).map(|id| book(id, 1));
+        odm.collection::<Book>().insert_many(books).await.unwrap();
+        left_by_a_dead_process(&t, "new", 0, 10).await;
+        set(&odm, SystemTime::now() - HOUR, None).await;
+        let told = async || {
+            let new = doc! { "author_name": "new" };
+            t.db.collection::<Doc>("books")
+                .count_documents(new)
+                .await
+                .unwrap()
+        };
+        // With these pauses it would take seven minutes.
+        let slow = FanOut::new().batch(5).pause(Duration::from_secs(20));
+        let worker = odm.clone().with_fan_out(slow).worker(HOUR);
+        let end = Instant::now() + Duration::from_secs(20);
+        while told().await == 0 && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let before = Instant::now();
+        worker.stop().await;
+        let waited = before.elapsed();
+        assert!(waited < Duration::from_secs(5), "{waited:?}");
+        let some = told().await;
+        assert!((1..100).contains(&some), "{some}");
+        assert!(!owing(&odm).await.is_empty(), "the rest is owed");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(told().await, some, "it has ended");
+        // Whoever comes next goes on where it was.
+        let (next, count) = counted(&t).await;
+        next.recover().await.unwrap();
+        let most = (105 - some).div_ceil(5) as usize;
+        let sent = count.load(Ordering::Relaxed);
+        assert!(sent <= most + 5, "{sent} commands for {most} batches");
+        assert!(owing(&odm).await.is_empty());
+        assert_clean(&odm).await;
+    });
+}

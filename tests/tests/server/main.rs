@@ -19,6 +19,7 @@ mod copying;
 mod costs;
 mod counted;
 mod crashes;
+mod declared_later;
 mod deletion;
 mod derive;
 mod edges;

@@ -1,21 +1,30 @@
-//! Takes copies for documents that are older than their declaration.
+//! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
+//! writes the other side of their two-way references.
 
 use super::super::audit::Source;
 use super::super::batch::document_id;
+use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
-use super::declaration;
+use super::super::{follow, inspect};
+use super::declaration::{self, Declaration, is_two_way};
 use super::each::Written;
+use super::inspect::Kept;
 use super::stored::Known;
+use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::doc;
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Odm {
-    /// Takes copies for documents that were there before their declaration, or before it was changed.
+    /// Takes copies for documents that were there before their declaration, or before it was changed. So are fields that are
+    /// derived of children, what buckets say of their items, and the other side of references that have become two-way ones: there
+    /// nothing is taken out, and a link is to be whichever side has it, unless the other side can name one document alone and names
+    /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
+    /// `tracing`, and [`audit`](Odm::audit) lists it.
     ///
     /// It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
@@ -28,7 +37,10 @@ impl Odm {
     /// # Cost
     /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
     /// their sources, and one to write; for numbers of children one query, and for a subset one (for each document before
-    /// MongoDB 5.0, or 5.1 on a sharded cluster).
+    /// MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and one to write. For every 1,000 documents on
+    /// either side of a two-way reference one to read them and one for the others, and where links are missing some ten more. Each
+    /// 1,000 cost one more to store how far it has come; where the two-way reference is new, the declarations are read once more at
+    /// the end.
     ///
     /// # Example
     /// ```no_run
@@ -59,7 +71,8 @@ pub struct Backfilling {
 }
 
 impl Backfilling {
-    /// Takes all copies of all declarations, also of those that were filled before.
+    /// Fills all declarations, also those that were filled before. Two-way references that were are compared as by a
+    /// [`repair`](Odm::repair).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -83,9 +96,10 @@ impl Backfilling {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backfilled {
-    /// The declarations that were filled, by the names of the references and fields: `products.parts.id`.
+    /// The declarations that were filled, by the names of the references and fields: `products.parts.id`; of buckets by that of the
+    /// items.
     pub edges: Vec<String>,
-    /// In how many documents copies were taken.
+    /// In how many documents copies were taken. A document on either side of a link that was added counts, too.
     pub documents: u64,
 }
 
@@ -121,6 +135,87 @@ pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     Ok(failed)
 }
 
+/// What documents may lack that were there before it was declared.
+#[derive(Clone, Copy)]
+enum Lacking<'g> {
+    Kept(Kept<'g>),
+    /// What documents on the other side of a two-way reference are to name, since these name them.
+    Links(&'g Edge),
+}
+
+impl<'g> Lacking<'g> {
+    fn all(graph: &'g Graph) -> impl Iterator<Item = (Lacking<'g>, Declaration)> {
+        let kept = declaration::kept(graph).map(|kept| (Lacking::Kept(kept), declaration::of(graph, &kept)));
+        let linked = declaration::linked(graph)
+            .filter_map(|edge| Some((Lacking::Links(edge), declaration::two_way(graph, edge)?)));
+        kept.chain(linked)
+    }
+
+    /// The documents that are gone through.
+    fn holder(&self) -> &'static DocumentMeta {
+        match self {
+            Lacking::Kept(kept) => kept.holder(),
+            Lacking::Links(edge) => edge.holder,
+        }
+    }
+
+    /// What has to be read of them.
+    fn projection(&self) -> Document {
+        match self {
+            Lacking::Kept(kept) => kept.projection(),
+            Lacking::Links(edge) => inspect::fields([*edge]),
+        }
+    }
+
+    /// Whether these models know all that follows from it.
+    fn is_known(&self, odm: &Odm) -> Result<()> {
+        odm.knows_copies(self.holder())?;
+        match self {
+            Lacking::Kept(_) => Ok(()),
+            Lacking::Links(edge) => odm
+                .graph()
+                .inverse(edge)
+                .map_or(Ok(()), |other| odm.knows_copies(other.holder)),
+        }
+    }
+
+    async fn fill(
+        &self,
+        scope: &Scope<'g>,
+        documents: Vec<RawDocumentBuf>,
+        unlinked: &[usize],
+    ) -> Result<Written> {
+        match *self {
+            Lacking::Kept(kept) => kept.correct(scope, &documents).await,
+            Lacking::Links(edge) => {
+                let sides = [Some(edge.at), edge.inverse];
+                let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
+                follow::agree(scope, edge, documents, new).await
+            }
+        }
+    }
+}
+
+/// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
+/// declared there as one-way: by their positions.
+pub(super) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
+    let is_open = |declared: &Declaration| {
+        let stored = known.declaration(&declared.id);
+        stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
+    };
+    let linked = declaration::linked(graph);
+    let open = linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
+    open.map(|edge| edge.at).collect()
+}
+
+/// Those of these names.
+pub(super) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
+    let linked = declaration::linked(graph);
+    let named =
+        linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
+    named.map(|edge| edge.at).collect()
+}
+
 async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Result<()>)> {
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
@@ -137,8 +232,8 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         scope.trip();
         known = Known::all(odm).await?;
     }
-    for kept in declaration::kept(graph) {
-        let edge = declaration::of(graph, &kept);
+    let unlinked = unlinked(graph, &known);
+    for (lacking, edge) in Lacking::all(graph) {
         if known.is_filled(&edge.id) && !all {
             continue;
         }
@@ -147,7 +242,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         if !all && !is_own {
             continue;
         }
-        if let Err(error) = odm.knows_copies(kept.holder()) {
+        if let Err(error) = lacking.is_known(odm) {
             failed.refuse(error);
             continue;
         }
@@ -157,12 +252,13 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
         let mut mended = Written::default();
-        let mut source = Source::from(kept.holder(), kept.projection(), at);
+        let mut source = Source::from(lacking.holder(), lacking.projection(), at);
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-            mended.add(kept.correct(scope, &documents).await)?;
+            let last = documents.last().map(document_id);
+            mended.add(lacking.fill(scope, documents, &unlinked).await)?;
             // Where something is refused the others are filled, and the next backfill goes on here.
-            if let Some(last) = documents.last().map(document_id)
+            if let Some(last) = last
                 && mended.refused.is_none()
             {
                 scope.trip();
@@ -180,6 +276,10 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
         edges.update_one(as_declared, update).await?;
         filled.edges.push(edge.id);
+    }
+    if !unlinked.is_empty() {
+        scope.trip();
+        odm.look_for_lacking().await?;
     }
     Ok((filled, failed.all().map(drop)))
 }

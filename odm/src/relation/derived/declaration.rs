@@ -2,12 +2,13 @@
 
 use super::super::graph::{Edge, Graph, What};
 use super::debt::escaped;
-use super::inspect::Kept;
+use super::inspect::{Kept, buckets};
 use crate::copy::SyncMode;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
 /// What is declared of an edge.
+#[derive(Debug)]
 pub(super) struct Declaration {
     /// What it is known by in the database.
     pub(super) id: String,
@@ -20,10 +21,20 @@ pub(super) struct Declaration {
     pub(super) fills: bool,
 }
 
+impl Declaration {
+    /// The collection whose documents a backfill goes through.
+    pub(super) fn through(&self) -> &'static str {
+        match is_two_way(&self.is) {
+            true => self.from,
+            false => self.holder,
+        }
+    }
+}
+
 /// All that are declared: copies, what is derived of children, both sides of two-way references, each a copy of the other
 /// one, and the rules of references without copies.
 pub(super) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
-    let linked = graph.edges().iter().filter_map(|edge| two_way(graph, edge));
+    let linked = linked(graph).filter_map(|edge| two_way(graph, edge));
     let ruled = graph.edges().iter().flat_map(|edge| ruled(graph, edge));
     kept(graph)
         .map(|kept| of(graph, &kept))
@@ -31,14 +42,29 @@ pub(super) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
         .chain(ruled)
 }
 
-/// What is kept true in documents after the writes of others.
+/// The sides of two-way references, those that are believed first: what is linked by them is there on the other side when
+/// that is looked at.
+pub(super) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
+    let believed = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.owner || edge.inverse == Some(edge.at));
+    believed.flat_map(|edge| {
+        let other = graph.inverse(edge).filter(|other| other.at != edge.at);
+        [edge].into_iter().chain(other)
+    })
+}
+
+/// What is kept true in documents after the writes of others: buckets first, from which others are derived.
 pub(super) fn kept(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
     let beside = graph
         .edges()
         .iter()
         .filter(|edge| edge.sync().is_some())
         .map(Kept::Beside);
-    beside.chain(graph.derived().iter().map(Kept::Derived))
+    buckets(graph)
+        .chain(beside)
+        .chain(graph.derived().iter().map(Kept::Derived))
 }
 
 pub(super) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
@@ -60,15 +86,20 @@ pub(super) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
 }
 
 /// The other side follows from the documents that hold this one.
-fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
+pub(super) fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
     let inverse = graph.inverse(edge)?;
     Some(Declaration {
         id: format!("{}.{}", edge.holder.collection, edge.path),
         from: edge.holder.collection,
         holder: inverse.holder.collection,
         is: doc! { "inverse": &inverse.path, "list": edge.list },
-        fills: false,
+        fills: true,
     })
+}
+
+/// Whether a declaration is that of one side of a two-way reference.
+pub(super) fn is_two_way(declaration: &Document) -> bool {
+    declaration.contains_key("inverse")
 }
 
 /// The field of a declaration that is nothing but the rule of a reference.
@@ -144,7 +175,14 @@ impl Kept<'_> {
                 declaration
             }
             Kept::Bucket(_, bucket) => {
-                doc! { "items": bucket.items, "told": bucket.told().collect::<Vec<_>>() }
+                let told = bucket.told_of().into_iter();
+                let copies = told.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
+                let floats = bucket.sums.iter().filter(|sum| sum.float).map(|sum| sum.name);
+                doc! {
+                    "size": bucket.size,
+                    "copies": copies.collect::<Vec<_>>(),
+                    "floats": floats.collect::<Vec<_>>(),
+                }
             }
         }
     }
@@ -174,8 +212,9 @@ pub(super) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str
     })
 }
 
-/// The lists of a declaration: what is copied beside a reference, and what a subset holds of a child.
-const LISTS: [&str; 2] = ["copies", "fields"];
+/// The lists of a declaration: what is copied beside a reference or of a bucket's items, what a subset holds of a child, and
+/// which sums are doubles.
+const LISTS: [&str; 3] = ["copies", "fields", "floats"];
 
 /// What is listed in a declaration, snapshots too.
 fn listed(declaration: &Document) -> impl Iterator<Item = &Bson> {
@@ -215,14 +254,17 @@ pub(super) fn is_former(edge: &Document, own: &Document) -> bool {
 pub(super) fn with_those_of(own: &Document, other: Option<&Document>) -> Document {
     let mut all = own.clone();
     // A reference may have become a two-way one, which has no copies.
-    let Some(other) = other.filter(|_| !own.contains_key("inverse")) else {
+    let Some(other) = other.filter(|_| !is_two_way(own)) else {
         return all;
     };
     let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
     for name in LISTS {
         if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {
             let is_lacking = |copy: &&Bson| {
-                let field = copy.as_document().and_then(|copy| copy.get_str("field").ok());
+                let field = match copy {
+                    Bson::Document(copy) => copy.get_str("field").ok(),
+                    field => field.as_str(),
+                };
                 field.is_some_and(|field| lacks.iter().any(|name| name == field))
             };
             own.extend(other.iter().filter(is_lacking).cloned());

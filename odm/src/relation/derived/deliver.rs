@@ -321,7 +321,8 @@ pub(super) async fn deliver(
 const AT_ONCE: usize = 2;
 
 /// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
-/// delivery goes on where it stopped. When the source has changed again, the rest is left to who changed it. A holder that is
+/// delivery goes on where it stopped. When the source has changed again, the rest is left: to who changed it, or to the caller
+/// where that one has not taken the debt over. A holder that is
 /// refused does not keep those behind it from theirs, and whoever goes on after it begins before it. Gives what came of it, and
 /// whether it came to the end.
 async fn fan_out(
@@ -410,7 +411,7 @@ async fn fan_out(
             tracing::debug!(
                 target: "odm",
                 collection = edge.holder.collection,
-                "the source changed while its copies were delivered: the rest is left to the later write"
+                "the source changed while its copies were delivered: the rest is delivered as it is now, or by the later write"
             );
             to_all = false;
             break;

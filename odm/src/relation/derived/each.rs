@@ -92,7 +92,7 @@ impl Written {
 ///
 /// # Errors
 /// What would fail with all documents; in a transaction any.
-pub(super) async fn update(
+pub(in super::super) async fn update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     statements: &[Statement],

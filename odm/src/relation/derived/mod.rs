@@ -37,7 +37,7 @@ pub(crate) mod stored;
 pub(crate) use concern::Concern;
 use concern::changed;
 use debt::{Due, owe_of};
-pub(super) use each::Written;
+pub(super) use each::{Written, update as update_each};
 pub(crate) use fill::{
     Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
 };

@@ -4,7 +4,6 @@
 use super::super::graph::Graph;
 use super::Token;
 use super::declaration;
-use super::inspect::buckets;
 use crate::document::DocumentMeta;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
@@ -90,8 +89,7 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn of(odm: &Odm) -> Place {
         let graph = odm.graph();
-        let kept = declaration::kept(graph).chain(buckets(graph));
-        let kept = kept.map(|kept| declaration::of(graph, &kept));
+        let kept = declaration::kept(graph).map(|kept| declaration::of(graph, &kept));
         let mut edges: Vec<String> = kept
             .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
             .collect();

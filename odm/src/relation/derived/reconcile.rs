@@ -9,7 +9,7 @@ use super::children::parents_of;
 use super::deliver::raise;
 use super::each::Written;
 use super::fill::{first_version, needed};
-use super::inspect::{Kept, buckets};
+use super::inspect::Kept;
 use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::recover::{but_for_the_deployment, passes};
@@ -171,7 +171,9 @@ impl Reconciler {
         }
     }
 
-    /// Ends it. What it has not taken up yet, another one will.
+    /// Ends it at once, also while it compares everything. What it has not taken up to the end another one will: the place in the
+    /// stream is stored behind what is done. A command that was on its way to the server may be carried out after this has
+    /// returned.
     ///
     /// # Errors
     /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
@@ -396,37 +398,14 @@ impl Follower {
     }
 
     async fn compare(&self) -> Result<()> {
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(&self.odm, None, &trips);
-        let told = recount(&scope).await?.all().map(drop);
-        let compared = backfill::compare_all(&self.odm).await?;
-        let followed = follow::follow_all(&scope).await?.all().map(drop);
-        for compared in [told, followed, compared] {
-            match compared {
-                Err(error @ Error::UnknownCopies { .. }) => {
-                    tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
-                }
-                compared => pass_over(compared)?,
+        match backfill::compare_all(&self.odm).await? {
+            Err(error @ Error::UnknownCopies { .. }) => {
+                tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
+                Ok(())
             }
-        }
-        Ok(())
-    }
-}
-
-/// Compares what all buckets say of their items, and lets them say what is true.
-async fn recount(scope: &Scope<'_>) -> Result<Written> {
-    let mut mended = Written::default();
-    for kept in buckets(scope.odm.graph()) {
-        if let Err(error) = scope.odm.knows_copies(kept.holder()) {
-            mended.refuse(error);
-            continue;
-        }
-        let mut source = Source::from(kept.holder(), kept.projection(), None);
-        while let Some(documents) = source.next(scope).await? {
-            mended.add(kept.correct(scope, &documents).await)?;
+            compared => pass_over(compared),
         }
     }
-    Ok(mended)
 }
 
 /// The heartbeat in a change, if it says one: a heartbeat that comes after a later one changes only the time.

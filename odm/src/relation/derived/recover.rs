@@ -79,8 +79,8 @@ impl Odm {
     /// the clocks of the processes: where they differ, work is done twice or later, and nothing goes wrong.
     /// (`recover` itself leaves nothing to others.)
     ///
-    /// What fails is tried again the next time, and told to `tracing`. It ends with [`Worker::stop`], or when the worker is
-    /// dropped.
+    /// What fails is tried again the next time, and told to `tracing`. It ends with [`Worker::stop`], which does not wait for a
+    /// delivery to its end, or when the worker is dropped.
     ///
     /// # Cost
     /// That of [`recover`](Odm::recover), and for each 200 documents that owe something the lease: one round trip, two if
@@ -103,7 +103,13 @@ impl Odm {
                     odm: odm.clone(),
                     by_worker: true,
                 };
-                if let Err(error) = recovering.await {
+                // Wherever a recovery is left, it is left as by a process that dies: the debt is still there, and who takes it over
+                // can do every step once more.
+                let recovered = tokio::select! {
+                    () = stopped.notified() => return,
+                    recovered = recovering.into_future() => recovered,
+                };
+                if let Err(error) = recovered {
                     tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
                 }
                 tokio::select! {
@@ -339,7 +345,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Ends it, after what it is at.
+    /// Ends it at once, also in the middle of a delivery to many. It begins no command any more; one that was on its way to the
+    /// server may be carried out after this has returned.
+    ///
+    /// Nothing is lost: what it has not paid to the end is still owed in the database, with the place that a long delivery has
+    /// come to, and the next worker or [`recover`](Odm::recover) goes on there. What this one was at, other workers leave alone
+    /// until its lease has run out, in ten seconds and a [pause](crate::FanOut::pause) at most; `recover` does not wait for that.
     ///
     /// ```no_run
     /// # async fn example(worker: odm::Worker) {

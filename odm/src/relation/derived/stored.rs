@@ -4,6 +4,7 @@
 //! A declaration that takes the place of another one leaves that among the former ones. Who declares what is found there is
 //! the older program: nothing else tells which of two is the newer.
 
+use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
     self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, lacking, restricted, sources,
     with_those_of,
@@ -103,12 +104,12 @@ impl Odm {
             let filled = match is_known {
                 true => !edge.fills || known.is_filled(&edge.id),
                 // Where there are no documents yet, there is nothing to be filled.
-                false if edge.fills => match empty.get(edge.holder) {
+                false if edge.fills => match empty.get(edge.through()) {
                     Some(empty) => *empty,
                     None => {
-                        let holders = self.on_the_primary(edge.holder);
+                        let holders = self.on_the_primary(edge.through());
                         let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
-                        *empty.entry(edge.holder).or_insert(any.await?.is_none())
+                        *empty.entry(edge.through()).or_insert(any.await?.is_none())
                     }
                 },
                 false => true,
@@ -122,13 +123,12 @@ impl Odm {
         Ok(all)
     }
 
-    /// The declared edges whose copies are still to be taken for documents that were there before.
-    pub(crate) async fn to_backfill(&self) -> Result<Vec<String>> {
-        if declaration::kept(self.graph()).next().is_none() {
-            return Ok(Vec::new());
-        }
-        let declared = self.declared(&Known::all(self).await?).await?;
-        Ok(not_filled(declared))
+    /// The declared edges whose copies are still to be taken for documents that were there before, and the copies that the
+    /// database knows and these models lack.
+    pub(crate) async fn compare_edges(&self) -> Result<(Vec<String>, Vec<String>)> {
+        let known = Known::all(self).await?;
+        let declared = self.declared(&known).await?;
+        Ok((not_filled(declared), self.unknown_to(&known).0))
     }
 
     /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
@@ -147,8 +147,10 @@ impl Odm {
         for _ in 1..MEETINGS {
             let (unknown, declared, is_stored) = self.remember_once().await?;
             if is_stored {
+                let open = not_filled(declared);
+                self.set_unlinked(unlinked_of(graph, &open));
                 return match unknown.is_empty() || self.allows_unknown() {
-                    true => Ok(not_filled(declared)),
+                    true => Ok(open),
                     false => Err(Error::UnknownCopies { edges: unknown }),
                 };
             }
@@ -225,8 +227,14 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub async fn check_models(&self) -> Result<()> {
-        let unknown = self.look_for_unknown(&Known::all(self).await?);
+        let outcome = self.refuse_unknown().await;
         self.warn_of_references();
+        outcome
+    }
+
+    /// The same, and tells nothing of references.
+    pub(crate) async fn refuse_unknown(&self) -> Result<()> {
+        let unknown = self.look_for_unknown(&Known::all(self).await?);
         match unknown.is_empty() || self.allows_unknown() {
             true => Ok(()),
             false => Err(Error::UnknownCopies { edges: unknown }),
@@ -237,6 +245,7 @@ impl Odm {
     pub(super) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
+        self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
@@ -245,6 +254,7 @@ impl Odm {
         let known = Known::all(self).await?;
         let (_, unknown) = self.unknown_to(&known);
         self.set_lacking(unknown.copied);
+        self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
@@ -282,7 +292,7 @@ impl Odm {
             }
             let of = |name: &str| graph.models().find(|meta| meta.collection == name);
             if let Some(own) = own.filter(|own| is_former(edge, &own.is)) {
-                names.push(format!("{id} as it is declared now"));
+                names.push(in_another_way(id));
                 holders.push(own.holder);
                 let both = [(from, &stored), (own.from, &own.is)];
                 let both = both.into_iter().filter_map(|(from, is)| Some((of(from)?, is)));
@@ -340,8 +350,53 @@ impl Odm {
         (names, unknown)
     }
 
+    /// The copies and references that the database knows and these models lack, in words: what
+    /// [`forget_copies`](Odm::forget_copies) would forget. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// for name in odm.undeclared_copies().await? {
+    ///     println!("{name}"); // orders.name from customers.name
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn undeclared_copies(&self) -> Result<Vec<String>> {
+        let known = Known::all(self).await?;
+        let own: HashMap<String, Declaration> = declaration::all(self.graph())
+            .map(|edge| (edge.id.clone(), edge))
+            .collect();
+        let mut names = Vec::new();
+        for edge in &known.0 {
+            let Ok(id) = edge.get_str("_id") else { continue };
+            let stored = edge.get_document("declaration").cloned().unwrap_or_default();
+            match own.get(id) {
+                Some(own) if is_former(edge, &own.is) => names.push(in_another_way(id)),
+                Some(own) if !is_another(&own.is, &stored) => {
+                    let lacking = lacking(&own.is, &stored);
+                    let pairs = lacking
+                        .iter()
+                        .map(|(name, source)| (name.as_str(), source.as_str()));
+                    if !lacking.is_empty() {
+                        names.extend(named(id, edge, &stored, pairs));
+                    }
+                }
+                _ => names.extend(named(id, edge, &stored, declaration::copies(&stored))),
+            }
+        }
+        Ok(names)
+    }
+
     /// Forgets the edges that the database knows and these models lack, copies and references, and what is declared there in
-    /// another way: it was declared once, and is not any more. Gives how many that were.
+    /// another way: it was declared once, and is not any more. Gives how many that were;
+    /// [`undeclared_copies`](Odm::undeclared_copies) names them before.
     ///
     /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale, and a
     /// deletion its references dangling; and when none runs any more that declares something else. That is also the way back to
@@ -397,6 +452,11 @@ impl Odm {
         self.set_unknown(Unknown::default());
         Ok(forgotten)
     }
+}
+
+/// What these models declare in an older way.
+fn in_another_way(id: &str) -> String {
+    format!("{id} as it is declared now")
 }
 
 /// What these models lack of a stored declaration, in words: each copy with its source, `orders.name from customers.name`. What is
