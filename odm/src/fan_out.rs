@@ -43,8 +43,8 @@ impl FanOut {
     ///
     /// A transaction holds back every other writer of what it has changed, and the server ends it after a minute.
     pub fn in_transaction(mut self, documents: usize) -> FanOut {
-        // What is asked for is one more, and a driver takes no more than that.
-        self.in_transaction = documents.min(i32::MAX as usize - 1);
+        // One more is asked for, of which the driver asks for one more, and it takes no greater number.
+        self.in_transaction = documents.min(i32::MAX as usize - 2);
         self
     }
 
