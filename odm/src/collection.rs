@@ -7,6 +7,7 @@ use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
     Order, ParentOf as _, Replaceable, Result, Target, Update, UpdateMany, decode,
 };
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
 use std::marker::PhantomData;
@@ -502,11 +503,12 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub async fn replace(&self, document: T) -> Result<T>
+    pub fn replace(&self, document: T) -> BoxFuture<'_, Result<T>>
     where
         T: Replaceable,
     {
-        crate::write::replace(self, document).await
+        // An `async fn` would have the compiler say three times what can't be replaced.
+        crate::write::replace(self, document).boxed()
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only

@@ -128,11 +128,11 @@ pub trait Insertable<T>: Send {
 /// # Ok(()) }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "a `{Self}` can't be replaced: it is inserted and deleted, and never changed",
+    message = "a `{Self}` can't be replaced: a document with `#[document(append_only)]` is inserted and deleted, and never changed",
     note = "delete it and insert another one: `.delete(id)`, then `.insert(New{Self} {{ … }})`",
     note = "if its documents do change, leave out `append_only` in the `#[document(…)]` of `{Self}`"
 )]
-pub trait Replaceable: Document + Insertable<Self> {}
+pub trait Replaceable: Document {}
 
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
 ///

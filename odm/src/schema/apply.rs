@@ -123,8 +123,8 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
-    /// Costs one plan if nothing is to be done; else a plan, its changes, and a plan that finds nothing left. One round trip
-    /// more, two where something is changed, looks for declared copies that the database knows and these models lack; a new declaration costs one to store it, and
+    /// Costs one plan if nothing is to be done; else a plan, a look for declared copies that the database knows and these models
+    /// lack, the changes, and a plan that finds nothing left. A new declaration costs one to store it, and
     /// one for each collection that has any.
     ///
     /// # Errors
