@@ -63,7 +63,7 @@ mod tests;
 /// | `#[parent_ref(order(-time, name))]` | the same with an order of the documents of one parent, by an index; a minus sorts from the greatest to the least |
 /// | `#[index]`, `#[index(…)]` | an index on the field. May be repeated |
 /// | `#[denormalize(from = host.name)]` | a copy of the field `name` of the document that the reference `host` of the same struct names; see below |
-/// | `#[denormalize(from = Part, fields(…))]` | beside `#[reference]`: a reference with copies of fields of its document |
+/// | `#[denormalize(from = Part, fields(…))]` | beside `#[reference]` or `#[parent_ref]`: a reference with copies of fields of its document |
 /// | `#[subset(of = Review, …)]` | the newest, the greatest or the least of the children |
 /// | `#[computed(count = Review)]`, … | a number of the children |
 /// | `#[volatile]` | the field changes often: a copy of it does not compile |
@@ -109,6 +109,9 @@ mod tests;
 /// `index` and `expected`. `NewProduct` takes a `Vec<Ref<Part>>`, and a `Ref<Part>` is what is pushed, pulled, set and looked
 /// for: two entries are the same if they refer to the same document. Instead of `fields(…)` the type may be a struct of the
 /// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed).
+///
+/// `#[parent_ref(order(-time))] #[denormalize(from = Host, fields(name: String))] host: HostEntry` is the same for the document
+/// that this one belongs to, with `one` and `order(…)` as without copies. The reference is stored at `host.id`.
 ///
 /// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most so many (5,000 at most) of
 /// the documents that name this one as their parent. It declares the index `{ parent: 1, published_date: -1, _id: -1 }` on them.

@@ -1,6 +1,7 @@
 //! From what was written to the error, or to a fact of the expansion.
 
 use proc_macro2::TokenStream;
+use quote::quote;
 use syn::{DeriveInput, parse_quote};
 
 /// Without white space, in which token printers differ.
@@ -174,6 +175,39 @@ fn references_are_written_down() {
 }
 
 #[test]
+fn a_parent_with_copies_is_written_down() {
+    let code = document(parse_quote! {
+        #[document(collection = "logmsg")]
+        struct LogMsg {
+            #[serde(rename = "_id")] id: ObjectId,
+            time: DateTime,
+            #[parent_ref(order(-time), on_delete = cascade, check = false)]
+            #[denormalize(from = Host, fields(name: String))]
+            host: HostEntry,
+            #[parent_ref(one)] #[denormalize(from = User)] user: Option<OwnUser>,
+            #[reference] #[denormalize(from = Rack)] rack: OwnRack,
+            #[reference(many)] #[denormalize(from = Tag)] tags: Vec<OwnTag>,
+        }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    for part in [
+        "impl ::odm::__private::ChildOf<Host> for LogMsg",
+        "impl ::odm::__private::OnlyChildOf<User> for LogMsg",
+        "entry: ::core::option::Option::Some(const { &::odm::__private::EntryMeta::of::<HostEntry, Host>(false).parent(false, \
+         &[::odm::__private::IndexKey { path: || <LogMsg as ::odm::Document>::paths().time.name(), kind: \
+         ::odm::__private::IndexKind::Descending }]) })",
+        "EntryMeta::of::<OwnUser, User>(true).parent(true, &[])",
+        "EntryMeta::of::<OwnRack, Rack>(false) })",
+        "EntryMeta::of::<OwnTag, Tag>(false) })",
+        // What the reference itself says goes into the struct.
+        "#[reference(on_delete = cascade, check = false,)] pub id: ::odm::Ref<Host>",
+        "host: ::odm::__private::Ref<Host>, user: ::core::option::Option< ::odm::__private::Ref<User>>,",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+}
+
+#[test]
 fn parents_of_one_type_are_none() {
     let parents = |fields: TokenStream| -> Vec<String> {
         let code = document(parse_quote! {
@@ -204,6 +238,18 @@ fn parents_of_one_type_are_none() {
         ["b::B"]
     );
     assert_eq!(parents(parse_quote!(#[reference] a: Ref<Host>)), [""; 0]);
+    // With copies beside it, the attribute names the parent.
+    let with_copies = quote!(#[parent_ref] #[denormalize(from = a::Host)] a: Option<OwnHost>);
+    assert_eq!(parents(with_copies.clone()), ["a::Host"]);
+    assert_eq!(parents(quote!(#with_copies, #[parent_ref] b: Ref<Host>)), [""; 0]);
+    assert_eq!(
+        parents(quote!(#with_copies, #[parent_ref] b: Ref<User>)),
+        ["a::Host", "User"]
+    );
+    assert_eq!(
+        parents(parse_quote!(#[reference] #[denormalize(from = Host)] a: OwnHost)),
+        [""; 0]
+    );
     assert_eq!(
         parents(parse_quote!(#[parent_ref] a: Ref<crate::Host>, #[parent_ref] b: Ref<Host>)),
         [""; 0]

@@ -380,7 +380,7 @@ impl<T: Document> Collection<T> {
 
     fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<'_, T> {
         let field = P::Parent::named_by();
-        let via = Via::of::<P::Parent>(field.name, field.reference);
+        let via = Via::of::<P::Parent>(field.path(), field.reference);
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
         let key = parent.key(via.by);
         let filter = key.map(|key| match key {

@@ -7,8 +7,10 @@
 use crate::Document;
 use crate::document::{DocumentMeta, IndexKey};
 use crate::join::{Hop, Slot};
+use crate::path::Fielded;
 use crate::reference::{
-    Load, LoadById, OneTarget, ParentField, Pointer, PointsTo, Ref, TargetMeta, Wrapped, Wraps,
+    Load, LoadById, OneTarget, ParentField, Pointer, PointsTo, Ref, ReferenceKind, ReferenceMeta, TargetMeta,
+    Wrapped, Wraps,
 };
 use crate::shape::{FieldMeta, Shape};
 use crate::value::Value;
@@ -195,6 +197,53 @@ impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
 impl<E: Entry> OneTarget for E {
     type Target = E::Of;
     type Key = <E::Of as Document>::Id;
+}
+
+/// What a field declares about the reference in its struct of copies: the one that the struct declares, with what only the
+/// field can say.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryMeta {
+    /// The stored name of the reference in the struct.
+    pub id: &'static str,
+    /// What is declared about it.
+    pub reference: ReferenceMeta,
+}
+
+impl EntryMeta {
+    /// For the derive: a `#[reference]` with copies in a struct `E`, or an `Option` of it.
+    #[doc(hidden)]
+    pub const fn of<E: Fielded, T: Document>(optional: bool) -> EntryMeta {
+        let (mut id, mut reference) = ("", ReferenceMeta::of::<Ref<T>>(ReferenceKind::One, None));
+        let mut i = 0;
+        while i < E::FIELDS.len() {
+            // There is one, unless the struct has errors of its own.
+            if let Some(declared) = E::FIELDS[i].reference {
+                (id, reference) = (E::FIELDS[i].name, *declared);
+            }
+            i += 1;
+        }
+        EntryMeta {
+            id,
+            reference: ReferenceMeta {
+                optional,
+                ..reference
+            },
+        }
+    }
+
+    /// For the derive: the same of a `#[parent_ref]`.
+    #[doc(hidden)]
+    pub const fn parent(self, one: bool, order: &'static [IndexKey]) -> EntryMeta {
+        EntryMeta {
+            reference: ReferenceMeta {
+                kind: ReferenceKind::Parent,
+                one,
+                order,
+                ..self.reference
+            },
+            ..self
+        }
+    }
 }
 
 /// A reference to a `T` in the place of a struct of copies, as it is written by who does not know them: `{ id: … }`.

@@ -480,7 +480,7 @@ pub mod __private {
         BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, PushInsteadOfInsert, Summable,
     };
     pub use crate::copy::{
-        Bare, Computed, Copied, CopiedField, CopyOf, Entry, FieldCopy, Operation, Subset, SyncMode,
+        Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,

@@ -12,6 +12,7 @@ use crate::value::{IdValue, Value};
 use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -652,6 +653,8 @@ impl<P: ParentOf<C>, C: Document> NamesParent<C> for &Ref<P, P::Id> {
 pub struct ParentField {
     /// Its stored name.
     pub name: &'static str,
+    /// The stored name of the reference in it, where it stands there with copies beside it.
+    pub id: Option<&'static str>,
     /// What is declared about it.
     pub reference: &'static ReferenceMeta,
 }
@@ -660,12 +663,25 @@ impl ParentField {
     /// For the derive: the field of a `#[parent_ref]`.
     #[doc(hidden)]
     pub const fn of(field: &'static crate::shape::FieldMeta) -> ParentField {
-        match field.reference {
+        let id = match (field.reference, field.entry) {
+            (None, Some(entry)) => Some(entry.id),
+            _ => None,
+        };
+        match field.declared() {
             Some(reference) => ParentField {
                 name: field.name,
+                id,
                 reference,
             },
             None => panic!("a `#[parent_ref]` is declared as a reference"),
+        }
+    }
+
+    /// Where the reference is stored: the dotted name.
+    pub(crate) fn path(&self) -> Cow<'static, str> {
+        match self.id {
+            Some(id) => format!("{}.{id}", self.name).into(),
+            None => self.name.into(),
         }
     }
 }

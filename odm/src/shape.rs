@@ -4,7 +4,7 @@
 //! size, the plan of the schema and the bounds of an update. Shapes refer to each other through function pointers, so a
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
-use crate::copy::Copied;
+use crate::copy::{Copied, EntryMeta};
 use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
@@ -183,6 +183,8 @@ pub struct FieldMeta {
     pub unique: bool,
     /// What it declares as a reference to other documents.
     pub reference: Option<&'static ReferenceMeta>,
+    /// What it declares about the reference in its struct of copies, if it is a reference with copies beside it.
+    pub entry: Option<&'static EntryMeta>,
     /// What it is derived from, if the library keeps it: a copy, a subset, a computed value.
     pub copied: Option<&'static Copied>,
     /// Whether it changes so often that a copy of it is refused: `#[volatile]`.
@@ -213,9 +215,18 @@ impl FieldMeta {
             size,
             unique: false,
             reference: None,
+            entry: None,
             copied: None,
             volatile: false,
             skips_none: false,
+        }
+    }
+
+    /// What is declared about the reference that it is, or that it holds with copies beside it.
+    pub(crate) const fn declared(&self) -> Option<&'static ReferenceMeta> {
+        match (self.reference, self.entry) {
+            (None, Some(entry)) => Some(&entry.reference),
+            (reference, _) => reference,
         }
     }
 

@@ -180,17 +180,16 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
     let reference = &entry.reference;
     let of = ty::text(&entry.of);
     let say = |span, message: String| error(cx, span, message);
+    let rules = Rules {
+        cx,
+        container,
+        field,
+        reference,
+        place,
+    };
     if reference.parent {
-        return say(
-            reference.span,
-            format!(
-                "`{label}` names its parent, and the children of a parent are found by a plain reference. Write `#[parent_ref] {}: \
-                 Ref<{of}>`, and beside it a field for each copy: `#[denormalize(from = {}.name)] name: String`",
-                field.rust, field.rust
-            ),
-        );
-    }
-    if let Some(inverse) = &reference.inverse {
+        rules.other_side();
+    } else if let Some(inverse) = &reference.inverse {
         say(
             inverse.span(),
             format!(
@@ -252,6 +251,10 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
             field.rust,
             ty::text(ty::inside(field.ty))
         )),
+        (false, _, true) if reference.parent => Some(format!(
+            "`{label}` is an array, and `#[parent_ref]` is for the one document that this one belongs to. Write \
+             `#[reference(many, max = {DEFAULT_MAX})]`"
+        )),
         (false, _, true) => Some(format!(
             "`{label}` is an array, and `#[reference]` is for a single one. Write `#[reference(many, max = {DEFAULT_MAX})]` with the \
              greatest number of references"
@@ -261,14 +264,8 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
     if let Some(message) = message {
         return cx.error(field.ty, message);
     }
-    let rules = Rules {
-        cx,
-        container,
-        field,
-        reference,
-        place,
-    };
     rules.numbers();
+    rules.children();
     let item = ty::single(field.ty);
     if ty::referred(field.ty).is_some() {
         let name = of.rsplit("::").next().unwrap_or("Document");
@@ -536,9 +533,17 @@ pub fn container(cx: &Ctxt, container: &Container) {
                 span,
                 format!(
                     "`{}` is what the copies are of: a plain reference to one `{of}`. Write `{}: Ref<{of}>`, with `#[reference(…)]` \
-                     for `on_delete`, `check` and `index` alone",
+                     for `on_delete`, `check` and `index` alone{}",
                     label(container, id),
-                    id.rust
+                    id.rust,
+                    match reference.parent {
+                        true => format!(
+                            "; where the `{of}` is the parent, the field says so that holds a `{0}`: `#[parent_ref] \
+                             #[denormalize(from = {of})] field: {0}`",
+                            container.name()
+                        ),
+                        false => String::new(),
+                    }
                 ),
             );
         }

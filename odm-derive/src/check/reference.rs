@@ -283,7 +283,7 @@ impl Rules<'_> {
     }
 
     /// `inverse = field`: the field of the other document that refers back.
-    fn other_side(&self) {
+    pub fn other_side(&self) {
         let reference = self.reference;
         let Some(inverse) = &reference.inverse else {
             return;
@@ -361,7 +361,7 @@ impl Rules<'_> {
     }
 
     /// `one` and `order(…)`: the children of one parent.
-    fn children(&self) {
+    pub fn children(&self) {
         let reference = self.reference;
         let Some(order) = &reference.order else { return };
         if reference.one.is_some() {
@@ -378,9 +378,10 @@ impl Rules<'_> {
                 order.span,
                 format!(
                     "`{}` stands in an embedded type, which does not know the other fields of its document. Leave out `order`, and \
-                     declare the index on the document: `#[document(index(fields(path.to.{}, -time)))]`",
+                     declare the index on the document: `#[document(index(fields(path.to.{}{}, -time)))]`",
                     self.label(),
-                    self.field.rust
+                    self.field.rust,
+                    if self.field.entry().is_some() { ".id" } else { "" }
                 ),
             );
         }

@@ -87,6 +87,23 @@ pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
     Some(quote!(const { &#copied }))
 }
 
+/// The `EntryMeta` of a reference with copies, as a reference to a constant.
+pub fn entry_meta(target: &Target, field: &Field) -> Option<TokenStream> {
+    let Entry { of, reference, .. } = field.entry()?;
+    let (odm, item, of) = (&target.odm, item(field), path(of));
+    let optional = ty::is_option(field.ty);
+    let meta = quote_spanned!(item.span()=> #odm::EntryMeta::of::<#item, #of>(#optional));
+    let meta = match reference.parent {
+        false => meta,
+        true => {
+            let one = reference.one.is_some();
+            let order = super::reference::order(target, reference);
+            quote!(#meta.parent(#one, &[#(#order),*]))
+        }
+    };
+    Some(quote!(const { &#meta }))
+}
+
 fn parent(target: &Target, of: &TokenStream, by: Option<&Ident>) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     match by {

@@ -47,6 +47,8 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let managed = (!managed.is_empty()).then(|| quote!(managed: #odm::Managed::#managed,));
     let unique = target.unique.contains(&field.rust).then(|| quote!(unique: true,));
     let copied = copy::meta(target, field).map(|meta| quote!(copied: ::core::option::Option::Some(#meta),));
+    let entry =
+        copy::entry_meta(target, field).map(|meta| quote!(entry: ::core::option::Option::Some(#meta),));
     let volatile = field.volatile.map(|_| quote!(volatile: true,));
     // Where the missing field is read as something else, `None` has to be stored.
     let is_none = !matches!(field.serde.default, Some(Default_::Function(_)))
@@ -54,7 +56,7 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
     let set: Vec<_> = [
-        aliases, required, flatten, managed, unique, copied, volatile, skips_none,
+        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none,
     ]
     .into_iter()
     .flatten()

@@ -2,6 +2,7 @@
 
 use super::{Target, generics, index};
 use crate::ast::Field;
+use crate::attr::copy::Entry;
 use crate::attr::reference::{GREATEST_MAX, OnDelete, Reference};
 use crate::ty;
 use proc_macro2::{Span, TokenStream};
@@ -44,10 +45,8 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         quote!(expected: ::core::option::Option::Some(#expected),)
     });
     let one = declared.one.map(|_| quote!(one: true,));
-    let order = declared.order.as_ref().map(|order| {
-        let keys = order.value.iter().map(|key| index::order_key(target, key));
-        quote!(order: &[#(#keys),*],)
-    });
+    let keys = order(target, declared);
+    let order = declared.order.as_ref().map(|_| quote!(order: &[#(#keys),*],));
     let check = declared.check.as_ref().map(|at| {
         let check = at.value;
         quote!(check: #check,)
@@ -76,6 +75,12 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         quote!(#odm::ReferenceMeta { #(#options)* ..#base })
     };
     quote!(const { &#meta })
+}
+
+/// The keys of `order(…)`.
+pub fn order(target: &Target, declared: &Reference) -> Vec<TokenStream> {
+    let keys = declared.order.iter().flat_map(|order| &order.value);
+    keys.map(|key| index::order_key(target, key)).collect()
 }
 
 /// The stored name of the field that a reference is by, which has the type of the reference's key.
@@ -182,7 +187,9 @@ enum Named {
 fn parents<'a>(target: &Target<'a>) -> Vec<Parent<'a>> {
     let mut all: Vec<Parent> = Vec::new();
     for (position, field) in target.fields.iter().enumerate() {
-        let Some(declared) = field.reference.as_ref().filter(|declared| declared.parent) else {
+        let entry = field.entry();
+        let declared = field.reference.as_ref().or(entry.map(|entry| &entry.reference));
+        let Some(declared) = declared.filter(|declared| declared.parent) else {
             continue;
         };
         let parent = |named: Named| Parent {
@@ -192,6 +199,10 @@ fn parents<'a>(target: &Target<'a>) -> Vec<Parent<'a>> {
             named,
             beside: Vec::new(),
         };
+        if let Some(Entry { of, .. }) = entry {
+            all.push(parent(Named::Document(Box::new(parse_quote!(#of)))));
+            continue;
+        }
         match (&declared.any, ty::referred(field.ty)) {
             (Some(any), _) if any.documents.is_empty() => {
                 all.push(parent(Named::Unseen(quote!(ParentAmong))))

@@ -171,6 +171,7 @@ static ENTRY: StructShape = StructShape {
 const fn parent() -> ParentField {
     ParentField {
         name: "product",
+        id: None,
         reference: &PARENT,
     }
 }

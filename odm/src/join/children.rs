@@ -45,7 +45,7 @@ pub trait Paths: Copy + 'static {
     /// ```
     fn children<C: ChildOf<Self::Document> + Clone>(self) -> Children<Self::Document, C> {
         let parent = C::parent();
-        Children::new(Via::of::<Self::Document>(parent.name, parent.reference))
+        Children::new(Via::of::<Self::Document>(parent.path(), parent.reference))
     }
 
     /// The one document of type `C` that names each of these as its parent by `#[parent_ref(one)]`.
@@ -79,12 +79,13 @@ pub trait Paths: Copy + 'static {
         P: Step,
     {
         field(C::paths());
-        let reference = P::FIELD.and_then(|field| field.reference);
-        let mut via = Via::of::<Self::Document>(P::PATH, reference.unwrap_or(&UNDECLARED));
-        if let Some(id) = V::Pointer::WITHIN {
-            // Where copies stand beside it, the reference is one level deeper.
-            via.path = format!("{}.{id}", P::PATH).into();
-        }
+        // Where copies stand beside it, the reference is one level deeper.
+        let path = match V::Pointer::WITHIN {
+            Some(id) => format!("{}.{id}", P::PATH).into(),
+            None => P::PATH.into(),
+        };
+        let reference = P::FIELD.and_then(crate::shape::FieldMeta::declared);
+        let mut via = Via::of::<Self::Document>(path, reference.unwrap_or(&UNDECLARED));
         via.array = if V::MANY { Some(P::PATH) } else { P::INNERMOST };
         Children::new(via)
     }
@@ -133,17 +134,18 @@ pub(crate) struct Via {
 }
 
 impl Via {
-    pub(crate) fn of<R: Document>(path: &'static str, reference: &'static ReferenceMeta) -> Via {
+    /// By a reference with this stored path, which leads through no array.
+    pub(crate) fn of<R: Document>(path: Cow<'static, str>, reference: &'static ReferenceMeta) -> Via {
         let tag = reference
             .targets
             .iter()
             .find(|target| (target.document)().collection == R::META.collection)
             .map(|target| target.tag);
         Via {
-            path: path.into(),
+            path,
             by: (reference.by)(),
             tag: tag.filter(|_| reference.union),
-            array: (reference.kind == crate::reference::ReferenceKind::Many).then_some(path),
+            array: None,
             order: reference
                 .order
                 .iter()

@@ -41,6 +41,7 @@ mod north_star;
 mod older;
 mod operations;
 mod pages;
+mod parent_entries;
 mod parts;
 mod random_copies;
 mod reconciled_links;

@@ -128,7 +128,7 @@ impl Graph {
         let (child, name, what, filter, sync) = match field.copied {
             Some(Copied::Subset(subset)) => (
                 subset.child,
-                (subset.parent)().name,
+                (subset.parent)().path(),
                 What::Subset(subset),
                 subset.filter,
                 subset.sync,
@@ -145,7 +145,7 @@ impl Graph {
                     operation: *operation,
                     of: of.map_or("", |of| of()),
                 };
-                (*child, parent().name, what, *filter, *sync)
+                (*child, parent().path(), what, *filter, *sync)
             }
             _ => return,
         };

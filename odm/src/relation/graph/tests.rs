@@ -1,8 +1,9 @@
 use super::super::testing::*;
 use super::*;
 use crate::bucket::BucketMeta;
+use crate::copy::EntryMeta;
 use crate::key::Key;
-use crate::reference::ReferenceMeta;
+use crate::reference::{ReferenceKind, ReferenceMeta};
 use crate::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{RawDocumentBuf, doc};
 
@@ -451,4 +452,99 @@ fn a_document_that_is_not_registered_holds_no_references() {
             .to_string()
             .contains("`Team.members` is a reference, and `Team` is not among the models")
     );
+}
+
+/// A struct of copies, as that of an extended reference.
+fn person_entry() -> Shape {
+    Shape::Struct(
+        const {
+            &StructShape {
+                name: "PersonEntry",
+                fields: &[
+                    one("id", const { &to(const { &[target(|| &PERSON)] }) }),
+                    FieldMeta {
+                        copied: Some(
+                            const {
+                                &Copied::Field(crate::copy::FieldCopy {
+                                    through: "id",
+                                    source: || "name",
+                                    sync: SyncMode::Auto,
+                                })
+                            },
+                        ),
+                        ..field("name", int)
+                    },
+                ],
+                deny_unknown: false,
+            }
+        },
+    )
+}
+
+/// What a `#[parent_ref]` says of the reference in such a struct.
+static PARENT: EntryMeta = EntryMeta {
+    id: "id",
+    reference: ReferenceMeta {
+        kind: ReferenceKind::Parent,
+        one: true,
+        on_delete: OnDelete::Cascade,
+        ..to(const { &[target(|| &PERSON)] })
+    },
+};
+
+const fn parent(name: &'static str, shape: crate::shape::ShapeFn) -> FieldMeta {
+    FieldMeta {
+        entry: Some(&PARENT),
+        ..field(name, shape)
+    }
+}
+
+document!(
+    SAYING,
+    "Saying",
+    "sayings",
+    [
+        parent("by", person_entry),
+        parent("maybe", || Shape::Optional(person_entry)),
+        // As of a missing option that a function reads.
+        parent("read", || Shape::Bounded(
+            const { &field("read", || Shape::Optional(person_entry)) }
+        )),
+        field("plain", person_entry),
+        field("inside", || Shape::Struct(
+            const {
+                &StructShape {
+                    name: "Inside",
+                    fields: &[parent("by", person_entry), field("plain", person_entry)],
+                    deny_unknown: false,
+                }
+            }
+        )),
+    ]
+);
+
+#[test]
+fn the_field_says_more_of_the_reference_in_its_struct_of_copies() {
+    let graph = graph(&[&SAYING, &PERSON, &TASK]).expect("sound models");
+    for (path, is_parent) in [
+        ("by.id", true),
+        ("maybe.id", true),
+        ("read.id", true),
+        ("plain.id", false),
+        ("inside.by.id", true),
+        ("inside.plain.id", false),
+    ] {
+        let edge = at(&graph, &SAYING, path);
+        let reference = edge.reference;
+        let expected = match is_parent {
+            true => (ReferenceKind::Parent, true, OnDelete::Cascade),
+            false => (ReferenceKind::One, false, OnDelete::Restrict),
+        };
+        assert_eq!(
+            (reference.kind, reference.one, reference.on_delete),
+            expected,
+            "{path}"
+        );
+        assert_eq!(edge.copies.len(), 1, "{path}: the copies stand beside it as ever");
+    }
 }

@@ -1,7 +1,7 @@
 //! The walk through the shape of a document that finds its references, the copies beside them, and what is derived in it.
 
 use super::edge::{CopyField, Segment, path};
-use crate::copy::{Copied, FieldCopy};
+use crate::copy::{Copied, EntryMeta, FieldCopy};
 use crate::document::DocumentMeta;
 use crate::reference::ReferenceMeta;
 use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
@@ -58,6 +58,10 @@ struct Place {
     tuple: Option<String>,
     /// What it stands in that is read from other names too: its path, and one of these names.
     alias: Option<(String, &'static str)>,
+    /// What the field says about the reference in it, where it is a reference with copies beside it.
+    entry: Option<&'static EntryMeta>,
+    /// What the field around it says about it, if it is that reference.
+    declared: Option<&'static ReferenceMeta>,
 }
 
 impl Place {
@@ -69,6 +73,11 @@ impl Place {
         let mut below = self.clone();
         let is_item = self.segments.last().is_some_and(|last| last.array);
         below.max_items = self.max_items.filter(|_| is_item);
+        below.entry = None;
+        below.declared = self
+            .entry
+            .filter(|entry| entry.id == name)
+            .map(|entry| &entry.reference);
         below.segments.push(Segment {
             name: name.to_owned(),
             array: false,
@@ -319,6 +328,7 @@ impl Walk {
                 let mut place = place.clone();
                 place.max_items = field.bounds.max_items.or(place.max_items);
                 place.read_as(field.aliases);
+                place.entry = field.entry.or(place.entry);
                 self.shape((field.shape)(), &place);
             }
         }
@@ -351,7 +361,7 @@ impl Walk {
             path: place.path(),
             segments: place.segments,
             field,
-            reference,
+            reference: place.declared.unwrap_or(reference),
             max: field.bounds.max_items,
             max_items: place.max_items,
             within: self.types.clone(),
