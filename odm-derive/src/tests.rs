@@ -208,6 +208,40 @@ fn a_parent_with_copies_is_written_down() {
 }
 
 #[test]
+fn one_struct_of_copies_is_made_in_one_way() {
+    let code = |first: TokenStream, second: TokenStream| {
+        document(parse_quote! {
+            #[document(collection = "journeys")]
+            struct Journey {
+                #[serde(rename = "_id")] id: ObjectId,
+                #first from: TownEntry,
+                #second to: Option<TownEntry>,
+            }
+        })
+    };
+    let plain = || quote!(#[reference] #[denormalize(from = Town, fields(name: String))]);
+    for alike in [
+        plain(),
+        quote!(#[parent_ref(on_delete = restrict, check = true, index = true)] #[denormalize(from = Town, fields(name: String))]),
+    ] {
+        let code = code(alike, plain());
+        assert!(!has(&code, "compile_error"), "{code}");
+    }
+    let said = "`Journey.from: TownEntry` and `Journey.to: Option<TownEntry>` hold one struct, `TownEntry`";
+    for other in [
+        quote!(#[parent_ref(on_delete = cascade)] #[denormalize(from = Town, fields(name: String))]),
+        quote!(#[reference(check = false)] #[denormalize(from = Town, fields(name: String))]),
+        quote!(#[reference(index = false)] #[denormalize(from = Town, fields(name: String))]),
+        quote!(#[reference] #[denormalize(from = City, fields(name: String))]),
+        quote!(#[reference] #[denormalize(from = Town, fields(name: String, state: String))]),
+        quote!(#[reference] #[denormalize(from = Town, fields(name: String), sync = eventual)]),
+    ] {
+        refused(&code(other.clone(), plain()), said);
+        refused(&code(plain(), other), said);
+    }
+}
+
+#[test]
 fn parents_of_one_type_are_none() {
     let parents = |fields: TokenStream| -> Vec<String> {
         let code = document(parse_quote! {

@@ -286,6 +286,7 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
         Some(fields) => {
             generated(cx, container, field, fields, &of);
             removal(cx, &label, field, reference);
+            made_alike(cx, container, field, entry);
         }
         None => {
             let own = ty::text(item);
@@ -322,6 +323,50 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
                 );
             }
         }
+    }
+}
+
+/// Two fields that hold one struct have it made once, with one rule for its reference.
+fn made_alike(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry) {
+    let name = |field: &Field| ty::text(ty::plain(ty::single(field.ty)));
+    let all = container.all_fields();
+    let mut before = all.into_iter().take_while(|other| !std::ptr::eq(*other, field));
+    let first = before.find(|other| {
+        let makes = other.entry().is_some_and(|entry| entry.fields.is_some());
+        makes && name(other) == name(field)
+    });
+    let Some((first, made)) = first.and_then(|first| Some((first, first.entry()?))) else {
+        return;
+    };
+    let said = |entry: &Entry| {
+        let fields = entry.fields.iter().flat_map(|fields| &fields.list);
+        let fields: Vec<String> = fields.map(ty::text).collect();
+        let reference = &entry.reference;
+        let (on_delete, check) = (reference.on_delete.as_ref(), reference.check.as_ref());
+        (
+            (
+                ty::text(&entry.of),
+                fields,
+                entry.sync.as_ref().map(|at| at.value),
+            ),
+            (
+                on_delete.map_or(OnDelete::Restrict, |at| at.value),
+                check.is_none_or(|at| at.value),
+                reference.index.as_ref().is_none_or(|at| at.value),
+            ),
+        )
+    };
+    if said(made) != said(entry) {
+        cx.error(
+            field.ty,
+            format!(
+                "`{}` and `{}` hold one struct, `{}`, whose copies and whose reference are declared once: `from`, `fields`, `sync`, \
+                 `on_delete`, `check` and `index` are the same in both. Write them alike, or give the struct of one another name",
+                label(container, first),
+                label(container, field),
+                name(field)
+            ),
+        );
     }
 }
 
