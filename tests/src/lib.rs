@@ -61,8 +61,8 @@ pub async fn is_the_stand_in(db: &Database) -> bool {
 ///
 /// Such an update holds the collection while it waits for a transaction that has written one of the documents, and the next
 /// statement of that one waits for the collection, or for the statement of another transaction that does. (Seen in 0.7.0b3. The
-/// Rust one, which tells its `buildEnvironment`, has not done so with updates; with a delete it has, twice, in 100,000 random
-/// operations with transactions.)
+/// Rust one, which tells its `buildEnvironment`, can do so with an update or a deletion of many too, by its source; it was seen
+/// twice, in 100,000 random operations with transactions, when the library still deleted one document as if it were many.)
 ///
 /// # Panics
 /// Where the server does not answer.
