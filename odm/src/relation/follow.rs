@@ -5,14 +5,15 @@ use super::batch;
 use super::derived::{self, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph};
 use super::inspect::{self, Fault, Kind};
-use super::pairs::{self, BATCH, LINKS, named_alone, naming, tell};
+use super::pairs::{self, BATCH, named_alone, naming, tell};
 use super::repair::{Belief, Named, Repaired};
 use super::scope::{Scope, Statement};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::time::Duration;
 
 /// Lets both sides agree of all that these documents name, or that names them, after others have written them past the
 /// library. What one document is refused for holds up no other.
@@ -95,27 +96,73 @@ pub(super) async fn agree<'g>(
     if new {
         done.add(begin(scope, edge, &documents).await)?;
     }
-    let mut faults = audit::look(scope, &[edge], &documents).await?.faults;
-    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
-    if faults.is_empty() {
-        return Ok(done);
+    let mut faults = found(scope, edge, &documents).await?;
+    for attempt in 0..=WAITS {
+        // Whoever is dead by now has left a link on one side that may be or not.
+        let waits = new && attempt < WAITS;
+        let open = agree_on_each(scope, edge, faults, Agreeing { new, waits }, &mut done).await?;
+        if open.is_empty() {
+            break;
+        }
+        tokio::time::sleep(WAIT).await;
+        let which = doc! { "_id": { "$in": open } };
+        let mut documents = scope.every(edge.holder, which, inspect::fields([edge])).await?;
+        documents.retain(|document| !derived::is_gone(document));
+        faults = found(scope, edge, &documents).await?;
     }
+    Ok(done)
+}
+
+/// So often, and so long each time, a backfill waits for who is at a document.
+const WAITS: usize = 20;
+const WAIT: Duration = Duration::from_millis(50);
+
+/// How both sides come to agree.
+#[derive(Clone, Copy)]
+struct Agreeing {
+    /// One side may never have been written.
+    new: bool,
+    /// What somebody is at is left for now.
+    waits: bool,
+}
+
+async fn found<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    documents: &[RawDocumentBuf],
+) -> Result<Vec<Fault<'g>>> {
+    let mut faults = audit::look(scope, &[edge], documents).await?.faults;
+    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    Ok(faults)
+}
+
+/// Mends these, but those that the server refuses. Gives the documents with links that somebody is at.
+async fn agree_on_each<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    faults: Vec<Fault<'g>>,
+    how: Agreeing,
+    done: &mut Written,
+) -> Result<Vec<Bson>> {
+    let mut open = Vec::new();
     let mut parts = vec![faults];
     while let Some(mut part) = parts.pop() {
-        let alone = (part.len() == 1).then(|| part.clone());
-        match (
-            but_for_the_deployment(agree_on(scope, edge, part.clone(), new).await)?,
-            alone,
-        ) {
-            (Ok(changed), _) => done.documents += changed,
-            (Err(error), Some(_)) => done.refuse(error),
-            (Err(_), None) => {
+        if part.is_empty() {
+            continue;
+        }
+        match but_for_the_deployment(agree_on(scope, edge, part.clone(), how).await)? {
+            Ok((changed, left)) => {
+                done.documents += changed;
+                open.extend(left);
+            }
+            Err(error) if part.len() == 1 => done.refuse(error),
+            Err(_) => {
                 let second = part.split_off(part.len() / 2);
                 parts.extend([second, part]);
             }
         }
     }
-    Ok(done)
+    Ok(open)
 }
 
 /// An array that documents lack which are older than it is empty, so that those whom nobody names are as they are declared, too.
@@ -133,106 +180,104 @@ async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> 
     derived::update_each(scope, edge.holder, std::slice::from_ref(&empty)).await
 }
 
-/// Mends these. Gives in how many documents something was changed.
-async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: bool) -> Result<u64> {
+/// Mends these. Gives in how many documents something was changed, and the documents with links that somebody is at.
+async fn agree_on<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    faults: Vec<Fault<'g>>,
+    how: Agreeing,
+) -> Result<(u64, Vec<Bson>)> {
     let graph: &'g Graph = scope.odm.graph();
     let Some(back) = graph.inverse(edge) else {
-        return Ok(0);
+        return Ok((0, Vec::new()));
     };
     // Where no transaction makes both sides one, what is written is marked, so that who comes between sees it.
-    let is_marked = pairs::are_marked(scope.odm, edge.holder).await?;
-    let mut marks = is_marked.then(Vec::new);
+    let mut marks = pairs::are_marked(scope.odm, edge.holder).await?.then(Vec::new);
     let mut repaired = Repaired::default();
     let mut left = Vec::new();
-    match new {
-        false => left.extend(
-            repaired
-                .mend_as(scope, faults, &mut marks, Belief::SideAnyway)
-                .await?,
-        ),
-        true => {
-            let taken = taken(scope, edge, back, &faults, is_marked).await?;
-            let (mut links, mut others) = (Vec::new(), Vec::new());
-            let mut believed: HashSet<Named> = HashSet::new();
-            for fault in faults {
-                let Kind::OneSided { other } = &fault.kind else {
-                    links.push(fault);
-                    continue;
-                };
-                let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
-                match taken.get(&other) {
-                    Some(Taken::Open) => {}
-                    _ if taken.get(&holder) == Some(&Taken::Open) => {}
-                    Some(Taken::By) => others.push(fault),
-                    None => {
-                        believed.insert((edge.at, holder, other));
-                        links.push(fault);
-                    }
-                }
+    let mut open = Vec::new();
+    if how.new {
+        let waits = how.waits && marks.is_some();
+        let busy = match waits {
+            true => busy(scope, edge, back, &faults).await?,
+            false => [HashSet::new(), HashSet::new()],
+        };
+        let taken = taken(scope, back, &faults).await?;
+        let (mut links, mut others) = (Vec::new(), Vec::new());
+        let mut believed: HashSet<Named> = HashSet::new();
+        for fault in faults {
+            let Kind::OneSided { other } = &fault.kind else {
+                links.push(fault);
+                continue;
+            };
+            let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
+            if busy[0].contains(&holder) || busy[1].contains(&other) {
+                open.push(fault.holder);
+            } else if taken.contains(&other) {
+                others.push(fault);
+            } else {
+                believed.insert((edge.at, holder, other));
+                links.push(fault);
             }
-            let links = repaired
-                .mend_as(scope, links, &mut marks, Belief::These(&believed))
-                .await?;
-            left.extend(links);
-            let others = repaired
-                .mend_as(scope, others, &mut marks, Belief::SideAnyway)
-                .await?;
-            left.extend(others);
         }
+        let belief = Belief::These(&believed);
+        left.extend(repaired.mend_as(scope, links, &mut marks, belief).await?);
+        let belief = Belief::SideAnyway;
+        left.extend(repaired.mend_as(scope, others, &mut marks, belief).await?);
+    } else {
+        let belief = Belief::SideAnyway;
+        left.extend(repaired.mend_as(scope, faults, &mut marks, belief).await?);
     }
     tell(left);
     if let Some(tokens) = marks.filter(|tokens| !tokens.is_empty()) {
         pairs::unmark_all(scope, [edge.holder, back.holder], &tokens).await?;
     }
-    Ok(repaired.mended.iter().map(|mended| mended.count).sum())
+    Ok((repaired.mended.iter().map(|mended| mended.count).sum(), open))
 }
 
-/// Why a link that is there on one side alone is not simply added to the other one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// Somebody is at this document, and sees to its links.
-    Open,
-    /// It can name one document alone, and names another one.
-    By,
-}
-
-/// Of the documents of these links those to which none is simply added.
-async fn taken(
-    scope: &Scope<'_>,
-    edge: &Edge,
-    back: &Edge,
-    faults: &[Fault<'_>],
-    is_marked: bool,
-) -> Result<HashMap<Key, Taken>> {
-    let mut taken = HashMap::new();
-    if back.list && !is_marked {
-        return Ok(taken);
-    }
+fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
     let others = faults.iter().filter_map(|fault| match &fault.kind {
         Kind::OneSided { other } => Some(Key::of_bson(other)),
         _ => None,
     });
-    let holders = faults.iter().map(|fault| Key::of_bson(&fault.holder));
-    let single = (!back.list).then_some(back);
-    let sides: [(&Edge, Option<&Edge>, HashSet<Key>); 2] = [
-        (edge, None, holders.filter(|_| is_marked).collect()),
-        (back, single, others.collect()),
-    ];
-    for (side, single, keys) in sides {
-        let mut fields = inspect::fields(single);
-        fields.insert(LINKS, 1);
+    others.collect()
+}
+
+/// On each side of these links the documents that somebody has marked, who sees to their links.
+async fn busy(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    back: &Edge,
+    faults: &[Fault<'_>],
+) -> Result<[HashSet<Key>; 2]> {
+    let holders: HashSet<Key> = faults.iter().map(|fault| Key::of_bson(&fault.holder)).collect();
+    let mut busy = [HashSet::new(), HashSet::new()];
+    for ((side, keys), busy) in [(edge, holders), (back, others(faults))]
+        .into_iter()
+        .zip(&mut busy)
+    {
         for keys in crate::key::chunks(&keys) {
-            let which = doc! { "_id": { "$in": keys } };
-            for document in scope.every(side.holder, which, fields.clone()).await? {
-                let id = Key::of_bson(&batch::document_id(&document));
-                let is_set = single.is_some_and(|single| single.values(&document).next().is_some());
-                if is_marked && batch::value(&document, LINKS).is_some() {
-                    taken.insert(id, Taken::Open);
-                } else if is_set {
-                    taken.insert(id, Taken::By);
-                }
-            }
+            let marked = batch::all([doc! { "_id": { "$in": keys } }, pairs::are_open()]);
+            let marked = scope.every(side.holder, marked, doc! { "_id": 1 }).await?;
+            busy.extend(batch::ids(&marked).iter().map(Key::of_bson));
         }
+    }
+    Ok(busy)
+}
+
+/// Of the other documents those that can name one document alone, and name another one.
+async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<HashSet<Key>> {
+    let mut taken = HashSet::new();
+    if back.list {
+        return Ok(taken);
+    }
+    for keys in crate::key::chunks(&others(faults)) {
+        let which = batch::all([
+            doc! { "_id": { "$in": keys } },
+            doc! { &back.path: { "$ne": null } },
+        ]);
+        let named = scope.every(back.holder, which, doc! { "_id": 1 }).await?;
+        taken.extend(batch::ids(&named).iter().map(Key::of_bson));
     }
     Ok(taken)
 }
