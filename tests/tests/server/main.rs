@@ -39,6 +39,7 @@ mod models;
 mod north_star;
 mod operations;
 mod pages;
+mod parent_entries;
 mod parts;
 mod random_copies;
 mod reconciled_links;

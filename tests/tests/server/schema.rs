@@ -19,6 +19,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         managed: meta::Managed::No,
         size: None,
         reference: None,
+        entry: None,
         copied: None,
         volatile: false,
         skips_none: false,

@@ -1,26 +1,25 @@
-//! Copies beside the parent.
+//! An order of what is no parent.
 
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone)]
-#[document(collection = "parts")]
-struct Part {
+#[document(collection = "hosts")]
+struct Host {
     #[serde(rename = "_id")]
     id: ObjectId,
     name: String,
-    #[volatile]
-    qty: i32,
 }
 
 #[derive(Document, Serialize, Deserialize, Clone)]
-#[document(collection = "products")]
-struct Product {
+#[document(collection = "logmsg")]
+struct LogMsg {
     #[serde(rename = "_id")]
     id: ObjectId,
-    #[parent_ref]
-    #[denormalize(from = Part, fields(name: String))]
-    part: PartEntry,
+    time: DateTime,
+    #[reference(order(-time))]
+    #[denormalize(from = Host, fields(name: String))]
+    host: HostEntry,
 }
 
 fn main() {}

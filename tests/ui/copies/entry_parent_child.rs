@@ -1,0 +1,30 @@
+//! One child, of a parent that may have many.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logmsg")]
+struct LogMsg {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    time: DateTime,
+    #[parent_ref]
+    #[denormalize(from = Host, fields(name: String))]
+    host: HostEntry,
+}
+
+async fn read(hosts: odm::Collection<Host>) -> odm::Result<()> {
+    let _ = hosts.find_all().include(|h| h.child::<LogMsg>()).all().await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,32 @@
+//! Two parents of one type, one of them with copies.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logmsg")]
+struct LogMsg {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    time: DateTime,
+    #[parent_ref]
+    #[denormalize(from = Host, fields(name: String))]
+    host: HostEntry,
+    #[parent_ref]
+    sender: Ref<Host>,
+}
+
+async fn read(log: odm::Collection<LogMsg>, host: Host) -> odm::Result<()> {
+    let _ = log.of(&host).all().await?;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,33 @@
+//! The parent is said within the struct of copies.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "hosts")]
+struct Host {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    name: String,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+#[denormalize(from = Host)]
+struct OwnHost {
+    #[parent_ref]
+    id: Ref<Host>,
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "logmsg")]
+struct LogMsg {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    time: DateTime,
+    #[parent_ref]
+    #[denormalize(from = Host)]
+    host: OwnHost,
+}
+
+fn main() {}
