@@ -26,12 +26,12 @@ pub struct FanOut {
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 impl FanOut {
-    /// In one transaction with the source to at most 1,000 documents; to more behind it, in batches of 5,000 without a pause, two
+    /// In one transaction with the source to at most 1,000 documents; to more behind it, in batches of 10,000 without a pause, two
     /// of them at once.
     pub fn new() -> FanOut {
         FanOut {
             in_transaction: 1_000,
-            batch: 5_000,
+            batch: 10_000,
             pause: Duration::ZERO,
             progress: None,
         }
