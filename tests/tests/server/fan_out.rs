@@ -410,14 +410,14 @@ fn how_many_holders_follow_in_the_transaction_can_be_said() {
         ] {
             let odm = odm.clone().with_fan_out(FanOut::new().in_transaction(most));
             t.commands.take();
-            let name = format!("most {most}");
+            let name = format!("most {most} of {device}");
             let devices = odm.collection::<Device>();
             let done = devices.update(device).set(|d| d.name, &name).await.unwrap();
             assert_eq!(done.copies_updated, [4, 1, 0][device as usize - 1], "{name}");
             let sent = t.commands.take();
             let commit = sent.iter().position(|sent| sent == "commitTransaction").unwrap();
             let is_behind = sent[commit..].iter().any(|sent| sent == "update");
-            assert_eq!(is_behind, behind, "{name}, device {device}: {sent:?}");
+            assert_eq!(is_behind, behind, "{name}: {sent:?}");
             assert_eq!(named(&odm, &name).await, [4, 1, 0][device as usize - 1]);
             assert_clean(&odm).await;
         }
