@@ -172,10 +172,13 @@ impl Odm {
 
     async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), Failure> {
         // What a program that lacks copies finds in its way may be a newer one's.
-        if !plan.is_empty() {
+        if !plan.unknown().is_empty() {
             self.refuse_unknown().await?;
         }
         refuse(plan)?;
+        if !plan.is_empty() {
+            self.refuse_unknown().await?;
+        }
         let mut collections: Vec<&'static str> = Vec::new();
         for change in plan.changes() {
             if collections.last() != Some(&change.collection()) {
