@@ -113,6 +113,14 @@ impl Odm {
         Trace::new("(all)", "apply")
             .run(async {
                 let mut applied = Applied::default();
+                // What a program that lacks copies finds in its way may be a newer one's.
+                if !plan.unknown().is_empty() {
+                    self.refuse_unknown().await?;
+                }
+                refuse(plan)?;
+                if !plan.is_empty() {
+                    self.refuse_unknown().await?;
+                }
                 self.carry_out(plan, &mut applied).await?;
                 applied.backfills = self.remember_edges().await?;
                 Ok(applied)
@@ -148,6 +156,7 @@ impl Odm {
                 applied.backfills = self.remember_edges().await?;
                 return Ok(applied);
             }
+            self.refuse_unknown().await?;
             match self.carry_out(&plan, &mut applied).await {
                 Ok(()) => {
                     let collection = plan.changes()[0].collection();
@@ -171,14 +180,7 @@ impl Odm {
     }
 
     async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), Failure> {
-        // What a program that lacks copies finds in its way may be a newer one's.
-        if !plan.unknown().is_empty() {
-            self.refuse_unknown().await?;
-        }
         refuse(plan)?;
-        if !plan.is_empty() {
-            self.refuse_unknown().await?;
-        }
         let mut collections: Vec<&'static str> = Vec::new();
         for change in plan.changes() {
             if collections.last() != Some(&change.collection()) {
