@@ -350,7 +350,7 @@ fn run(alone: bool) {
         let mut found = stored(&t.db).await;
         own.extend(after_all(&events, &found));
         let wanted = with_copies(&own);
-        let taken = taken.lock().unwrap();
+        let taken = std::mem::take(&mut *taken.lock().unwrap());
         for ((collection, id), document) in &mut found {
             if *collection == "receipts" {
                 // The name that the host had then. Of one whose task was killed nobody was told it.
