@@ -3,7 +3,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
-use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
+use crate::relation::{self, Amend, Done, Duties, Inserts, Parts, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, growth, never_changed};
@@ -210,7 +210,8 @@ impl Odm {
     /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
     /// one kind to one collection. The first use of the handle asks the server what it is. For references as
     /// [`Insert`](crate::Insert) and [`Update`](crate::Update) say, for all writes together, and one more before for each
-    /// `update_where` that touches them; on a deployment without transactions, for each write that touches two-way ones.
+    /// `update_where` that touches them. On a deployment without transactions a bulk that touches two-way ones, or in which an
+    /// `update_where` moves children of parents that count them, is carried out write by write, as these say for each.
     ///
     /// # Example
     /// ```no_run
@@ -462,6 +463,14 @@ struct Made {
     round_trips: u64,
 }
 
+impl Made {
+    fn add(&mut self, part: Made) {
+        self.done.add(&part.done);
+        self.errors.extend(part.errors);
+        self.round_trips += part.round_trips;
+    }
+}
+
 impl Done for Made {
     fn missed(&self) -> bool {
         self.done.missed > 0
@@ -545,9 +554,7 @@ impl Prepared<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            all.done.add(&made.done);
-            all.errors.extend(made.errors);
-            all.round_trips += made.round_trips;
+            all.add(made);
             if ends || self.ordered && !all.errors.is_empty() {
                 break;
             }
@@ -625,7 +632,10 @@ impl Prepared<'_> {
             Some(duties) if self.session.is_none() && duties.is_one().await? => {
                 self.in_transaction(&duties, &writes, trace).await?
             }
-            Some(duties) if self.session.is_none() && duties.is_linked() => {
+            Some(duties)
+                if self.session.is_none()
+                    && (duties.is_linked() || duties.moves_by_condition(None).await?) =>
+            {
                 self.in_parts(&writes, token, trace).await?
             }
             Some(duties) => self.with(&duties, &writes, trace).await?,
@@ -736,8 +746,8 @@ impl Prepared<'_> {
         }
     }
 
-    /// Without transactions, where the documents before and after are compared for one write at a time; inserts of one
-    /// kind are one.
+    /// Without transactions, where the documents before and after are compared for one write at a time, or those that one moves
+    /// to other parents have to be known by their ids; inserts of one kind are one.
     async fn in_parts(self, writes: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
         let mut all = Made::default();
         let mut rest = writes;
@@ -749,26 +759,57 @@ impl Prepared<'_> {
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
             rest = behind;
-            // Each change goes by a token of its own: whoever has seen both sides agree after one of them may remove its mark while
-            // the next one writes the same document. What is inserted is written once.
-            let renewed = token.and_then(|token| first.renewed(token));
-            let (part, token) = match &renewed {
-                Some((write, token)) => (std::slice::from_ref(write), Some(*token)),
-                None => (part, token),
-            };
-            let made = match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
-                None => self.send(None, part.to_vec()).await,
-                Some(duties) => self.with(&duties, part, trace).await,
-            };
+            let made = self.part(part, token, trace).await;
             match made {
-                Ok(made) => {
-                    all.done.add(&made.done);
-                    all.errors.extend(made.errors);
-                    all.round_trips += made.round_trips;
-                }
+                Ok(made) => all.add(made),
                 Err(error) => all.errors.push((first.at, error)),
             }
             if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// One write without transactions, or inserts of one kind.
+    async fn part(self, part: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
+        // Each change goes by a token of its own: whoever has seen both sides agree after one of them may remove its mark while
+        // the next one writes the same document. What is inserted is written once.
+        let renewed = token
+            .zip(part.first())
+            .and_then(|(token, first)| first.renewed(token));
+        let (part, token) = match &renewed {
+            Some((write, token)) => (std::slice::from_ref(write), Some(*token)),
+            None => (part, token),
+        };
+        let Some(duties) = Duties::of(self.odm, part.iter().map(Write::relation), token)? else {
+            return self.send(None, part.to_vec()).await;
+        };
+        match part {
+            [write] if duties.moves_by_condition(None).await? => {
+                self.move_in_parts(write, token, trace).await
+            }
+            _ => self.with(&duties, part, trace).await,
+        }
+    }
+
+    /// Carries out an update a part of its documents at a time. It ends at the first that is refused, as it would at once.
+    async fn move_in_parts(self, write: &Write, token: Option<Token>, trace: &Trace) -> Result<Made> {
+        let mut all = Made::default();
+        let What::Update { filter, .. } = &write.what else {
+            return Ok(all);
+        };
+        let mut parts = Parts::of(self.odm, trace, write.meta, filter.clone()).await?;
+        while let Some(part) = parts.next().await? {
+            let mut some = write.clone();
+            if let What::Update { filter, .. } = &mut some.what {
+                *filter = part;
+            }
+            match Box::pin(self.part(std::slice::from_ref(&some), token, trace)).await {
+                Ok(made) => all.add(made),
+                Err(error) => all.errors.push((write.at, error)),
+            }
+            if !all.errors.is_empty() {
                 break;
             }
         }

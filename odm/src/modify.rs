@@ -840,7 +840,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                     let duties = Duties::of(collection.odm(), [write].into_iter(), None)?;
                     if let Some(duties) = duties
                         && !self.upsert
-                        && duties.moves_marked(collection.session()).await?
+                        && duties.moves_by_condition(collection.session()).await?
                     {
                         return in_parts(collection, &trace, &filter, &built).await;
                     }

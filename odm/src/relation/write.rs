@@ -260,11 +260,18 @@ impl<'a> Duties<'a> {
         self.concern.eventual && derived::relinks(self.graph(), &self.writes)
     }
 
-    /// Whether it takes children away from parents by marks that it leaves in them before: then which these are has to be known
-    /// by their ids. One that comes to fit a condition between the mark and the write would be moved unmarked.
-    pub(crate) async fn moves_marked(&self, session: Option<&Shared>) -> Result<bool> {
+    /// Whether it takes children away from parents by marks that it leaves in them before, and names them by a condition: then
+    /// which these are has to be known by their ids. One that comes to fit between the mark and the write would be moved
+    /// unmarked.
+    pub(crate) async fn moves_by_condition(&self, session: Option<&Shared>) -> Result<bool> {
+        let graph = self.graph();
         let alone = session.is_none() && !self.is_linked();
-        Ok(alone && derived::relinks(self.graph(), &self.writes) && !self.odm.has_transactions().await?)
+        let moves = alone
+            && self
+                .writes
+                .iter()
+                .any(|write| derived::moves_by_condition(graph, write));
+        Ok(moves && !self.odm.has_transactions().await?)
     }
 
     /// Whether the operation is one transaction, all of it or nothing.

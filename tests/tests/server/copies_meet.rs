@@ -185,6 +185,83 @@ fn what_came_between_the_looks_of_a_deletion_follows_a_target_that_is_there_agai
     });
 }
 
+/// Without transactions: children are moved by a condition, and another client inserts one that fits it, which is counted
+/// where it is.
+#[test]
+fn a_child_that_comes_while_others_are_moved_by_a_condition_stays_counted() {
+    with_db(async |t| {
+        let other = odm(&t).await.without_transactions();
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).without_transactions();
+        first.server().await.unwrap();
+        let kinds = ["update_where", "bulk", "bulk with more"].map(|kind| [(kind, false), (kind, true)]);
+        for (kind, some) in kinds.into_iter().flatten() {
+            let mut stops = 0;
+            let mut stayed = 0;
+            loop {
+                emptied(&other).await;
+                let hosts = other.collection::<Host>();
+                for id in [1, 2] {
+                    hosts.insert(NewHost { id, ..host("a") }).await.unwrap();
+                }
+                if some {
+                    let job = NewJob {
+                        id: 6,
+                        host: Ref::new(1),
+                    };
+                    other.collection::<Job>().insert(job).await.unwrap();
+                }
+                let first = first.clone();
+                let work = async move {
+                    let done = match kind {
+                        "update_where" => {
+                            let jobs = first.collection::<Job>();
+                            let moved = jobs.update_where(|j| j.host.eq(Ref::new(1)));
+                            moved.set(|j| j.host, Ref::new(2)).await.map(|done| done.modified)
+                        }
+                        _ => {
+                            let bulk = first.bulk().update_where::<Job>(
+                                |j| j.host.eq(Ref::new(1)),
+                                |j| j.set(|j| j.host, Ref::new(2)),
+                            );
+                            let bulk = match kind {
+                                "bulk" => bulk,
+                                _ => bulk.insert::<Job>(NewJob {
+                                    id: 8,
+                                    host: Ref::new(1),
+                                }),
+                            };
+                            bulk.await.map(|done| done.modified)
+                        }
+                    };
+                    done.unwrap()
+                };
+                let (moved, stopped) = match process.until(stops, work).await {
+                    Ok(stopped) => {
+                        refer(&other, "a job").await;
+                        (stopped.go_on().await.unwrap(), true)
+                    }
+                    Err(moved) => (moved, false),
+                };
+                stayed += u64::from(stopped && moved == u64::from(some));
+                let name = format!("{kind}, some there: {some}, before command {stops}");
+                assert_clean_after(&other, &name).await;
+                let jobs = other.collection::<Job>();
+                let at_first = jobs.find(|j| j.host.eq(Ref::new(1))).count().await.unwrap();
+                let counted = hosts.get(1).await.unwrap().unwrap().jobs;
+                assert_eq!(counted as u64, at_first, "{name}");
+                if !stopped {
+                    break;
+                }
+                stops += 1;
+            }
+            // Where nothing fits, nothing is done behind the question for it.
+            assert!(stayed > 0 || !some, "{kind}: {stops}");
+            assert!(stayed < stops as u64, "{kind}, {some}: {stayed}");
+        }
+    });
+}
+
 /// A lease that a bill holds back is put back without a transaction. One that began before changes what the lease copies, has
 /// not seen it, and commits when it has been compared with its source.
 #[test]
