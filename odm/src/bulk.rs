@@ -759,7 +759,10 @@ impl Prepared<'_> {
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
             rest = behind;
-            let made = self.part(part, token, trace).await;
+            let made = match self.moves_by_condition(part, token).await? {
+                true => self.move_in_parts(first, token, trace).await,
+                false => self.part(part, token, trace).await,
+            };
             match made {
                 Ok(made) => all.add(made),
                 Err(error) => all.errors.push((first.at, error)),
@@ -782,14 +785,16 @@ impl Prepared<'_> {
             Some((write, token)) => (std::slice::from_ref(write), Some(*token)),
             None => (part, token),
         };
-        let Some(duties) = Duties::of(self.odm, part.iter().map(Write::relation), token)? else {
-            return self.send(None, part.to_vec()).await;
-        };
-        match part {
-            [write] if duties.moves_by_condition(None).await? => {
-                self.move_in_parts(write, token, trace).await
-            }
-            _ => self.with(&duties, part, trace).await,
+        match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
+            None => self.send(None, part.to_vec()).await,
+            Some(duties) => self.with(&duties, part, trace).await,
+        }
+    }
+
+    async fn moves_by_condition(self, part: &[Write], token: Option<Token>) -> Result<bool> {
+        match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
+            Some(duties) => duties.moves_by_condition(None).await,
+            None => Ok(false),
         }
     }
 
@@ -805,7 +810,7 @@ impl Prepared<'_> {
             if let What::Update { filter, .. } = &mut some.what {
                 *filter = part;
             }
-            match Box::pin(self.part(std::slice::from_ref(&some), token, trace)).await {
+            match self.part(std::slice::from_ref(&some), token, trace).await {
                 Ok(made) => all.add(made),
                 Err(error) => all.errors.push((write.at, error)),
             }

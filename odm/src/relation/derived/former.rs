@@ -88,14 +88,9 @@ pub(in super::super) async fn mark_former(
     Ok(())
 }
 
-/// Whether a write may move children that only a condition names.
+/// Whether a write may move the children that fit a condition.
 pub(in super::super) fn moves_by_condition(graph: &Graph, write: &Write<'_>) -> bool {
-    match &write.what {
-        What::Update {
-            filter, many: true, ..
-        } => !ids_of(filter).is_some_and(names_each) && relinks(graph, std::slice::from_ref(write)),
-        _ => false,
-    }
+    matches!(write.what, What::Update { many: true, .. }) && relinks(graph, std::slice::from_ref(write))
 }
 
 /// What a condition says of the id, beside whatever else.
@@ -109,12 +104,6 @@ fn ids_of(filter: &Document) -> Option<&Bson> {
             .find_map(ids_of)
     };
     filter.get("_id").or_else(all)
-}
-
-/// Whether a condition on the id names each document: by its value, or in a list.
-fn names_each(condition: &Bson) -> bool {
-    let operators = || condition.as_document().into_iter().flat_map(Document::keys);
-    operators().all(|name| !name.starts_with('$') || matches!(name.as_str(), "$eq" | "$in"))
 }
 
 /// Marks the documents that fit with the parents that they have.
