@@ -64,6 +64,9 @@ pub(super) enum Command {
         /// Take all copies anew, also those that were taken before.
         #[arg(long)]
         all: bool,
+        /// Take also the snapshots that documents lack, as the sources are now.
+        #[arg(long)]
+        snapshots: bool,
     },
     /// Forget copies and references that the database knows and the models do not declare any more.
     Forget {

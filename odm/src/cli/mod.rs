@@ -26,7 +26,7 @@
 //! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
 //! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
 //! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
-//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all) |
+//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before, `--snapshots` also the snapshots that documents lack, as the sources are now | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all), [`Backfilling::snapshots`](crate::Backfilling::snapshots) |
 //! | `forget` | forgets copies and references that the database knows and the models don't declare any more; shows them and asks, unless `--yes` is there | [`Odm::forget_copies`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
@@ -338,10 +338,13 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
                 json::recovered(&recovered),
             ))
         }
-        Command::Backfill { all } => {
+        Command::Backfill { all, snapshots } => {
             let mut backfilling = odm.backfill();
             if *all {
                 backfilling = backfilling.all();
+            }
+            if *snapshots {
+                backfilling = backfilling.snapshots();
             }
             // How many it will be depends on where an earlier one has stopped.
             let so_far = Some((backfilling.read(), 0));

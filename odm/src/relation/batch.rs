@@ -337,34 +337,45 @@ impl Scope<'_> {
     }
 }
 
-/// Where batches of the documents that fit end, in the order of their ids. They are read by one cursor, a batch at a time.
+/// Where batches of the documents that fit end, in the order of their ids. They are read by a cursor, a batch at a time.
+///
+/// The first few are asked for alone: a server that looks for all before it gives the first is done with these soon, and
+/// looks for the rest while they are written.
 pub(super) struct Ids<'s> {
     scope: &'s Scope<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     batch: u32,
+    /// So many ids are asked for alone, until they are.
+    first: Option<u64>,
     cursor: Option<RawBatchCursor>,
+    /// How many more ids a cursor of the first ones gives at most.
+    left: Option<u64>,
     /// The end of the batch before.
     last: Option<Bson>,
     over: bool,
 }
 
 impl<'s> Ids<'s> {
-    /// Those behind an id, if there is one, in batches of this size. Out of a transaction.
+    /// Those behind an id, if there is one, in batches of this size, of which so many are wanted at first. Out of a transaction.
     pub(super) fn of(
         scope: &'s Scope<'s>,
         meta: &'static DocumentMeta,
         filter: Document,
         behind: Option<Bson>,
         batch: usize,
+        first: usize,
     ) -> Ids<'s> {
+        // The driver refuses a greater one.
+        let batch = i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs();
         Ids {
             scope,
             meta,
             filter,
-            // The driver refuses a greater one.
-            batch: i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs(),
+            batch,
+            first: Some(u64::from(batch).saturating_mul(first as u64)),
             cursor: None,
+            left: None,
             last: behind,
             over: false,
         }
@@ -408,11 +419,15 @@ impl<'s> Ids<'s> {
             None => {
                 let behind = self.last.as_ref().map(|last| behind(self.meta, last));
                 let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
+                self.left = self.first.take();
+                let limit = self.left.and_then(|first| i64::try_from(first).ok());
                 self.scope.trip();
                 let mut cursor = self
                     .scope
                     .collection::<RawDocumentBuf>(self.meta)
                     .find(filter)
+                    // 0 is for all.
+                    .limit(limit.unwrap_or(0))
                     .sort(doc! { "_id": 1 })
                     // Where the reference has no index, they are sorted by the server.
                     .allow_disk_use(true)
@@ -430,9 +445,18 @@ impl<'s> Ids<'s> {
                 first
             }
         };
+        let (mut read, mut last) = (0, None);
+        for id in reply.doc_slices().map_err(failed)?.into_iter() {
+            (read, last) = (read + 1, Some(id));
+        }
+        self.left = self.left.map(|left| left.saturating_sub(read));
         let cursor = reply.as_raw_document().get_document("cursor");
-        self.over = cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0)));
-        let Some(last) = reply.doc_slices().map_err(failed)?.into_iter().last() else {
+        if cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0))) {
+            self.cursor = None;
+            // Behind the first ones there may be more.
+            self.over = self.left != Some(0);
+        }
+        let Some(last) = last else {
             return Ok(None);
         };
         let id = last

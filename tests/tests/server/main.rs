@@ -51,6 +51,7 @@ mod retries;
 mod roundtrip;
 mod schema;
 mod sessions;
+mod snapshots_later;
 mod stopped;
 mod subsets;
 mod text;

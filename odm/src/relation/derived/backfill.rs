@@ -9,6 +9,7 @@ use super::super::{follow, inspect};
 use super::declaration::{self, Declaration, is_two_way};
 use super::each::Written;
 use super::inspect::Kept;
+use super::snapshots;
 use super::stored::Known;
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
@@ -40,7 +41,8 @@ impl Odm {
     /// MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and one to write. For every 1,000 documents on
     /// either side of a two-way reference one to read them and one for the others, and where links are missing some ten more. Each
     /// 1,000 cost one more to store how far it has come; where the two-way reference is new, the declarations are read once more at
-    /// the end.
+    /// the end. [`snapshots`](Backfilling::snapshots): for each reference with some one, and for every 1,000 documents that lack
+    /// one three, as for copies.
     ///
     /// # Example
     /// ```no_run
@@ -55,6 +57,7 @@ impl Odm {
         Backfilling {
             odm: self.clone(),
             all: false,
+            snapshots: false,
             read: Arc::default(),
         }
     }
@@ -66,6 +69,7 @@ impl Odm {
 pub struct Backfilling {
     odm: Odm,
     all: bool,
+    snapshots: bool,
     /// How many documents were read so far, for those who wait.
     read: Arc<AtomicU64>,
 }
@@ -85,6 +89,25 @@ impl Backfilling {
         self
     }
 
+    /// Takes also the copies with `sync = snapshot` that documents lack, as their sources are now: nobody knows what they were
+    /// when the references were set. Without this none is taken, for that reason.
+    ///
+    /// A document lacks one if the field is missing beside a reference: since it is older than the declaration, or since
+    /// the source had no such field then. A copy that is there, be it `null`, is never taken again. Other documents are not
+    /// read, so what is filled already costs nothing the next time, though the server looks through the collection.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let filled = odm.backfill().snapshots().await?;
+    /// println!("{:?}", filled.edges); // ["orders.lines.price"]
+    /// # Ok(()) }
+    /// ```
+    pub fn snapshots(mut self) -> Backfilling {
+        self.snapshots = true;
+        self
+    }
+
     /// How many documents were read so far.
     #[cfg(feature = "cli")]
     pub(crate) fn read(&self) -> Arc<AtomicU64> {
@@ -97,7 +120,7 @@ impl Backfilling {
 #[non_exhaustive]
 pub struct Backfilled {
     /// The declarations that were filled, by the names of the references and fields: `products.parts.id`; of buckets by that of the
-    /// items.
+    /// items. Snapshots, where they were asked for, each by its own name.
     pub edges: Vec<String>,
     /// In how many documents copies were taken. A document on either side of a link that was added counts, too.
     pub documents: u64,
@@ -109,14 +132,22 @@ impl IntoFuture for Backfilling {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let Backfilling { odm, all, read } = self;
+            let Backfilling {
+                odm,
+                all,
+                snapshots,
+                read,
+            } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
-                let (filled, failed) = fill(&scope, all, &read).await?;
+                let (mut filled, mut failed) = fill(&scope, all, &read).await?;
+                if snapshots {
+                    take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
+                }
                 trace.done(trips.into_inner(), filled.documents);
-                failed.map(|()| filled)
+                failed.all().map(|_| filled)
             });
             filled.await
         }
@@ -132,7 +163,7 @@ pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
     let (_, failed) = fill(&scope, true, &AtomicU64::new(0)).await?;
-    Ok(failed)
+    Ok(failed.all().map(drop))
 }
 
 /// What documents may lack that were there before it was declared.
@@ -216,7 +247,7 @@ pub(super) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
     named.map(|edge| edge.at).collect()
 }
 
-async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Result<()>)> {
+async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Written)> {
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
@@ -281,5 +312,32 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         scope.trip();
         odm.look_for_lacking().await?;
     }
-    Ok((filled, failed.all().map(drop)))
+    Ok((filled, failed))
+}
+
+/// Takes the snapshots that documents lack.
+async fn take_snapshots(
+    scope: &Scope<'_>,
+    read: &AtomicU64,
+    filled: &mut Backfilled,
+    failed: &mut Written,
+) -> Result<()> {
+    for edge in snapshots::edges(scope.odm.graph()) {
+        if let Err(error) = scope.odm.knows_copies(edge.holder) {
+            failed.refuse(error);
+            continue;
+        }
+        let mut taken = Written::default();
+        let mut source = Source::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
+        while let Some(documents) = source.next(scope).await? {
+            read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+            taken.add(snapshots::take(scope, edge, &documents).await)?;
+        }
+        filled.documents += taken.documents;
+        match taken.refused {
+            None => filled.edges.extend(snapshots::names(edge)),
+            Some(error) => failed.refuse(error),
+        }
+    }
+    Ok(())
 }

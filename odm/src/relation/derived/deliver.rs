@@ -104,15 +104,15 @@ fn is_behind(version: i64, to: To) -> Document {
 }
 
 /// Where the structs are in which a reference stands.
-struct Place {
+pub(super) struct Place {
     /// The path of the array of which they are items, or in items.
-    array: Option<String>,
+    pub(super) array: Option<String>,
     /// What leads from there to their fields: empty, or a path with a dot behind it.
-    below: String,
+    pub(super) below: String,
 }
 
 impl Place {
-    fn of(edge: &Edge) -> Place {
+    pub(super) fn of(edge: &Edge) -> Place {
         let (array, rest) = edge
             .segments
             .split_at(edge.array().unwrap_or(0).min(edge.segments.len()));
@@ -349,8 +349,8 @@ async fn fan_out(
         .filter(|_| number(document, &format!("{place}.v")) == source.version)
         .and_then(|last| Bson::try_from(last).ok());
     let of = holders(edge, vec![source.key.clone()]);
-    let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
+    let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch, at_once);
     let mut written = Written::default();
     let mut batches = 0_u64;
     let mut ends = ids.next(at_once).await?;

@@ -32,6 +32,7 @@ mod pay;
 mod place;
 pub(crate) mod reconcile;
 pub(crate) mod recover;
+mod snapshots;
 pub(crate) mod stored;
 
 pub(crate) use concern::Concern;
