@@ -3,7 +3,7 @@
 
 use crate::document::DocumentMeta;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
-use crate::relation::{self, Amend, Done, Duties, Inserts, Parts, Token};
+use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, growth, never_changed};
@@ -170,21 +170,24 @@ impl Write {
 }
 
 impl Write {
-    /// The same change with another token in the place of this one.
-    fn renewed(&self, old: Token) -> Option<(Write, Token)> {
+    /// The same changes with another token in the place of this one; `None` where something is inserted.
+    fn renewed(writes: &[Write], old: Token) -> Option<(Vec<Write>, Token)> {
         let new = Token::new();
-        let mut write = self.clone();
-        match &mut write.what {
-            What::Update { built, .. } => renew(&mut built.update, old, new),
-            What::Replace { pipeline, .. } => {
-                pipeline
-                    .iter_mut()
-                    .flatten()
-                    .for_each(|stage| renew(stage, old, new));
+        let mut renewed = writes.to_vec();
+        for write in &mut renewed {
+            match &mut write.what {
+                What::Update { built, .. } => renew(&mut built.update, old, new),
+                What::Replace { pipeline, .. } => {
+                    pipeline
+                        .iter_mut()
+                        .flatten()
+                        .for_each(|stage| renew(stage, old, new));
+                }
+                What::Delete { .. } => {}
+                What::Insert(_) => return None,
             }
-            What::Insert(_) | What::Delete { .. } => return None,
         }
-        Some((write, new))
+        Some((renewed, new))
     }
 }
 
@@ -210,8 +213,9 @@ impl Odm {
     /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
     /// one kind to one collection. The first use of the handle asks the server what it is. For references as
     /// [`Insert`](crate::Insert) and [`Update`](crate::Update) say, for all writes together, and one more before for each
-    /// `update_where` that touches them. On a deployment without transactions a bulk that touches two-way ones, or in which an
-    /// `update_where` moves children of parents that count them, is carried out write by write, as these say for each.
+    /// `update_where` that touches them. On a deployment without transactions a bulk that touches two-way ones is carried out write
+    /// by write, as these say for each, and one that moves children of parents that count them in parts: its inserts of one kind,
+    /// each `update_where` that moves some, and what stands between these.
     ///
     /// # Example
     /// ```no_run
@@ -633,10 +637,9 @@ impl Prepared<'_> {
                 self.in_transaction(&duties, &writes, trace).await?
             }
             Some(duties)
-                if self.session.is_none()
-                    && (duties.is_linked() || duties.moves_by_condition(None).await?) =>
+                if self.session.is_none() && (duties.is_linked() || duties.marks_former().await?) =>
             {
-                self.in_parts(&writes, token, trace).await?
+                self.in_parts(&writes, duties.is_linked(), token, trace).await?
             }
             Some(duties) => self.with(&duties, &writes, trace).await?,
         };
@@ -746,24 +749,35 @@ impl Prepared<'_> {
         }
     }
 
-    /// Without transactions, where the documents before and after are compared for one write at a time, or those that one moves
-    /// to other parents have to be known by their ids; inserts of one kind are one.
-    async fn in_parts(self, writes: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
+    /// Without transactions, where the documents before and after are compared for one write at a time (`one_by_one`), or
+    /// children are marked before they are moved: what was inserted before has to be there then, and a condition to fit. Inserts
+    /// of one kind are one.
+    async fn in_parts(
+        self,
+        writes: &[Write],
+        one_by_one: bool,
+        token: Option<Token>,
+        trace: &Trace,
+    ) -> Result<Made> {
         let mut all = Made::default();
         let mut rest = writes;
         while let Some(first) = rest.first() {
-            let alike = |next: &&Write| {
-                matches!((&first.what, &next.what), (What::Insert(_), What::Insert(_)))
-                    && relation::is(first.meta, next.meta)
+            let alike = |next: &&Write| match (&first.what, &next.what) {
+                (What::Insert(_), What::Insert(_)) => relation::is(first.meta, next.meta),
+                (What::Insert(_), _) | (_, What::Insert(_)) => false,
+                // Which children fit is known when what stands before it is written.
+                (
+                    _,
+                    What::Update {
+                        built, many: true, ..
+                    },
+                ) if built.marked.is_some() => false,
+                _ => !one_by_one,
             };
             let length = rest.iter().take_while(alike).count().max(1);
             let (part, behind) = rest.split_at(length);
             rest = behind;
-            let made = match self.moves_by_condition(part, token).await? {
-                true => self.move_in_parts(first, token, trace).await,
-                false => self.part(part, token, trace).await,
-            };
-            match made {
+            match self.part(part, token, trace).await {
                 Ok(made) => all.add(made),
                 Err(error) => all.errors.push((first.at, error)),
             }
@@ -774,51 +788,19 @@ impl Prepared<'_> {
         Ok(all)
     }
 
-    /// One write without transactions, or inserts of one kind.
+    /// Some writes without transactions.
     async fn part(self, part: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
-        // Each change goes by a token of its own: whoever has seen both sides agree after one of them may remove its mark while
+        // Changes go by a token of their own: whoever has seen both sides agree after one of them may remove its mark while
         // the next one writes the same document. What is inserted is written once.
-        let renewed = token
-            .zip(part.first())
-            .and_then(|(token, first)| first.renewed(token));
+        let renewed = token.and_then(|token| Write::renewed(part, token));
         let (part, token) = match &renewed {
-            Some((write, token)) => (std::slice::from_ref(write), Some(*token)),
+            Some((writes, token)) => (writes.as_slice(), Some(*token)),
             None => (part, token),
         };
         match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
             None => self.send(None, part.to_vec()).await,
             Some(duties) => self.with(&duties, part, trace).await,
         }
-    }
-
-    async fn moves_by_condition(self, part: &[Write], token: Option<Token>) -> Result<bool> {
-        match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
-            Some(duties) => duties.moves_by_condition(None).await,
-            None => Ok(false),
-        }
-    }
-
-    /// Carries out an update a part of its documents at a time. It ends at the first that is refused, as it would at once.
-    async fn move_in_parts(self, write: &Write, token: Option<Token>, trace: &Trace) -> Result<Made> {
-        let mut all = Made::default();
-        let What::Update { filter, .. } = &write.what else {
-            return Ok(all);
-        };
-        let mut parts = Parts::of(self.odm, trace, write.meta, filter.clone()).await?;
-        while let Some(part) = parts.next().await? {
-            let mut some = write.clone();
-            if let What::Update { filter, .. } = &mut some.what {
-                *filter = part;
-            }
-            match self.part(std::slice::from_ref(&some), token, trace).await {
-                Ok(made) => all.add(made),
-                Err(error) => all.errors.push((write.at, error)),
-            }
-            if !all.errors.is_empty() {
-                break;
-            }
-        }
-        Ok(all)
     }
 
     /// What the server refuses is an error only within a transaction, which it ends.
@@ -1001,6 +983,7 @@ async fn together(
                 .build()
                 .into(),
             What::Update { filter, built, many } => {
+                let filter = built.where_marked(&filter);
                 let update = UpdateModifications::Document(built.update);
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
@@ -1293,7 +1276,7 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": filter, "u": built.update, "multi": many };
+            let mut statement = doc! { "q": built.where_marked(&filter), "u": built.update, "multi": many };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
             }

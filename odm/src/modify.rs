@@ -415,7 +415,9 @@ impl<T: Document> Prepared<'_, T> {
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
         for attempt in 0..ATTEMPTS as u64 {
             let update = UpdateModifications::Document(self.built.update.clone());
-            let mut action = collection.raw().update_one(self.filter.clone(), update);
+            let mut action = collection
+                .raw()
+                .update_one(self.built.where_marked(&self.filter), update);
             if self.upsert {
                 action = action.upsert(self.refused_insert().is_none());
             }
@@ -448,10 +450,24 @@ impl<T: Document> Prepared<'_, T> {
             match verdict {
                 Verdict::Refused(error) => return Err(self.explained(error, trace).await),
                 Verdict::Nothing => return Ok(found_as_it_was()),
-                Verdict::Again => {}
+                Verdict::Again => self.mark_again(trace).await?,
             }
         }
         Err(self.contended())
+    }
+
+    /// Marks the document where it has to be marked before it is changed, and came behind that.
+    async fn mark_again(&self, trace: &Trace) -> Result<()> {
+        let (Some(_), Some(token)) = (&self.built.marked, self.token) else {
+            return Ok(());
+        };
+        let amend = Amend {
+            odm: self.collection.odm(),
+            session: self.collection.session(),
+            trace,
+            beside: &[],
+        };
+        amend.mark_former(T::META, &self.id, token).await
     }
 
     async fn returning(
@@ -468,7 +484,8 @@ impl<T: Document> Prepared<'_, T> {
         let mut sent = 0;
         for attempt in 0..ATTEMPTS as u64 {
             sent += 1;
-            let found = self.find_and_update(collection, which, self.filter.clone(), inserts && !apart);
+            let filter = self.built.where_marked(&self.filter);
+            let found = self.find_and_update(collection, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
@@ -513,7 +530,7 @@ impl<T: Document> Prepared<'_, T> {
                     }
                     return find.one().await.map(Found::Document);
                 }
-                Verdict::Again => {}
+                Verdict::Again => self.mark_again(trace).await?,
             }
         }
         Err(self.contended())
@@ -828,22 +845,6 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             trace.values("update", &built.update);
             trace
                 .run(async {
-                    let write = Write {
-                        meta: T::META,
-                        what: What::Update {
-                            filter: &filter,
-                            built: &built,
-                            many: true,
-                            upsert: self.upsert,
-                        },
-                    };
-                    let duties = Duties::of(collection.odm(), [write].into_iter(), None)?;
-                    if let Some(duties) = duties
-                        && !self.upsert
-                        && duties.moves_by_condition(collection.session()).await?
-                    {
-                        return in_parts(collection, &trace, &filter, &built).await;
-                    }
                     for _ in 0..ATTEMPTS {
                         let whole = Many::of(filter.clone(), built.clone(), self.upsert);
                         if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
@@ -1004,7 +1005,9 @@ impl Many {
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
         }
         let update = UpdateModifications::Document(self.built.update.clone());
-        let mut action = collection.raw().update_many(self.guarded.clone(), update);
+        let mut action = collection
+            .raw()
+            .update_many(self.built.where_marked(&self.guarded), update);
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);

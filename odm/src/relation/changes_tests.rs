@@ -26,6 +26,7 @@ fn built(update: Document) -> Built {
         array_filters: Vec::new(),
         guards: Vec::new(),
         raw: Vec::new(),
+        marked: None,
     }
 }
 
@@ -245,6 +246,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             array_filters: vec![doc! { "e0": { "$eq": 2 } }],
             guards,
             raw: Vec::new(),
+            marked: None,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

@@ -141,6 +141,19 @@ impl Amend<'_> {
         Ok(())
     }
 
+    /// Marks a document with the parents that it has, before it is taken away from them.
+    pub(crate) async fn mark_former(
+        self,
+        meta: &'static crate::document::DocumentMeta,
+        id: &mongodb::bson::Bson,
+        token: Token,
+    ) -> Result<()> {
+        self.with(async |scope| {
+            derived::mark_former_of(scope, meta, mongodb::bson::doc! { "_id": id }, token).await
+        })
+        .await
+    }
+
     /// What a replacement becomes: `None` for a document without copies.
     pub(crate) async fn replace(
         self,

@@ -260,18 +260,10 @@ impl<'a> Duties<'a> {
         self.concern.eventual && derived::relinks(self.graph(), &self.writes)
     }
 
-    /// Whether it takes children away from parents by marks that it leaves in them before, and names them by a condition: then
-    /// which these are has to be known by their ids. One that comes to fit between the mark and the write would be moved
-    /// unmarked.
-    pub(crate) async fn moves_by_condition(&self, session: Option<&Shared>) -> Result<bool> {
-        let graph = self.graph();
-        let alone = session.is_none() && !self.is_linked();
-        let moves = alone
-            && self
-                .writes
-                .iter()
-                .any(|write| derived::moves_by_condition(graph, write));
-        Ok(moves && !self.odm.has_transactions().await?)
+    /// Whether it marks children with their parents, before it takes them away: what is to be marked has to be there then.
+    pub(crate) async fn marks_former(&self) -> Result<bool> {
+        let marks = self.token.is_some() && derived::relinks(self.graph(), &self.writes);
+        Ok(marks && !self.odm.has_transactions().await?)
     }
 
     /// Whether the operation is one transaction, all of it or nothing.

@@ -98,6 +98,23 @@ pub(crate) struct Built {
     pub(crate) array_filters: Vec<Document>,
     pub(crate) guards: Vec<Guard>,
     pub(crate) raw: Vec<Raw>,
+    /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
+    pub(crate) marked: Option<Document>,
+}
+
+impl Built {
+    /// The condition on what is changed, with the one that it is marked, where it has to be.
+    pub(crate) fn where_marked(&self, filter: &Document) -> Document {
+        let mut filter = filter.clone();
+        match &self.marked {
+            None => filter,
+            Some(marked) if !marked.keys().any(|name| filter.contains_key(name)) => {
+                filter.extend(marked.clone());
+                filter
+            }
+            Some(marked) => doc! { "$and": [filter, marked.clone()] },
+        }
+    }
 }
 
 impl<R> Default for Changes<R> {
@@ -764,6 +781,7 @@ impl<T: crate::Document> Changes<T> {
             array_filters: self.array_filters,
             guards: self.guards,
             raw: self.raw,
+            marked: None,
         })
     }
 }

@@ -262,6 +262,131 @@ fn a_child_that_comes_while_others_are_moved_by_a_condition_stays_counted() {
     });
 }
 
+/// Without transactions: a child is moved, and meanwhile another client inserts it, or deletes it and inserts it again with
+/// another parent. Wherever it is then, it is counted there and nowhere else.
+#[test]
+fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
+    with_db(async |t| {
+        let other = odm(&t).await.without_transactions();
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).without_transactions();
+        first.server().await.unwrap();
+        let job = |host: i32| NewJob {
+            id: 7,
+            host: Ref::new(host),
+        };
+        let kinds = [
+            "update",
+            "returning",
+            "upsert",
+            "replace",
+            "update_where",
+            "upsert where",
+            "bulk",
+            "bulk with more",
+        ];
+        for (kind, there) in kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+            let (mut stops, mut moved_on) = (0, 0);
+            loop {
+                emptied(&other).await;
+                let hosts = other.collection::<Host>();
+                for id in [1, 2, 3] {
+                    hosts.insert(NewHost { id, ..host("a") }).await.unwrap();
+                }
+                let jobs = other.collection::<Job>();
+                if there {
+                    jobs.insert(job(1)).await.unwrap();
+                }
+                let (of_first, bulk) = (first.collection::<Job>(), first.bulk());
+                let work = async move {
+                    let to = Ref::new(2);
+                    let update = || of_first.update(7).set(|j| j.host, to);
+                    let update_where = || of_first.update_where(|j| j.id.lt(8)).set(|j| j.host, to);
+                    match kind {
+                        "update" => update().await.map(drop),
+                        "returning" => update().returning().await.map(drop),
+                        "upsert" => update().upsert().await.map(drop),
+                        "replace" => {
+                            let job = Job {
+                                id: 7,
+                                host: to,
+                                host_name: String::new(),
+                            };
+                            of_first.replace(job).await.map(drop)
+                        }
+                        "update_where" => update_where().await.map(drop),
+                        "bulk" => bulk.update::<Job>(7, |j| j.set(|j| j.host, to)).await.map(drop),
+                        "bulk with more" => {
+                            let more = [8, 9].map(|id| NewJob {
+                                id,
+                                host: Ref::new(1),
+                            });
+                            let [eighth, ninth] = more;
+                            let bulk = bulk.insert::<Job>(eighth).insert::<Job>(ninth);
+                            let bulk = bulk.update::<Job>(7, |j| j.set(|j| j.host, to));
+                            let bulk = bulk.update::<Job>(8, |j| j.set(|j| j.host, Ref::new(3)));
+                            let second =
+                                |j: <Job as odm::Document>::Paths| j.host.eq(Ref::new(3)) & j.id.gt(7);
+                            let bulk = bulk.update_where::<Job>(second, |j| j.set(|j| j.host, to));
+                            bulk.delete::<Job>(9).await.map(drop)
+                        }
+                        _ => {
+                            let named = of_first.update_where(|j| j.id.eq(7));
+                            named.set(|j| j.host, to).upsert().await.map(drop)
+                        }
+                    }
+                };
+                let (done, stopped) = match process.until(stops, work).await {
+                    Ok(stopped) => {
+                        if there {
+                            jobs.delete(7).await.unwrap();
+                        }
+                        match jobs.insert(job(3)).await {
+                            // Of an upsert that has inserted it already.
+                            Ok(_) | Err(Error::DuplicateKey { .. }) => {}
+                            Err(error) => panic!("{kind}: {error}"),
+                        }
+                        (stopped.go_on().await.unwrap(), true)
+                    }
+                    Err(done) => (done, false),
+                };
+                let name = format!("{kind}, there: {there}, before command {stops}");
+                match done {
+                    Ok(()) | Err(Error::NotFound { .. }) => {}
+                    // Two insert it by the same id.
+                    Err(Error::DuplicateKey { .. }) if kind == "upsert where" => {}
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                assert_clean_after(&other, &name).await;
+                if kind == "bulk with more" {
+                    // Inserted, moved and moved again, or deleted again.
+                    let eighth = jobs.get(8).await.unwrap().expect("it was inserted");
+                    assert_eq!(
+                        (eighth.host, jobs.get(9).await.unwrap()),
+                        (Ref::new(2), None),
+                        "{name}"
+                    );
+                    jobs.delete(8).await.unwrap();
+                }
+                let mut counted = Vec::new();
+                for id in [1, 2, 3] {
+                    let at_host = jobs.find(|j| j.host.eq(Ref::new(id))).count().await.unwrap();
+                    let host = hosts.get(id).await.unwrap().unwrap();
+                    assert_eq!(host.jobs as u64, at_host, "{name}, host {id}");
+                    counted.push(at_host);
+                }
+                moved_on += u64::from(stopped && counted == [0, 1, 0]);
+                if !stopped {
+                    break;
+                }
+                stops += 1;
+            }
+            // One that has come is moved where it was there in time.
+            assert!(moved_on > 0, "{kind}, there: {there}: never in {stops} stops");
+        }
+    });
+}
+
 /// A lease that a bill holds back is put back without a transaction. One that began before changes what the lease copies, has
 /// not seen it, and commits when it has been compared with its source.
 #[test]

@@ -701,6 +701,9 @@ pub(crate) async fn amend_update(
         );
     }
     if !transactions {
+        if concern.eventual && former::moves(graph, meta, &built.update) {
+            built.marked = Some(former::is_marked(graph, meta));
+        }
         former::mark_new(graph, meta, &mut built.update);
     }
     Ok(())

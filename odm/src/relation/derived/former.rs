@@ -5,8 +5,12 @@
 //! the parent that it has then, which the server takes from the document itself. Then it is moved, and the same write adds
 //! the new parent to the marks. When the debt is struck out only the mark of the present parent stays. So from the first mark
 //! on the present parent is always among them, and whoever else moves the child, or pays for it, between the two steps leaves
-//! the parent marked that the second one takes it away from.
+//! the parent marked that the second one takes it away from. A child that comes, or comes back, between the two steps has no
+//! mark, and the move passes it over: it was not there yet.
+//!
+//! A replacement computes its marks itself, the former parents from the document that it replaces, so it is one step.
 
+use super::super::changes::touches;
 use super::super::graph::{Edge, Graph, is};
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
@@ -56,7 +60,8 @@ pub(in super::super) async fn mark_former(
     // Those that name one document by its id are marked together.
     let mut named: Vec<(&'static DocumentMeta, Vec<&Bson>)> = Vec::new();
     for write in writes {
-        if matches!(write.what, What::Delete { .. }) || !relinks(graph, std::slice::from_ref(write)) {
+        let marks_itself = matches!(write.what, What::Delete { .. } | What::Replace { .. });
+        if marks_itself || !relinks(graph, std::slice::from_ref(write)) {
             continue;
         }
         let Some((filter, one)) = write.what.changes() else {
@@ -88,11 +93,6 @@ pub(in super::super) async fn mark_former(
     Ok(())
 }
 
-/// Whether a write may move the children that fit a condition.
-pub(in super::super) fn moves_by_condition(graph: &Graph, write: &Write<'_>) -> bool {
-    matches!(write.what, What::Update { many: true, .. }) && relinks(graph, std::slice::from_ref(write))
-}
-
 /// What a condition says of the id, beside whatever else.
 fn ids_of(filter: &Document) -> Option<&Bson> {
     let all = || {
@@ -113,22 +113,45 @@ pub(in super::super) async fn mark_former_of(
     filter: Document,
     token: Token,
 ) -> Result<()> {
-    let marks: Vec<Bson> = parent_edges(scope.odm.graph(), meta)
-        .into_iter()
-        .map(|edge| {
-            doc! { "by": { "$literal": edge.path.as_str() }, "key": format!("${}", key_path(edge)) }.into()
-        })
-        .collect();
     let mut set = owing_all(token);
-    set.insert(FORMER, among(marks.into()));
+    set.insert(FORMER, among(as_stored(scope.odm.graph(), meta), None));
     let pipeline = vec![doc! { "$set": set }];
     scope.unvalidated().compute(meta, filter, pipeline).await?;
     Ok(())
 }
 
-/// The marks of a document with these.
-fn among(marks: Bson) -> Document {
-    doc! { "$setUnion": [{ "$ifNull": [format!("${FORMER}"), []] }, marks] }
+/// The marks of the parents that a document has, as an expression.
+fn as_stored(graph: &Graph, meta: &DocumentMeta) -> Vec<Bson> {
+    let edges = parent_edges(graph, meta).into_iter();
+    let marks = edges.map(|edge| {
+        doc! { "by": { "$literal": edge.path.as_str() }, "key": format!("${}", key_path(edge)) }.into()
+    });
+    marks.collect()
+}
+
+/// The marks of a document with these, and with those that it gets.
+fn among(marks: Vec<Bson>, new: Option<Vec<Bson>>) -> Document {
+    let mut all = vec![
+        doc! { "$ifNull": [format!("${FORMER}"), []] }.into(),
+        Bson::from(marks),
+    ];
+    all.extend(new.map(|new| doc! { "$literal": new }.into()));
+    doc! { "$setUnion": all }
+}
+
+/// Whether an update may take documents away from parents in which something is derived of them.
+pub(super) fn moves(graph: &Graph, meta: &DocumentMeta, update: &Document) -> bool {
+    let edges = parent_edges(graph, meta);
+    edges.into_iter().any(|edge| touches(edge, update))
+}
+
+/// The condition that a document is marked with the parents that it has, where it has some.
+pub(super) fn is_marked(graph: &Graph, meta: &DocumentMeta) -> Document {
+    let unmarked = parent_edges(graph, meta)
+        .into_iter()
+        .map(|edge| doc! { FORMER: { "$exists": false }, key_path(edge): { "$ne": null } });
+    // An upsert takes nothing from it that it inserts.
+    doc! { "$nor": unmarked.collect::<Vec<_>>() }
 }
 
 /// The part of an update that marks the parents it moves a document to.
@@ -161,10 +184,11 @@ fn below<'v>(value: &'v Bson, path: &str) -> Option<&'v Bson> {
     Some(value)
 }
 
-/// The same for a replacement: an expression, `None` where nothing is derived of the document.
+/// All marks of what is replaced by this document, the former parents and the new ones: an expression, `None` where nothing is
+/// derived of it.
 pub(super) fn marks_with_new(graph: &Graph, meta: &DocumentMeta, document: &RawDocument) -> Option<Document> {
-    let marks = present(graph, meta, document);
-    (!marks.is_empty()).then(|| among(doc! { "$literal": marks }.into()))
+    let former = as_stored(graph, meta);
+    (!former.is_empty()).then(|| among(former, Some(present(graph, meta, document))))
 }
 
 /// The marks of the parents that a document has.

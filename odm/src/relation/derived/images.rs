@@ -7,6 +7,7 @@ use super::super::write::{Done, Limit, What, Write};
 use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
 use super::debt::Due;
 use super::fill::needed;
+use super::former::moves;
 use super::pay::is_kept;
 use crate::Result;
 use crate::document::DocumentMeta;
@@ -40,17 +41,10 @@ pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: boo
 
 /// Whether a write may take children away from their parents.
 pub(in super::super) fn relinks(graph: &super::Graph, writes: &[Write<'_>]) -> bool {
-    writes.iter().any(|write| {
-        let mut derived = graph.derived_from(write.meta);
-        match &write.what {
-            What::Insert(_) => false,
-            What::Update { built, .. } => derived.any(|derived| {
-                graph
-                    .parent_edge(derived)
-                    .is_some_and(|edge| super::super::changes::touches(edge, &built.update))
-            }),
-            What::Replace { .. } | What::Delete { .. } => derived.next().is_some(),
-        }
+    writes.iter().any(|write| match &write.what {
+        What::Insert(_) => false,
+        What::Update { built, .. } => moves(graph, write.meta, &built.update),
+        What::Replace { .. } | What::Delete { .. } => graph.derived_from(write.meta).next().is_some(),
     })
 }
 

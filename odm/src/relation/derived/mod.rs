@@ -43,7 +43,7 @@ pub(crate) use fill::{
     Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
 };
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
-pub(super) use former::{mark_former, mark_former_of, mark_new, moves_by_condition};
+pub(super) use former::{mark_former, mark_former_of, mark_new};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::{Kept, buckets};
 pub(crate) use newest::order as order_of;
