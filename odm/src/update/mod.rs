@@ -99,7 +99,7 @@ pub(crate) struct Built {
     pub(crate) guards: Vec<Guard>,
     pub(crate) raw: Vec<Raw>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
-    pub(crate) marked: Option<Document>,
+    pub(crate) marked: Option<Box<Document>>,
 }
 
 impl Built {
@@ -109,10 +109,10 @@ impl Built {
         match &self.marked {
             None => filter,
             Some(marked) if !marked.keys().any(|name| filter.contains_key(name)) => {
-                filter.extend(marked.clone());
+                filter.extend(marked.as_ref().clone());
                 filter
             }
-            Some(marked) => doc! { "$and": [filter, marked.clone()] },
+            Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
 }

@@ -702,7 +702,7 @@ pub(crate) async fn amend_update(
     }
     if !transactions {
         if concern.eventual && former::moves(graph, meta, &built.update) {
-            built.marked = Some(former::is_marked(graph, meta));
+            built.marked = Some(Box::new(former::is_marked(graph, meta)));
         }
         former::mark_new(graph, meta, &mut built.update);
     }
