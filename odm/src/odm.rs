@@ -1,6 +1,6 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
-use crate::relation::{Edge, Graph, Unknown};
+use crate::relation::{Edge, Graph, Looked, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ struct Inner {
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
     unlinked: std::sync::RwLock<Vec<usize>>,
+    /// What transactions have read of the holders of their sources.
+    looked: Looked,
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -178,6 +180,7 @@ impl Odm {
                 unknown: std::sync::RwLock::default(),
                 lacking: std::sync::RwLock::default(),
                 unlinked: std::sync::RwLock::default(),
+                looked: Looked::default(),
             }),
             alone: false,
             by_queries: false,
@@ -189,6 +192,11 @@ impl Odm {
     /// Whether the server took a `bulkWrite`, once one was sent.
     pub(crate) fn bulk_write(&self) -> &BulkWrite {
         &self.inner.bulk_write
+    }
+
+    /// What transactions have read of the holders of their sources, for the deliveries behind them.
+    pub(crate) fn looked(&self) -> &Looked {
+        &self.inner.looked
     }
 
     /// The driver's database.

@@ -18,7 +18,7 @@ use mongodb::options::{
     WriteConcern,
 };
 use mongodb::raw_batch_cursor::RawBatchCursor;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 /// Carries out an action of the driver's, within the session if there is one.
 macro_rules! act {
@@ -93,7 +93,22 @@ impl Scope<'_> {
         projection: Document,
         limit: usize,
     ) -> Result<Vec<RawDocumentBuf>> {
-        Ok(self.some(meta, filter, projection, limit).await?.documents)
+        self.up_to(meta, filter, projection, limit, false).await
+    }
+
+    /// The same, in the order of their ids if that is asked for.
+    pub(super) async fn up_to(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+        in_order: bool,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let some = self
+            .find_some(meta, filter, Some(projection), limit, in_order)
+            .await?;
+        Ok(some.documents)
     }
 
     /// The same, and whether there may be more: also where they are too large to be read together.
@@ -348,6 +363,8 @@ pub(super) struct Ids<'s> {
     batch: u32,
     /// So many ids are asked for alone, until they are.
     first: Option<u64>,
+    /// Where the next batches end, so far as that is known without asking.
+    known: VecDeque<Bson>,
     cursor: Option<RawBatchCursor>,
     /// How many more ids a cursor of the first ones gives at most.
     left: Option<u64>,
@@ -374,10 +391,20 @@ impl<'s> Ids<'s> {
             filter,
             batch,
             first: Some(u64::from(batch).saturating_mul(first as u64)),
+            known: VecDeque::new(),
             cursor: None,
             left: None,
             last: behind,
             over: false,
+        }
+    }
+
+    /// The first batches end with these ids.
+    pub(super) fn are_known(&mut self, ends: VecDeque<Bson>) {
+        if !ends.is_empty() {
+            // The rest is looked for while these are written.
+            self.first = None;
+            self.known = ends;
         }
     }
 
@@ -388,7 +415,12 @@ impl<'s> Ids<'s> {
 
     /// The ids that the next batches end with, so many at most. None when there are no more.
     pub(super) async fn next(&mut self, batches: usize) -> Result<Vec<Bson>> {
-        let mut ends = Vec::with_capacity(batches);
+        let known = batches.min(self.known.len());
+        let mut ends: Vec<Bson> = self.known.drain(..known).collect();
+        if let Some(last) = ends.last() {
+            self.last = Some(last.clone());
+            return Ok(ends);
+        }
         while ends.len() < batches && !self.over {
             let Some(end) = self.end().await? else { continue };
             self.last = Some(end.clone());

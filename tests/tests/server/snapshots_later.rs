@@ -2,6 +2,7 @@
 
 use super::stopped::Process;
 use odm::bson::{Bson, Document as Doc, doc};
+use odm::cli::{Streams, run_with};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};
 
@@ -248,7 +249,12 @@ fn a_backfill_takes_snapshots_where_it_is_asked_to() {
             .set(|a| a.price, Some(20))
             .await
             .unwrap();
-        assert_eq!(odm.backfill().snapshots().await.unwrap().documents, 2);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut streams = Streams::new(&mut out, &mut err);
+        let line = ["manage", "backfill", "--snapshots", "--json"];
+        let code = run_with(odm.clone(), line, &mut streams).await;
+        let out: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!((code, &out["documents"]), (0, &2.into()), "{out}");
         assert_eq!(get(2).await.price, Some(20));
         assert_eq!(spent(1).await, 11 + 30 + 10 + 20);
         assert_clean(&odm).await;

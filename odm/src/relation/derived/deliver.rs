@@ -276,20 +276,35 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
-    let most = scope.odm.fan_out_options().in_transaction;
+    let options = scope.odm.fan_out_options();
+    let most = options.in_transaction;
+    // To follow in the transaction, however many there are, is what `sync = atomic` promises.
+    let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
+    // Those of one source in the order in which they are told behind the transaction, where they are too many for it.
+    let first = match (sources.as_slice(), scope.session) {
+        ([(_, source)], Some(_)) if !always => Some(source),
+        _ => None,
+    };
+    let limit = match first {
+        Some(_) => options
+            .batch
+            .saturating_mul(AT_ONCE)
+            .min(LOOKED)
+            .max(most.saturating_add(1)),
+        None => most.saturating_add(1),
+    };
     let few = scope
-        .few(
+        .up_to(
             edge.holder,
             holders(edge, keys),
             doc! { "_id": 1 },
-            most.saturating_add(1),
+            limit,
+            first.is_some(),
         )
         .await?;
     if few.is_empty() {
         return Ok(delivered);
     }
-    // To follow in the transaction, however many there are, is what `sync = atomic` promises.
-    let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
     if few.len() <= most || always && scope.session.is_some() {
         // A transaction sees the same holders still. Out of one more may have come: they are told the newest by their own
         // writer, and it does no harm to tell them twice.
@@ -301,6 +316,12 @@ pub(super) async fn deliver(
         delivered.documents += written.documents;
         delivered.refused = written.refused;
         return Ok(delivered);
+    }
+    if let Some(source) = first {
+        scope
+            .odm
+            .looked()
+            .put(edge, source, options.batch, batch::ids(&few));
     }
     if scope.session.is_some() {
         // One of several may have few; to find out which is not worth a query each.
@@ -319,6 +340,9 @@ pub(super) async fn deliver(
 
 /// So many batches of a delivery are written at once, where no pause between them is wanted.
 const AT_ONCE: usize = 2;
+
+/// So many ids of holders a look within a transaction reads at most, if not more are to be written in it.
+const LOOKED: usize = 20_000;
 
 /// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
 /// delivery goes on where it stopped. When the source has changed again, the rest is left: to who changed it, or to the caller
@@ -351,6 +375,10 @@ async fn fan_out(
     let of = holders(edge, vec![source.key.clone()]);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
     let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch, at_once);
+    let looked = scope.odm.looked().take(edge, source, options.batch);
+    if last.is_none() {
+        ids.are_known(looked);
+    }
     let mut written = Written::default();
     let mut batches = 0_u64;
     let mut ends = ids.next(at_once).await?;
