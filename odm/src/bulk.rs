@@ -639,7 +639,10 @@ impl Prepared<'_> {
             Some(duties)
                 if self.session.is_none() && (duties.is_linked() || duties.marks_former().await?) =>
             {
-                self.in_parts(&writes, duties.is_linked(), token, trace).await?
+                match part_of(&writes, duties.is_linked()).len() == writes.len() && !duties.is_linked() {
+                    true => self.with(&duties, &writes, trace).await?,
+                    false => self.in_parts(&writes, duties.is_linked(), token, trace).await?,
+                }
             }
             Some(duties) => self.with(&duties, &writes, trace).await?,
         };
@@ -749,9 +752,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Without transactions, where the documents before and after are compared for one write at a time (`one_by_one`), or
-    /// children are marked before they are moved: what was inserted before has to be there then, and a condition to fit. Inserts
-    /// of one kind are one.
+    /// Without transactions, a part of the writes at a time: [`part_of`].
     async fn in_parts(
         self,
         writes: &[Write],
@@ -762,21 +763,8 @@ impl Prepared<'_> {
         let mut all = Made::default();
         let mut rest = writes;
         while let Some(first) = rest.first() {
-            let alike = |next: &&Write| match (&first.what, &next.what) {
-                (What::Insert(_), What::Insert(_)) => relation::is(first.meta, next.meta),
-                (What::Insert(_), _) | (_, What::Insert(_)) => false,
-                // Which children fit is known when what stands before it is written.
-                (
-                    _,
-                    What::Update {
-                        built, many: true, ..
-                    },
-                ) if built.marked.is_some() => false,
-                _ => !one_by_one,
-            };
-            let length = rest.iter().take_while(alike).count().max(1);
-            let (part, behind) = rest.split_at(length);
-            rest = behind;
+            let part = part_of(rest, one_by_one);
+            rest = rest.get(part.len()..).unwrap_or_default();
             match self.part(part, token, trace).await {
                 Ok(made) => all.add(made),
                 Err(error) => all.errors.push((first.at, error)),
@@ -860,6 +848,29 @@ impl Prepared<'_> {
             round_trips,
         })
     }
+}
+
+/// Those of the writes that may be carried out together without transactions, from the first one on: where the documents before
+/// and after are compared (`one_by_one`), it alone. Else children are marked before they are moved: what was inserted before
+/// has to be there then, and a condition to fit. Inserts of one kind are one.
+fn part_of(writes: &[Write], one_by_one: bool) -> &[Write] {
+    let Some(first) = writes.first() else {
+        return writes;
+    };
+    let alike = |next: &&Write| match (&first.what, &next.what) {
+        (What::Insert(_), What::Insert(_)) => relation::is(first.meta, next.meta),
+        (What::Insert(_), _) | (_, What::Insert(_)) => false,
+        // Which children fit is known when what stands before it is written.
+        (
+            _,
+            What::Update {
+                built, many: true, ..
+            },
+        ) if built.marked.is_some() => false,
+        _ => !one_by_one,
+    };
+    let length = writes.iter().take_while(alike).count().max(1);
+    writes.split_at(length).0
 }
 
 impl BulkDone {
@@ -983,7 +994,7 @@ async fn together(
                 .build()
                 .into(),
             What::Update { filter, built, many } => {
-                let filter = built.where_marked(&filter);
+                let filter = built.where_marked(filter);
                 let update = UpdateModifications::Document(built.update);
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
@@ -1276,7 +1287,7 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": built.where_marked(&filter), "u": built.update, "multi": many };
+            let mut statement = doc! { "q": built.where_marked(filter), "u": built.update, "multi": many };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
             }

@@ -267,7 +267,7 @@ impl<T: Document> Prepared<'_, T> {
     /// a transaction the error has ended it, so nothing more can be found out.
     fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
         use mongodb::error::ErrorKind;
-        let guarded = !self.built.guards.is_empty() || self.seen.is_some();
+        let guarded = !self.built.guards.is_empty() || self.seen.is_some() || self.built.marked.is_some();
         let refused = error
             .driver_error()
             .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
@@ -417,7 +417,7 @@ impl<T: Document> Prepared<'_, T> {
             let update = UpdateModifications::Document(self.built.update.clone());
             let mut action = collection
                 .raw()
-                .update_one(self.built.where_marked(&self.filter), update);
+                .update_one(self.built.where_marked(self.filter.clone()), update);
             if self.upsert {
                 action = action.upsert(self.refused_insert().is_none());
             }
@@ -484,7 +484,7 @@ impl<T: Document> Prepared<'_, T> {
         let mut sent = 0;
         for attempt in 0..ATTEMPTS as u64 {
             sent += 1;
-            let filter = self.built.where_marked(&self.filter);
+            let filter = self.built.where_marked(self.filter.clone());
             let found = self.find_and_update(collection, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
@@ -1007,7 +1007,7 @@ impl Many {
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection
             .raw()
-            .update_many(self.built.where_marked(&self.guarded), update);
+            .update_many(self.built.where_marked(self.guarded.clone()), update);
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);

@@ -104,8 +104,7 @@ pub(crate) struct Built {
 
 impl Built {
     /// The condition on what is changed, with the one that it is marked, where it has to be.
-    pub(crate) fn where_marked(&self, filter: &Document) -> Document {
-        let mut filter = filter.clone();
+    pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
             None => filter,
             Some(marked) if !marked.keys().any(|name| filter.contains_key(name)) => {

@@ -1,6 +1,7 @@
 //! Snapshots that are declared over documents that are there already: taken once, by a backfill that is asked for them.
 
-use super::stopped::Process;
+use super::stopped::{Process, Stopped};
+use odm::Backfilled;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::cli::{Streams, run_with};
 use odm::prelude::*;
@@ -261,18 +262,24 @@ fn a_backfill_takes_snapshots_where_it_is_asked_to() {
     });
 }
 
-/// A process dies between its batches; the next one takes the rest, and a reference that is set anew meanwhile has its own price.
+/// A backfill of snapshots by another process, until it is about to send this of its commands.
+async fn until(t: &TestDb, command: usize) -> Stopped<odm::Result<Backfilled>> {
+    let process = Process::new(t).await;
+    let odm = Odm::new(process.db.clone(), models()).unwrap();
+    odm.server().await.unwrap();
+    let backfilling = async move { odm.backfill().snapshots().await };
+    let stopped = process.until(command, backfilling).await;
+    stopped.unwrap_or_else(|done| panic!("it has ended: {done:?}"))
+}
+
+/// A reference that is set anew before the backfill writes has the price of then.
 #[test]
 fn a_snapshot_that_others_take_meanwhile_stays() {
     with_db(async |t| {
         ordered(&t).await;
         let odm = synced(&t).await;
-        let process = Process::new(&t).await;
-        let of_process = Odm::new(process.db.clone(), models()).unwrap();
-        of_process.server().await.unwrap();
         // The declarations, the documents, their articles: it is about to write.
-        let backfilling = async move { of_process.backfill().snapshots().await };
-        let stopped = process.until(3, backfilling).await.expect("it writes");
+        let stopped = until(&t, 3).await;
         let orders = odm.collection::<now::Order>();
         orders
             .update(4)
@@ -301,20 +308,14 @@ fn a_snapshot_that_others_take_meanwhile_stays() {
     });
 }
 
+/// The next one takes the rest, and somebody pays what was owed for the first batch.
 #[test]
 fn a_backfill_of_snapshots_that_died_is_made_again() {
     with_db(async |t| {
         ordered(&t).await;
         let odm = synced(&t).await;
-        let process = Process::new(&t).await;
-        let of_process = Odm::new(process.db.clone(), models()).unwrap();
-        of_process.server().await.unwrap();
-        let backfilling = async move { of_process.backfill().snapshots().await };
         // Its first batch is written, and what is derived of it is still owed.
-        let stopped = process
-            .until(4, backfilling)
-            .await
-            .expect("there is a second batch");
+        let stopped = until(&t, 4).await;
         stopped.dies().await;
         let left = lacking(&t).await;
         assert!((1..1_101).contains(&left), "{left}");

@@ -11,6 +11,7 @@ use super::debt::{Due, below, owe};
 use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::lease;
+use super::looked::Which;
 use super::{AT, COPIED, Debt, OWED, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
@@ -321,7 +322,7 @@ pub(super) async fn deliver(
         scope
             .odm
             .looked()
-            .put(edge, source, options.batch, batch::ids(&few));
+            .put(looked_by(edge, source, options), batch::ids(&few));
     }
     if scope.session.is_some() {
         // One of several may have few; to find out which is not worth a query each.
@@ -336,6 +337,10 @@ pub(super) async fn deliver(
     let first = Box::pin(deliver(scope, meta, edge, first, debt)).await?;
     let second = Box::pin(deliver(scope, meta, edge, second, debt)).await?;
     Ok(first.and(second))
+}
+
+fn looked_by(edge: &Edge, source: &Source, options: &FanOut) -> Which {
+    (edge.at, Key::of_bson(&source.key), options.batch)
 }
 
 /// So many batches of a delivery are written at once, where no pause between them is wanted.
@@ -375,7 +380,7 @@ async fn fan_out(
     let of = holders(edge, vec![source.key.clone()]);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
     let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch, at_once);
-    let looked = scope.odm.looked().take(edge, source, options.batch);
+    let looked = scope.odm.looked().take(&looked_by(edge, source, &options));
     if last.is_none() {
         ids.are_known(looked);
     }
@@ -720,17 +725,21 @@ pub(super) async fn lift(
 pub(super) fn held(edge: &Edge, document: &RawDocument) -> Vec<(Key, i64)> {
     let mut held = Vec::new();
     for within in structs(edge, document) {
-        if let Some(key) = within.get(edge.name()).ok().flatten()
-            && key != mongodb::bson::RawBsonRef::Null
-        {
+        if let Some(key) = named(edge, within) {
             let version = format!("{COPIED}.{}", edge.name());
             let version = at(within, &version)
                 .map(|_| number(within, &version))
                 .unwrap_or(-1);
-            held.push((Key::of(key), version));
+            held.push((key, version));
         }
     }
     held
+}
+
+/// What the reference in such a struct names.
+pub(super) fn named(edge: &Edge, within: &RawDocument) -> Option<Key> {
+    let key = within.get(edge.name()).ok().flatten()?;
+    (key != mongodb::bson::RawBsonRef::Null).then(|| Key::of(key))
 }
 
 /// The structs in a document in which the reference stands.

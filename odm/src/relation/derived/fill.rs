@@ -801,7 +801,7 @@ async fn taken(
 
 /// The copies beside a reference that are never taken again.
 fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
-    edge.copies.iter().filter(|copy| copy.sync == SyncMode::Snapshot)
+    super::snapshots::of(edge).map(|(_, copy)| copy)
 }
 
 /// The snapshots of a struct as they are stored.
@@ -940,7 +940,7 @@ pub(crate) async fn amend_replace(
         };
     }
     for edge in edges.iter().filter(|edge| edge.segments.len() == 1) {
-        for copy in edge.copies.iter().filter(|copy| copy.sync == SyncMode::Snapshot) {
+        for copy in snapshots(edge) {
             let reference = document.get(edge.name()).cloned().unwrap_or(Bson::Null);
             let new = document.remove(copy.name).unwrap_or(Bson::Null);
             let unchanged = doc! { "$eq": [format!("${}", edge.name()), { "$literal": reference }] };

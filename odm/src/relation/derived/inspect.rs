@@ -6,7 +6,7 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, What};
 use super::super::scope::Scope;
 use super::children::{derive, is_whole, refresh};
 use super::debt::owing_all;
-use super::deliver::{To, clear, held, passed_on, pull, raise, sources, structs};
+use super::deliver::{To, clear, held, named, passed_on, pull, raise, sources, structs};
 use super::each::Written;
 use super::pay::settle;
 use super::{COPIED, Due, OWN, Token, VERSION, at};
@@ -289,10 +289,7 @@ async fn raise_above(
 
 async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {
     let mut keys: HashSet<Key> = HashSet::new();
-    let key_of = |within: &RawDocument| {
-        let key = within.get(edge.name()).ok().flatten()?;
-        (key != RawBsonRef::Null).then(|| Key::of(key))
-    };
+    let key_of = |within: &RawDocument| named(edge, within);
     for document in documents {
         keys.extend(structs(edge, document).into_iter().filter_map(key_of));
     }

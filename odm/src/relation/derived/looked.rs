@@ -4,8 +4,6 @@
 //! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it does no harm
 //! where they are of another time, or where nobody comes for them.
 
-use super::super::graph::Edge;
-use super::deliver::Source;
 use crate::key::Key;
 use mongodb::bson::Bson;
 use std::collections::VecDeque;
@@ -14,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// So many sources are remembered.
 const MOST: usize = 16;
 
-/// Whose delivery it is: the reference, what it names, and the size of the batches.
-type Which = (usize, Key, usize);
+/// Whose delivery it is: the reference (by its position in the graph), what it names, and the size of the batches.
+pub(super) type Which = (usize, Key, usize);
 
 /// The ids that the first batches of deliveries end with.
 #[derive(Debug, Default)]
@@ -26,10 +24,9 @@ impl Looked {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands on the ids that were read, in their order: for batches of this size, or a smaller one.
-    pub(super) fn put(&self, edge: &Edge, source: &Source, batch: usize, ids: Vec<Bson>) {
-        let which = (edge.at, Key::of_bson(&source.key), batch);
-        let full = ids.chunks_exact(batch.max(1));
+    /// Hands on the ids that were read, in their order: where full batches end, or a smaller one if there is none.
+    pub(super) fn put(&self, which: Which, ids: Vec<Bson>) {
+        let full = ids.chunks_exact(which.2.max(1));
         let mut ends: VecDeque<Bson> = full.filter_map(|batch| batch.last().cloned()).collect();
         if ends.is_empty() {
             ends.extend(ids.into_iter().next_back());
@@ -43,11 +40,47 @@ impl Looked {
     }
 
     /// What was handed on: nothing is left of it then.
-    pub(super) fn take(&self, edge: &Edge, source: &Source, batch: usize) -> VecDeque<Bson> {
-        let which = (edge.at, Key::of_bson(&source.key), batch);
+    pub(super) fn take(&self, which: &Which) -> VecDeque<Bson> {
         let mut all = self.all();
-        let at = all.iter().position(|(of, _)| *of == which);
+        let at = all.iter().position(|(of, _)| of == which);
         let taken = at.and_then(|at| all.remove(at));
         taken.map(|(_, ends)| ends).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_batches_end_where_full_ones_do() {
+        let looked = Looked::default();
+        let which = |source: i32, batch| (3, Key::of_bson(&source.into()), batch);
+        let ids = |many: i32| (1..=many).map(Bson::from).collect::<Vec<_>>();
+        for (many, batch, ends) in [
+            (7, 3, vec![3, 6]),
+            (6, 3, vec![3, 6]),
+            (2, 3, vec![2]),
+            (2, usize::MAX, vec![2]),
+            (0, 3, vec![]),
+        ] {
+            looked.put(which(1, batch), ids(many));
+            let ends: Vec<Bson> = ends.into_iter().map(Bson::from).collect();
+            assert_eq!(looked.take(&which(1, batch)), ends, "{many} by {batch}");
+            assert!(
+                looked.take(&which(1, batch)).is_empty(),
+                "they are handed on once"
+            );
+        }
+        // The newest stands for what was read before, and only so many are remembered.
+        looked.put(which(1, 3), ids(3));
+        looked.put(which(1, 3), ids(6));
+        assert_eq!(looked.take(&which(1, 3)).len(), 2);
+        for source in 0..=MOST as i32 {
+            looked.put(which(source, 3), ids(3));
+        }
+        assert!(looked.take(&which(0, 3)).is_empty());
+        assert!(looked.take(&which(1, 4)).is_empty(), "of batches of another size");
+        assert_eq!(looked.take(&which(1, 3)).len(), 1);
     }
 }

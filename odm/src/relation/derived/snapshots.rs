@@ -9,13 +9,13 @@ use super::super::batch;
 use super::super::graph::{CopyField, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::Token;
-use super::deliver::{Place, sources, structs};
+use super::deliver::{Place, named, sources, structs};
 use super::each::{self, Written};
 use super::pay::settle;
 use crate::Result;
 use crate::copy::SyncMode;
 use crate::key::Key;
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// The references with snapshots beside them.
@@ -25,7 +25,7 @@ pub(super) fn edges(graph: &Graph) -> impl Iterator<Item = &Edge> {
 }
 
 /// The snapshots beside a reference, with their places among its copies.
-fn of(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
+pub(super) fn of(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
     let copies = edge.copies.iter().enumerate();
     copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
 }
@@ -64,7 +64,7 @@ pub(super) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
     let mut missing: HashMap<Key, HashMap<usize, Vec<Bson>>> = HashMap::new();
     for document in documents {
         for within in structs(edge, document) {
-            let Some(key) = key_of(edge, within) else { continue };
+            let Some(key) = named(edge, within) else { continue };
             for (at, copy) in of(edge) {
                 if matches!(within.get(copy.name), Ok(None)) {
                     let ids = missing.entry(key.clone()).or_default().entry(at).or_default();
@@ -110,12 +110,6 @@ pub(super) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
     // One document may lack several, of which each is a statement of its own.
     taken.documents = taken.documents.min(lacked.len() as u64);
     Ok(taken)
-}
-
-/// What a reference in this struct names.
-fn key_of(edge: &Edge, within: &RawDocument) -> Option<Key> {
-    let key = within.get(edge.name()).ok().flatten()?;
-    (key != RawBsonRef::Null).then(|| Key::of(key))
 }
 
 /// Sets one snapshot beside the references to this source in these documents, where it is missing.
