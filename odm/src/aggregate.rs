@@ -35,13 +35,13 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 #[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
-pub struct Aggregate<'c, T> {
-    collection: &'c Collection<T>,
+pub struct Aggregate<T> {
+    collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
     disk: bool,
 }
 
-impl<T: Document> std::fmt::Debug for Aggregate<'_, T> {
+impl<T: Document> std::fmt::Debug for Aggregate<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Aggregate")
             .field("collection", &T::META.collection)
@@ -195,10 +195,10 @@ macro_rules! group_keys {
 
 group_keys!((A B)(A B C)(A B C D));
 
-impl<'c, T: Document> Aggregate<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>) -> Self {
+impl<T: Document> Aggregate<T> {
+    pub(crate) fn new(collection: &Collection<T>) -> Self {
         Aggregate {
-            collection,
+            collection: collection.clone(),
             stages: Ok(Vec::new()),
             disk: false,
         }

@@ -32,8 +32,8 @@ use std::sync::{Arc, LazyLock};
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
-pub struct Find<'c, T, Out = T, J = ()> {
-    pub(crate) collection: &'c Collection<T>,
+pub struct Find<T, Out = T, J = ()> {
+    pub(crate) collection: Collection<T>,
     pub(crate) filter: Filter<T>,
     pub(crate) options: Options,
     pub(crate) sort: Vec<crate::Order<T>>,
@@ -42,7 +42,7 @@ pub struct Find<'c, T, Out = T, J = ()> {
     pub(crate) into: PhantomData<fn() -> Out>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Find")
             .field("collection", &T::META.collection)
@@ -142,10 +142,10 @@ pub(crate) async fn each_of<T: Document>(
     Ok((round_trips, documents))
 }
 
-impl<'c, T: Document> Find<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Find<'c, T> {
+impl<T: Document> Find<T> {
+    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Find<T> {
         Find {
-            collection,
+            collection: collection.clone(),
             filter,
             options: Options::default(),
             sort: Vec::new(),
@@ -156,7 +156,7 @@ impl<'c, T: Document> Find<'c, T> {
     }
 }
 
-impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
+impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// Reads into `P` instead of `T`: only its fields cross the network.
     ///
     /// ```no_run
@@ -165,7 +165,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P, J> {
+    pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -178,7 +178,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
     ///
     /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
@@ -204,7 +204,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let mine: Vec<(Post, User)> = posts.find(|p| p.title.starts_with("Rust")).include(|p| p.author).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<'c, T, Out, J> {
+    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<T, Out, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -217,7 +217,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Those that fit this condition too.
     ///
     /// ```no_run
@@ -330,7 +330,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn lossy(self) -> LossyFind<'c, T, Out, J> {
+    pub fn lossy(self) -> LossyFind<T, Out, J> {
         LossyFind { find: self }
     }
 
@@ -427,7 +427,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 
     /// The query with the fields that the join needs, and the join.
-    pub(crate) fn without_join(mut self) -> (Find<'c, T, Out>, J) {
+    pub(crate) fn without_join(mut self) -> (Find<T, Out>, J) {
         self.prepare_projection();
         (
             Find {
@@ -741,11 +741,11 @@ pub(crate) fn document_of<T: Document>(
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`"]
-pub struct LossyFind<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct LossyFind<T, Out, J = ()> {
+    find: Find<T, Out, J>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for LossyFind<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for LossyFind<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.find.fmt(f)
     }
@@ -771,7 +771,7 @@ pub struct Lossy<Out> {
     pub bad: Vec<Error>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
     /// All of them.
     ///
     /// # Errors

@@ -76,15 +76,15 @@ pub struct Updated {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Update<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Update<T: Document> {
+    collection: Collection<T>,
     id: Result<Bson>,
     seen: Option<i64>,
     changes: Changes<T>,
     upsert: bool,
 }
 
-impl<T: Document> Change<T> for Update<'_, T> {
+impl<T: Document> Change<T> for Update<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.changes
     }
@@ -93,10 +93,10 @@ impl<T: Document> Change<T> for Update<'_, T> {
 /// How often a change that a bound held back is tried again when the bound no longer does so a moment later.
 const ATTEMPTS: usize = 5;
 
-impl<'c, T: Document> Update<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+impl<T: Document> Update<T> {
+    pub(crate) fn new(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
-            collection,
+            collection: collection.clone(),
             id,
             seen,
             changes: Changes::new(),
@@ -135,7 +135,7 @@ impl<'c, T: Document> Update<'c, T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn returning(self) -> Returning<'c, T> {
+    pub fn returning(self) -> Returning<T> {
         Returning {
             update: self,
             which: ReturnDocument::After,
@@ -150,14 +150,14 @@ impl<'c, T: Document> Update<'c, T> {
     /// let before = people.update(&kate).set(|p| p.nickname, "Katie").returning_before().await?;
     /// # Ok(()) }
     /// ```
-    pub fn returning_before(self) -> Returning<'c, T> {
+    pub fn returning_before(self) -> Returning<T> {
         Returning {
             update: self,
             which: ReturnDocument::Before,
         }
     }
 
-    fn prepare(self) -> Result<Prepared<'c, T>> {
+    fn prepare(self) -> Result<Prepared<T>> {
         let mut built = self.changes.build(self.upsert, crate::now())?;
         let id = self.id?;
         if built.update.is_empty() {
@@ -179,8 +179,8 @@ impl<'c, T: Document> Update<'c, T> {
     }
 }
 
-struct Prepared<'c, T> {
-    collection: &'c Collection<T>,
+struct Prepared<T> {
+    collection: Collection<T>,
     id: Bson,
     seen: Option<i64>,
     filter: mongodb::bson::Document,
@@ -200,7 +200,7 @@ enum Verdict {
     Again,
 }
 
-impl<T: Document> Prepared<'_, T> {
+impl<T: Document> Prepared<T> {
     async fn verdict(&self, collection: &Collection<T>) -> Result<Verdict> {
         let names = self
             .built
@@ -357,7 +357,7 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
     Some(value)
 }
 
-impl<T: Document> Prepared<'_, T> {
+impl<T: Document> Prepared<T> {
     /// Puts the copies in that it writes.
     async fn amend(&mut self, trace: &Trace) -> Result<()> {
         let amend = Amend {
@@ -383,7 +383,7 @@ impl<T: Document> Prepared<'_, T> {
         R: Done + Send + Sync,
         F: for<'a> Fn(&'a Self, Collection<T>, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let collection = self.collection;
+        let collection = &self.collection;
         let what = What::Update {
             filter: &self.filter,
             built: &self.built,
@@ -605,7 +605,7 @@ pub(crate) async fn apply<T: Document>(
     let mut filter = target_filter::<T>(&id, Some(seen));
     guarded(&mut filter, &built.guards);
     let mut prepared = Prepared {
-        collection,
+        collection: collection.clone(),
         id,
         seen: Some(seen),
         filter,
@@ -626,9 +626,9 @@ pub(crate) async fn apply<T: Document>(
         .await
 }
 
-impl<'c, T: Document> IntoFuture for Update<'c, T> {
+impl<T: Document> IntoFuture for Update<T> {
     type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
@@ -673,28 +673,28 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Returning<'c, T: Document> {
-    update: Update<'c, T>,
+pub struct Returning<T: Document> {
+    update: Update<T>,
     which: ReturnDocument,
 }
 
-impl<T: Document> Change<T> for Returning<'_, T> {
+impl<T: Document> Change<T> for Returning<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.update.changes
     }
 }
 
-impl<'c, T: Document> IntoFuture for Returning<'c, T> {
+impl<T: Document> IntoFuture for Returning<T> {
     /// The document; `None` only for `returning_before` of an upsert that inserted it.
     type Output = Result<Option<T>>;
-    type IntoFuture = BoxFuture<'c, Result<Option<T>>>;
+    type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let which = self.which;
             if self.update.changes.is_empty() && !self.update.upsert {
                 let id = self.update.id?;
-                let find = Find::by_id(self.update.collection, &id);
+                let find = Find::by_id(&self.update.collection, &id);
                 let found = find.one().await?;
                 let gone = || Error::NotFound {
                     collection: T::META.collection,
@@ -735,8 +735,8 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
 
 use crate::Find;
 
-impl<'c, T: Document> Find<'c, T> {
-    fn by_id(collection: &'c Collection<T>, id: &Bson) -> Find<'c, T> {
+impl<T: Document> Find<T> {
+    fn by_id(collection: &Collection<T>, id: &Bson) -> Find<T> {
         Find::new(collection, Filter::raw(doc! { "_id": { "$eq": id } }))
     }
 }
@@ -772,23 +772,23 @@ impl<'c, T: Document> Find<'c, T> {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct UpdateMany<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct UpdateMany<T: Document> {
+    collection: Collection<T>,
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
 }
 
-impl<T: Document> Change<T> for UpdateMany<'_, T> {
+impl<T: Document> Change<T> for UpdateMany<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.changes
     }
 }
 
-impl<'c, T: Document> UpdateMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+impl<T: Document> UpdateMany<T> {
+    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Self {
         UpdateMany {
-            collection,
+            collection: collection.clone(),
             filter,
             changes: Changes::new(),
             upsert: false,
@@ -820,16 +820,16 @@ impl<'c, T: Document> UpdateMany<'c, T> {
     }
 }
 
-impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
+impl<T: Document> IntoFuture for UpdateMany<T> {
     type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if self.changes.is_empty() && !self.upsert {
                 return Ok(Updated::default());
             }
-            let collection = self.collection;
+            let collection = &self.collection;
             let mut built = self.changes.build(self.upsert, crate::now())?;
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.

@@ -105,13 +105,13 @@ struct Position {
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is awaited"]
-pub struct Paged<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct Paged<T, Out, J = ()> {
+    find: Find<T, Out, J>,
     size: u32,
     after: Option<PageToken>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Paged")
             .field("find", &self.find)
@@ -121,7 +121,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
@@ -135,7 +135,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// let page = query.await?;
     /// # Ok(()) }
     /// ```
-    pub fn page(self, size: u32) -> Paged<'c, T, Out, J> {
+    pub fn page(self, size: u32) -> Paged<T, Out, J> {
         Paged {
             find: self,
             size,
@@ -144,7 +144,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
     ///
     /// ```no_run
@@ -162,11 +162,9 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, 
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
-    for Paged<'c, T, Out, J>
-{
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
     type Output = Result<Page<J::Row<Out>>>;
-    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<J::Row<Out>>>>;
+    type IntoFuture = futures::future::BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -230,7 +228,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 let filter = find.filter.into_document()?;
                 if holds_text(shape, "_id")
                     && let Some((one, other)) =
-                        twins::<T>(find.collection, &filter, &find.options, &keys, &position).await?
+                        twins::<T>(&find.collection, &filter, &find.options, &keys, &position).await?
                 {
                     return Err(refuse(&format!(
                         "the page begins at two documents that this collation takes for equal, with the ids {one} and \

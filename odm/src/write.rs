@@ -75,26 +75,28 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Insert<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Insert<T: Document> {
+    collection: Collection<T>,
     document: Fresh<T>,
 }
 
-impl<'c, T: Document> Insert<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, document: Fresh<T>) -> Self {
+impl<T: Document> Insert<T> {
+    pub(crate) fn new(collection: &Collection<T>, document: Fresh<T>) -> Self {
+        let collection = collection.clone();
         Insert { collection, document }
     }
 }
 
 impl Done for () {}
 
-impl<'c, T: Document> IntoFuture for Insert<'c, T> {
+impl<T: Document> IntoFuture for Insert<T> {
     type Output = Result<T>;
-    type IntoFuture = BoxFuture<'c, Result<T>>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
+            let collection = &collection;
             let (document, mut raw) = encoded(document)?;
             let trace = collection.trace("insert");
             trace
@@ -355,8 +357,8 @@ impl Done for Replaced {}
 /// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Delete<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Delete<T: Document> {
+    collection: Collection<T>,
     what: What<T>,
 }
 
@@ -392,17 +394,17 @@ pub struct Deleted {
     pub pulled: u64,
 }
 
-impl<'c, T: Document> Delete<'c, T> {
-    pub(crate) fn one(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+impl<T: Document> Delete<T> {
+    pub(crate) fn one(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::One(id, seen),
         }
     }
 
-    pub(crate) fn many(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn many(collection: &Collection<T>, filter: Filter<T>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::Many(filter),
         }
     }
@@ -435,13 +437,14 @@ async fn delete<T: Document>(
     Ok((done, 1))
 }
 
-impl<'c, T: Document> IntoFuture for Delete<'c, T> {
+impl<T: Document> IntoFuture for Delete<T> {
     type Output = Result<Deleted>;
-    type IntoFuture = BoxFuture<'c, Result<Deleted>>;
+    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Delete { collection, what } = self;
+            let collection = &collection;
             match what {
                 What::One(id, seen) => {
                     let id = id?;

@@ -586,7 +586,7 @@ fn start_of<I: Bucketed>(item: &Document) -> Result<Option<DateTime>> {
 
 /// Reading.
 impl<I: Bucketed> Buckets<I> {
-    fn of(&self, parent: Result<Bson>) -> Find<'_, I::Bucket> {
+    fn of(&self, parent: Result<Bson>) -> Find<I::Bucket> {
         let meta = I::BUCKET;
         let filter = parent.map(|parent| of_parent(meta, &parent));
         let mut find = Find::new(&self.collection, Filter::of(filter));

@@ -222,7 +222,7 @@ fn what_plain_items_cannot_become_is_refused() {
             }
             other => panic!("{other}"),
         }
-        let query = async |update: odm::Update<'_, Exam>| match update.await.unwrap_err() {
+        let query = async |update: odm::Update<Exam>| match update.await.unwrap_err() {
             Error::Query { message, .. } => message,
             other => panic!("{other}"),
         };
