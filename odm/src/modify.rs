@@ -35,7 +35,8 @@ pub struct Updated {
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
     /// array), or since a field is `null` to which something was to be added: counted just before the update, of which
-    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count.
+    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count. Those that the range of an
+    /// integer type held back are among them with [`count_refused`](UpdateMany::count_refused).
     pub refused: u64,
     /// In how many other documents copies were written, and fields that are derived from these documents.
     pub copies_updated: u64,
@@ -266,12 +267,8 @@ impl<T: Document> Prepared<T> {
     /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
     /// a transaction the error has ended it, so nothing more can be found out.
     fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
-        use mongodb::error::ErrorKind;
         let guarded = !self.built.guards.is_empty() || self.seen.is_some() || self.built.marked.is_some();
-        let refused = error
-            .driver_error()
-            .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
-        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
+        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && is_refused(error))
     }
 
     /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
@@ -316,6 +313,14 @@ impl<T: Document> Prepared<T> {
             verdict => Ok(verdict),
         }
     }
+}
+
+/// Whether the server refused the write.
+fn is_refused(error: &Error) -> bool {
+    use mongodb::error::ErrorKind;
+    error
+        .driver_error()
+        .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)))
 }
 
 /// Whether a document with this id is there already.
@@ -759,8 +764,8 @@ impl<T: Document> Find<T> {
 /// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound, by a `null` or by a field that is stored
-/// under a former name (a serde `alias`). For references as
+/// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
+/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). For references as
 /// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
@@ -777,6 +782,7 @@ pub struct UpdateMany<T: Document> {
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
+    counts: bool,
 }
 
 impl<T: Document> Change<T> for UpdateMany<T> {
@@ -792,7 +798,24 @@ impl<T: Document> UpdateMany<T> {
             filter,
             changes: Changes::new(),
             upsert: false,
+            counts: false,
         }
+    }
+
+    /// Counts all documents that are left as they are, in [`Updated::refused`]: those too that the range of an integer type held
+    /// back (an `i32` that would pass `i32::MAX`). These are never changed; by default they are not counted, so that an `inc` of a
+    /// field without declared bounds is one round trip.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let done = people.update_where(|p| p.age.gte(18)).mul(|p| p.age, 10).count_refused().await?;
+    /// println!("{} changed, {} would be too great", done.modified, done.refused);
+    /// # Ok(()) }
+    /// ```
+    pub fn count_refused(mut self) -> Self {
+        self.counts = true;
+        self
     }
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
@@ -840,17 +863,35 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             if self.upsert {
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
             }
+            // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
+            let finds_twin = collection.session().is_none() && holds_unique_key(T::META, &filter);
+            let counts = self.counts || self.upsert && !finds_twin;
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
             trace
                 .run(async {
                     for _ in 0..ATTEMPTS {
-                        let whole = Many::of(filter.clone(), built.clone(), self.upsert);
-                        if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
-                            return Ok(updated);
+                        let whole = Many::of(filter.clone(), built.clone(), self.upsert, counts);
+                        let held = whole.held_uncounted.clone();
+                        match whole.carry_out(collection, &trace).await {
+                            Ok(Part::Done(updated)) => return Ok(updated),
+                            Ok(Part::TooMany) => {}
+                            // The document with this key may be one that the range of a type held back. The server may find
+                            // any fault with the new one before it finds that one.
+                            Err(error) if held.is_some() && is_refused(&error) => {
+                                trace.more(1);
+                                return match count(collection, held).await? {
+                                    0 => Err(error),
+                                    refused => Ok(Updated {
+                                        refused,
+                                        ..Updated::default()
+                                    }),
+                                };
+                            }
+                            Err(error) => return Err(error),
                         }
-                        let updated = in_parts(collection, &trace, &filter, &built).await?;
+                        let updated = in_parts(collection, &trace, &filter, &built, counts).await?;
                         // They may have gone before the first part, and then there is something to insert.
                         if !self.upsert || updated.matched + updated.refused > 0 {
                             return Ok(updated);
@@ -905,31 +946,36 @@ struct Many {
     guarded: mongodb::bson::Document,
     /// The condition of those that fit and that a bound holds back, where they are counted.
     held: Option<mongodb::bson::Document>,
+    /// The same of the range of a type, where it is not counted.
+    held_uncounted: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
 }
 
 impl Many {
-    fn of(filter: mongodb::bson::Document, built: Built, upsert: bool) -> Many {
+    fn of(filter: mongodb::bson::Document, built: Built, upsert: bool, counts: bool) -> Many {
         let mut guarded = filter.clone();
         if !built.guards.is_empty() {
             let mut conditions = vec![Bson::Document(guarded)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             guarded = doc! { "$and": conditions };
         }
-        // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
-        let bounds: Vec<Bson> = built
-            .guards
-            .iter()
-            .filter(|guard| !guard.lets_be())
-            .map(|guard| Bson::Document(guard.condition()))
-            .collect();
-        // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-        let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
-        let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
+        let held = |counted: &dyn Fn(&Guard) -> bool| {
+            let bounds: Vec<Bson> = built
+                .guards
+                .iter()
+                // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
+                .filter(|guard| !guard.lets_be() && counted(guard))
+                .map(|guard| Bson::Document(guard.condition()))
+                .collect();
+            // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+            let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
+            counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] })
+        };
         Many {
             guarded,
-            held,
+            held: held(&|guard| counts || !guard.is_of_type()),
+            held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
             built,
             upsert,
         }
@@ -976,12 +1022,13 @@ async fn in_parts<T: Document>(
     trace: &Trace,
     filter: &mongodb::bson::Document,
     built: &Built,
+    counts: bool,
 ) -> Result<Updated> {
     let mut parts = Parts::of(collection.odm(), trace, T::META, filter.clone()).await?;
     let mut all = Updated::default();
     let mut round_trips = 0;
     while let Some(part) = parts.next().await? {
-        let part = Many::of(part, built.clone(), false);
+        let part = Many::of(part, built.clone(), false, counts);
         round_trips += part.round_trips();
         let updated: Updated = part.carry_out(collection, trace).await?;
         all.matched += updated.matched;
@@ -999,11 +1046,7 @@ impl Many {
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
-        let mut refused = 0;
-        if let Some(held) = &self.held {
-            let count = collection.raw().count_documents(held.clone());
-            refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
-        }
+        let mut refused = count(collection, self.held.clone()).await?;
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection
             .raw()
@@ -1019,6 +1062,10 @@ impl Many {
         let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
         let result = act!(collection.session(), action).map_err(too_large)?;
         trace.done(self.round_trips(), result.modified_count);
+        if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
+            trace.more(1);
+            refused += count(collection, self.held_uncounted.clone()).await?;
+        }
         if let Some(error) = refused_insert
             && result.matched_count + refused == 0
         {
@@ -1032,4 +1079,25 @@ impl Many {
             copies_updated: 0,
         })
     }
+}
+
+/// How many documents a bound holds back.
+async fn count<T: Document>(
+    collection: &Collection<T>,
+    held: Option<mongodb::bson::Document>,
+) -> Result<u64> {
+    let Some(held) = held else { return Ok(0) };
+    let count = collection.raw().count_documents(held);
+    act!(collection.session(), count).map_err(Collection::<T>::error)
+}
+
+/// Whether the condition demands a value of each field of a unique index that holds all documents, or of `_id`: then an upsert
+/// inserts nothing beside a document that has these values.
+fn holds_unique_key(meta: &crate::document::DocumentMeta, filter: &mongodb::bson::Document) -> bool {
+    let demands = |name: &str| relation::demanded(filter, name).is_some();
+    let of_all = |index: &&crate::document::IndexMeta| {
+        index.unique && !index.sparse && index.partial.is_none() && !index.keys.is_empty()
+    };
+    let mut indexes = meta.indexes.iter().filter(of_all);
+    demands("_id") || indexes.any(|index| index.keys.iter().all(|key| demands((key.path)())))
 }

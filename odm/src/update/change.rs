@@ -114,8 +114,9 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter, whatever others add meanwhile
-    /// ([`Error::Invalid`](crate::Error::Invalid)).
+    /// Adds to the number: `$inc`. The declared bounds of the field and the range of its integer type are kept by the update's own
+    /// filter, whatever others add meanwhile ([`Error::Invalid`](crate::Error::Invalid)): an `i32` never holds more than `i32::MAX`,
+    /// an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -135,14 +136,42 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
-            changes.add(P::PATH, P::FIELD, &by);
-            changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$inc", P::PATH, by, never);
+            changes.add(P::PATH, P::FIELD, by);
         }
         self
     }
 
-    /// Multiplies the number: `$mul`. Whether the product keeps the bounds of the field, the server's validator decides.
+    /// Takes from the number: `$inc` by the negative. What [`inc`](Change::inc) says of bounds holds here; it is the way to lower
+    /// an unsigned number, of which there is no negative to add.
+    ///
+    /// A negative `by` adds. The least number of a signed type is refused ([`Error::Query`](crate::Error::Query)): it has no
+    /// negative of its type.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// match accounts.update(account.id).dec(|a| a.cents, 500).await {
+    ///     Ok(_) => println!("paid"),
+    ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    fn dec<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
+            changes.take(P::PATH, P::FIELD, by);
+        }
+        self
+    }
+
+    /// Multiplies the number: `$mul`. The bounds of the field are kept as by [`inc`](Change::inc), but those of a `Decimal128`,
+    /// which the server's validator checks.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -158,8 +187,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
-            changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$mul", P::PATH, by, never);
+            changes.multiply(P::PATH, P::FIELD, by);
         }
         self
     }
@@ -416,7 +444,7 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
-    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `mul`, `min` and `max`.
+    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,7 +1,8 @@
 //! What must hold of the stored document, so that a change keeps the bounds of its fields.
 
 use super::around::Around;
-use crate::shape::{Bounds, Number};
+use super::range::Limit;
+use crate::shape::Number;
 use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -27,20 +28,19 @@ pub(crate) enum Guard {
         keys: Vec<String>,
         max: u64,
     },
-    /// The number stays within its bounds when `by` is added.
-    Sum { name: String, by: Number, bound: Number },
-    /// There is a number to add to: what is added breaks this bound where there is none.
+    /// The number stays within a bound when it is added to, or multiplied.
+    Sum { name: String, limit: Limit },
+    /// There is a number to change: what is made of a missing one breaks this bound.
     Base { name: String, bound: Rule },
-    /// None of the items that are changed passes a bound of its field when `by` is added to it.
+    /// None of the items that are changed passes a bound of its field when it is added to, or multiplied.
     Items {
         /// The array.
         name: String,
         /// Which items are changed; empty for all.
         within: Document,
-        /// The field of an item.
+        /// The field of an item; empty for an item that is a number.
         field: String,
-        by: Number,
-        bound: Number,
+        limit: Limit,
     },
     /// All of the items that are changed have a number to add to.
     ItemBases {
@@ -122,11 +122,7 @@ impl Guard {
                 }
             }
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
-            // A sum of a missing field is what is added.
-            Guard::Sum { name, by, bound } if passes_alone(*by, *bound) => {
-                doc! { name: { "$exists": true, "$not": beyond(*by, *bound) } }
-            }
-            Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
+            Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
             Guard::Former { name, .. } => doc! { name: { "$exists": false } },
             Guard::Items { name, .. }
@@ -163,6 +159,11 @@ impl Guard {
             | Guard::Value { name, .. }
             | Guard::Around(Around { name, .. }) => name,
         }
+    }
+
+    /// Whether it keeps the range of an integer type, where nothing tighter is declared.
+    pub(crate) fn is_of_type(&self) -> bool {
+        matches!(self, Guard::Sum { limit, .. } | Guard::Items { limit, .. } if limit.is_of_type())
     }
 
     /// Whether it holds back only what has nothing to do: such a document is as it was to be.
@@ -211,19 +212,11 @@ impl Guard {
     pub(crate) fn offenders(&self) -> Option<Document> {
         let (within, field, offence) = match self {
             Guard::Items {
-                within,
-                field,
-                by,
-                bound,
-                ..
-            } => {
-                let offence = match passes_alone(*by, *bound) {
-                    // Where there is no number it is what is added.
-                    true => doc! { "$not": within_reach(*by, *bound) },
-                    false => beyond(*by, *bound),
-                };
-                (within, field, offence)
-            }
+                within, field, limit, ..
+            } if field.is_empty() => return Some(plain_offenders(within, limit)),
+            Guard::Items {
+                within, field, limit, ..
+            } => (within, field, limit.beyond_in_item()),
             Guard::ItemBases { within, field, .. } => (within, field, doc! { "$exists": false }),
             Guard::ItemValues {
                 within,
@@ -266,19 +259,12 @@ impl Guard {
     pub(crate) fn offence(&self, collection: &'static str, id: &Bson) -> Option<Error> {
         match self {
             Guard::Items {
-                name,
-                field,
-                by,
-                bound,
-                ..
-            } => {
-                let rule = if by.is_positive() {
-                    Rule::Max(*bound)
-                } else {
-                    Rule::Min(*bound)
-                };
-                Some(invalid(collection, format!("{name}.{field}"), rule))
-            }
+                name, field, limit, ..
+            } => Some(invalid(
+                collection,
+                super::joined(name, field),
+                limit.rule().clone(),
+            )),
             Guard::ItemBases {
                 name, field, bound, ..
             } => Some(invalid(collection, format!("{name}.{field}"), bound.clone())),
@@ -352,21 +338,9 @@ impl Guard {
                 id: Box::new(id.clone()),
                 field: name.clone(),
             }),
-            (Guard::Sum { name, by, bound }, stored) => {
-                let stored = match stored {
-                    None => Number::Int(0),
-                    Some(Bson::Int32(n)) => Number::Int((*n).into()),
-                    Some(Bson::Int64(n)) => Number::Int(*n),
-                    Some(Bson::Double(n)) => Number::Float(*n),
-                    Some(Bson::Decimal128(n)) => Number::Float(n.to_string().parse().unwrap_or(f64::NAN)),
-                    _ => return None,
-                };
-                let rule = match by.is_positive() {
-                    true => Rule::Max(*bound),
-                    false => Rule::Min(*bound),
-                };
-                passes(stored, *by, *bound).then(|| invalid(collection, name.clone(), rule))
-            }
+            (Guard::Sum { name, limit }, stored) => limit
+                .refuses(stored)
+                .then(|| invalid(collection, name.clone(), limit.rule().clone())),
             (Guard::Former { name, field }, Some(_)) => Some(under_former_name(collection, id, name, field)),
             (Guard::Base { name, bound }, None) => Some(invalid(collection, name.clone(), bound.clone())),
             _ => None,
@@ -445,96 +419,40 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
     doc! { "$or": alternatives }
 }
 
-/// Whether the bound is passed where `by` is added to this number: by the comparison that the guard makes, so that what
-/// it refuses has its reason here.
-fn passes(stored: Number, by: Number, bound: Number) -> bool {
-    let last = bound.minus(by);
-    match by.is_positive() {
-        true => last.is_none_or(|last| above(stored, last)),
-        false => last.is_none_or(|last| above(last, stored)),
-    }
+/// The numbers among the items that pass the limit, of those that are changed. Where that can't be asked of items (the server
+/// takes no `|` between conditions on one), of all.
+fn plain_offenders(within: &Document, limit: &Limit) -> Document {
+    let beyond = || doc! { "": limit.beyond() };
+    let both = doc! { "$and": [within.clone(), beyond()] };
+    filter::in_array(both).unwrap_or_else(|_| limit.beyond())
 }
 
-/// Whether `by` passes the bound where there is nothing to which it is added.
-fn passes_alone(by: Number, bound: Number) -> bool {
-    passes(Number::Int(0), by, bound)
-}
-
-/// The bound that a number breaks by itself.
-pub(super) fn broken(number: Number, bounds: &Bounds) -> Option<Rule> {
-    let (min, max) = (bounds.min, bounds.max);
-    let too_high = max.filter(|max| above(number, *max)).map(Rule::Max);
-    too_high.or_else(|| min.filter(|min| above(*min, number)).map(Rule::Min))
-}
-
-/// The numbers to which `by` can be added without passing the bound.
-fn within_reach(by: Number, bound: Number) -> Document {
-    match bound.minus(by) {
-        Some(last) if by.is_positive() => doc! { "$lte": last.bson() },
-        Some(last) => doc! { "$gte": last.bson() },
-        // None that the field can hold.
-        None => doc! { "$in": [] },
-    }
-}
-
-/// The numbers to which `by` can't be added without passing the bound.
-fn beyond(by: Number, bound: Number) -> Document {
-    match bound.minus(by) {
-        Some(last) if by.is_positive() => doc! { "$gt": last.bson() },
-        Some(last) => doc! { "$lt": last.bson() },
-        // No number that the field can hold keeps the bound.
-        None => doc! { "$type": "number" },
+/// The alternatives of a condition on items themselves: each becomes a guard of its own.
+pub(super) fn alternatives(within: &Document) -> Vec<Document> {
+    let mut only = within.iter();
+    match (only.next(), only.next()) {
+        (Some((name, Bson::Array(any))), None) if name == "$or" => any
+            .iter()
+            .filter_map(Bson::as_document)
+            .flat_map(alternatives)
+            .collect(),
+        (Some((name, Bson::Array(none))), None) if name == "$nor" => match none.as_slice() {
+            [Bson::Document(one)] if one.len() == 1 => match one.get_document("") {
+                Ok(condition) => vec![doc! { "": { "$not": condition.clone() } }],
+                Err(_) => vec![within.clone()],
+            },
+            _ => vec![within.clone()],
+        },
+        _ => vec![within.clone()],
     }
 }
 
 impl Number {
-    pub(super) fn is_positive(self) -> bool {
-        self.value() > 0.0
-    }
-
     pub(crate) fn value(self) -> f64 {
         match self {
             Number::Int(n) => n as f64,
             Number::Float(n) => n,
         }
-    }
-
-    fn bson(self) -> Bson {
-        match self {
-            Number::Int(n) => Bson::Int64(n),
-            Number::Float(n) => Bson::Double(n),
-        }
-    }
-
-    /// The last number to which `by` can be added without passing this bound; `None` where no number is.
-    fn minus(self, by: Number) -> Option<Number> {
-        match (self, by) {
-            (Number::Int(bound), Number::Int(by)) => bound.checked_sub(by).map(Number::Int),
-            (bound, by) => {
-                let (bound, up) = (bound.value(), by.is_positive());
-                let by = by.value();
-                let kept = |n: f64| if up { n + by <= bound } else { n + by >= bound };
-                let beside = |n: f64, forth: bool| if up == forth { n.next_up() } else { n.next_down() };
-                // The difference is rounded, and so is the sum: the last number lies beside it.
-                let mut last = bound - by;
-                for _ in 0..4 {
-                    if kept(beside(last, true)) {
-                        last = beside(last, true);
-                    } else if !kept(last) {
-                        last = beside(last, false);
-                    }
-                }
-                Some(Number::Float(last))
-            }
-        }
-    }
-}
-
-/// Whether `a` is greater than `b`; never of NaN.
-fn above(a: Number, b: Number) -> bool {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => a > b,
-        (a, b) => a.value() > b.value(),
     }
 }
 
@@ -549,14 +467,33 @@ fn at_most(name: &str, keyword: &str, most: u64) -> Document {
 
 #[cfg(test)]
 mod tests {
+    use super::super::range::Range;
     use super::*;
+    use crate::shape::{Bounds, FieldMeta, Shape};
 
-    fn sum(by: Number, bound: Number) -> Guard {
+    fn sum(by: impl Into<Bson>, bound: Number) -> Guard {
         Guard::Sum {
             name: "n".to_owned(),
-            by,
-            bound,
+            limit: limit(by, bound),
         }
+    }
+
+    /// Of a field without an integer type, with this bound on the side to which is added.
+    fn limit(by: impl Into<Bson>, bound: Number) -> Limit {
+        let by = by.into();
+        let is_max = by.as_f64().is_some_and(|by| by > 0.0) || by.as_i64().is_some_and(|by| by > 0);
+        let bounds = Bounds {
+            min: (!is_max).then_some(bound),
+            max: is_max.then_some(bound),
+            ..Bounds::NONE
+        };
+        let field = FieldMeta {
+            shape: || Shape::Double,
+            bounds,
+            ..crate::by_hand::FIELD
+        };
+        let mut limits = Range::of(&field).of_sum("n", &by).expect("can be added");
+        limits.all.pop().expect("has a limit")
     }
 
     fn refused(guard: &Guard, stored: impl Into<Bson>) -> bool {
@@ -566,12 +503,12 @@ mod tests {
     #[test]
     fn a_sum_of_large_integers_is_exact() {
         let most = 1_i64 << 60;
-        let guard = sum(Number::Int(1), Number::Int(most));
+        let guard = sum(1_i64, Number::Int(most));
         assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": most - 1 } } });
         assert!(refused(&guard, most));
         assert!(!refused(&guard, most - 1));
         // No number can lose so much.
-        let guard = sum(Number::Int(i64::MIN), Number::Int(0));
+        let guard = sum(i64::MIN, Number::Int(0));
         let none = doc! { "n": { "$exists": true, "$not": { "$type": "number" } } };
         assert_eq!(guard.condition(), none);
         assert!(refused(&guard, i64::MAX));
@@ -580,7 +517,7 @@ mod tests {
     #[test]
     fn a_sum_of_doubles_may_reach_its_bound() {
         for (stored, by, bound) in [(0.1, 0.9, 1.0), (0.9, -0.9, 0.0), (1.1, 2.2, 3.3000000000000003)] {
-            let guard = sum(Number::Float(by), Number::Float(bound));
+            let guard = sum(by, Number::Float(bound));
             assert!(!refused(&guard, stored), "{stored} + {by}");
             let past = if by > 0.0 { stored + 1e-9 } else { stored - 1e-9 };
             assert!(refused(&guard, past), "{past} + {by}");
@@ -589,28 +526,63 @@ mod tests {
 
     #[test]
     fn a_sum_of_a_missing_field_is_what_is_added() {
-        let guard = sum(Number::Int(-500), Number::Int(0));
+        let guard = sum(-500_i64, Number::Int(0));
         assert_eq!(
             guard.condition(),
             doc! { "n": { "$exists": true, "$not": { "$lt": 500_i64 } } }
         );
         assert!(guard.refusal("c", &Bson::Null, None).is_some());
         assert!(refused(&guard, 499) && !refused(&guard, 500));
-        let guard = sum(Number::Int(5), Number::Int(5));
+        let guard = sum(5_i64, Number::Int(5));
         assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": 0_i64 } } });
         assert!(guard.refusal("c", &Bson::Null, None).is_none());
         let items = |within| Guard::Items {
             name: "items".to_owned(),
             within,
             field: "n".to_owned(),
-            by: Number::Int(-1),
-            bound: Number::Int(0),
+            limit: limit(-1_i64, Number::Int(0)),
         };
         let least = doc! { "$not": { "$gte": 1_i64 } };
         assert_eq!(items(doc! {}).offenders(), Some(doc! { "n": &least }));
         assert_eq!(
             items(doc! { "a": 1 }).offenders(),
             Some(doc! { "a": 1, "n": least })
+        );
+    }
+
+    #[test]
+    fn items_that_are_numbers_are_guarded_as_what_they_are() {
+        let offenders = |within: Document| -> Vec<Document> {
+            let guard = |within| Guard::Items {
+                name: "scores".to_owned(),
+                within,
+                field: String::new(),
+                limit: limit(1_i64, Number::Int(9)),
+            };
+            let all = alternatives(&within).into_iter().map(guard);
+            all.filter_map(|guard| guard.offenders()).collect()
+        };
+        let beyond = doc! { "$gt": 8_i64 };
+        assert_eq!(offenders(doc! {}), [beyond.clone()]);
+        assert_eq!(
+            offenders(doc! { "": { "$lt": 3 } }),
+            [doc! { "$lt": 3, "$gt": 8_i64 }]
+        );
+        assert_eq!(
+            offenders(doc! { "": { "$gt": 3 } }),
+            [doc! { "$gt": 3, "$not": { "$not": { "$gt": 8_i64 } } }]
+        );
+        assert_eq!(
+            offenders(doc! { "$or": [{ "": { "$eq": 9 } }, { "$nor": [{ "": { "$eq": 1 } }] }] }),
+            [
+                doc! { "$eq": 9, "$gt": 8_i64 },
+                doc! { "$not": { "$eq": 1 }, "$gt": 8_i64 }
+            ]
+        );
+        // A condition that the server does not take of an item is left out, so that all items are guarded.
+        assert_eq!(
+            offenders(doc! { "$nor": [{ "": { "$eq": 1 } }, { "": { "$eq": 2 } }] }),
+            [beyond]
         );
     }
 

@@ -3,7 +3,7 @@
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Number, Shape, VariantMeta};
+use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -13,9 +13,11 @@ mod around;
 mod change;
 pub(crate) mod growth;
 mod guard;
+mod range;
 
 pub use change::Change;
 pub(crate) use guard::Guard;
+use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.
 ///
@@ -340,43 +342,59 @@ impl<R> Changes<R> {
         });
     }
 
-    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
-        let by = match by {
-            Bson::Int32(n) => Number::Int((*n).into()),
-            Bson::Int64(n) => Number::Int(*n),
-            Bson::Double(n) => Number::Float(*n),
-            _ => return,
-        };
-        let Some(bounds) = field.map(|field| field.bounds) else {
-            return;
-        };
-        if let Number::Float(n) = by
-            && n.is_nan()
-            && let Some(rule) = bounds.max.map(Rule::Max).or(bounds.min.map(Rule::Min))
-        {
-            return self.fail(Error::Invalid {
-                collection: String::new(),
-                violations: vec![Violation::new(name, rule, Some(Bson::Double(n)))],
-                source: None,
-            });
+    /// The numbers that may stand in a field; or in the items of the array, if the change is of them.
+    fn range(&self, field: Option<&'static FieldMeta>) -> Range {
+        match (field, self.array) {
+            (Some(field), _) => Range::of(field),
+            (None, Some(array)) => Range::of_items(array),
+            (None, None) => Range::default(),
         }
-        let bound = if by.is_positive() { bounds.max } else { bounds.min };
-        let bound = bound.filter(|_| by.value() != 0.0);
-        if let Some(bound) = bound {
-            self.guards.push(Guard::Sum {
-                name: name.to_owned(),
-                by,
-                bound,
-            });
+    }
+
+    /// Adds to a number: keeps it within its bounds.
+    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self.range(field).of_sum(name, &by);
+        self.change_number("$inc", name, field, by, limits);
+    }
+
+    /// Takes from a number.
+    fn take(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let least = by.clone();
+        match range::negated(by) {
+            Some(by) => self.add(name, field, by),
+            None => self.problem(format!(
+                "`dec` takes no {least} from `{name}`: a number of its type can't be so great, so add it in two steps by `inc`"
+            )),
         }
-        // A sum of a missing field is what is added, which may lie before the other bound.
-        let ahead = |rule: &Rule| matches!(rule, Rule::Max(_)) == by.is_positive();
-        if let Some(rule) = guard::broken(by, &bounds).filter(|rule| bound.is_none() || !ahead(rule)) {
-            self.guards.push(Guard::Base {
-                name: name.to_owned(),
-                bound: rule,
-            });
-        }
+    }
+
+    fn multiply(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self.range(field).of_product(name, &by);
+        self.change_number("$mul", name, field, by, limits);
+    }
+
+    fn change_number(
+        &mut self,
+        operator: &'static str,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        by: Bson,
+        limits: Result<Limits>,
+    ) {
+        let Some(limits) = self.value(limits) else { return };
+        let name_of = || name.to_owned();
+        let sums = limits.all.into_iter().map(|limit| Guard::Sum {
+            name: name_of(),
+            limit,
+        });
+        self.guards.extend(sums);
+        let base = limits.missing.map(|bound| Guard::Base {
+            name: name_of(),
+            bound,
+        });
+        self.guards.extend(base);
+        self.needs_value(name, field);
+        self.put(operator, name, by, never);
     }
 
     /// Keeps the change off a document that has `null` there, as serde stores `None`.
@@ -568,13 +586,20 @@ impl<R> Changes<R> {
         }
         for guard in changes.guards {
             match guard {
-                Guard::Sum { name: field, by, bound } => self.guards.push(Guard::Items {
-                    name: array.to_owned(),
-                    within: within.clone(),
-                    field,
-                    by,
-                    bound,
-                }),
+                Guard::Sum { name: field, limit } => {
+                    let of = match field.as_str() {
+                        "" => guard::alternatives(within),
+                        _ => vec![within.clone()],
+                    };
+                    self.guards.extend(of.into_iter().map(|within| Guard::Items {
+                        name: array.to_owned(),
+                        within,
+                        field: field.clone(),
+                        limit: limit.clone(),
+                    }));
+                }
+                // An item that is a number is there.
+                Guard::Base { name, .. } if name.is_empty() => {}
                 Guard::Base { name: field, bound } => self.guards.push(Guard::ItemBases {
                     name: array.to_owned(),
                     within: within.clone(),
@@ -883,7 +908,7 @@ impl<R> Changes<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Bounds;
+    use crate::shape::{Bounds, Number};
 
     const LEVEL: &FieldMeta = &FieldMeta::value::<i32>(
         "level",
@@ -898,7 +923,7 @@ mod tests {
 
     fn added(by: i32) -> Changes<()> {
         let mut changes = Changes::new();
-        changes.add("level", Some(LEVEL), &by.into());
+        changes.add("level", Some(LEVEL), by.into());
         changes
     }
 

@@ -1,0 +1,3 @@
+//! What numbers may become, and what a missing field means.
+
+mod numbers;
