@@ -248,6 +248,18 @@ impl DocumentMeta {
             _ => None,
         }
     }
+
+    /// The stored name of the field of `#[document(version)]`.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        match (self.shape)() {
+            Shape::Struct(shape) => {
+                let mut fields = shape.fields.iter();
+                let version = fields.find(|field| field.managed == crate::shape::Managed::Version);
+                version.map(|field| field.name)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// `#[document(validation(level = …, action = …))]`.

@@ -323,7 +323,8 @@ impl Done for Replaced {}
 /// What refers to a document is treated as its reference declares, by the models that the [`Odm`](crate::Odm) was made with
 /// and by what the database holds: with `on_delete = restrict` it holds the deletion back, which is found before anything is
 /// deleted, also where a `cascade` leads to it; with `cascade` it is deleted too, with `nullify` and `pull` it lets go of the
-/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are.
+/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are, but that
+/// the end of a two-way reference raises the version.
 ///
 /// A document that refers to itself does not hold itself back, and with [`delete_where`](Collection::delete_where) no document
 /// holds another one back that the same condition deletes. What a cascade deletes at another place does: it could not be
