@@ -10,7 +10,7 @@ use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -777,6 +777,7 @@ pub struct UpdateMany<'c, T: Document> {
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
+    collation: Option<Collation>,
 }
 
 impl<T: Document> Change<T> for UpdateMany<'_, T> {
@@ -792,7 +793,28 @@ impl<'c, T: Document> UpdateMany<'c, T> {
             filter,
             changes: Changes::new(),
             upsert: false,
+            collation: None,
         }
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Of documents with relationships, the ids of those that match are read first, and these are changed: one round trip more,
+    /// and [`Error::Query`] where they are more than 100,000, or for an [`upsert`](UpdateMany::upsert), which can't be named by
+    /// an id.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// people.update_where(|p| p.name.eq("KATE")).set(|p| p.age, 31).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
     }
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
@@ -843,10 +865,21 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
+            let graph = collection.odm().graph();
+            let by_rules = graph.is_related(T::META) || graph.is_depended_on(T::META);
             trace
                 .run(async {
+                    let (filter, collation) = match self.collation {
+                        Some(_) if by_rules && self.upsert => return Err(upsert_by_collation::<T>()),
+                        Some(collation) if by_rules => {
+                            let found = relation::by_collation(collection, filter, collation);
+                            (found.await?, None)
+                        }
+                        collation => (filter, collation),
+                    };
                     for _ in 0..ATTEMPTS {
-                        let whole = Many::of(filter.clone(), built.clone(), self.upsert);
+                        let mut whole = Many::of(filter.clone(), built.clone(), self.upsert);
+                        whole.collation.clone_from(&collation);
                         if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
                             return Ok(updated);
                         }
@@ -866,6 +899,15 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                 .await
         }
         .boxed()
+    }
+}
+
+fn upsert_by_collation<T: Document>() -> Error {
+    Error::Query {
+        collection: T::META.collection,
+        message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
+                  `#[document(collation(locale = \"…\"))]`"
+            .to_owned(),
     }
 }
 
@@ -907,6 +949,7 @@ struct Many {
     held: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
+    collation: Option<Collation>,
 }
 
 impl Many {
@@ -932,6 +975,7 @@ impl Many {
             held,
             built,
             upsert,
+            collation: None,
         }
     }
 
@@ -1001,7 +1045,10 @@ impl Many {
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
         let mut refused = 0;
         if let Some(held) = &self.held {
-            let count = collection.raw().count_documents(held.clone());
+            let mut count = collection.raw().count_documents(held.clone());
+            if let Some(collation) = &self.collation {
+                count = count.collation(collation.clone());
+            }
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
         }
         let update = UpdateModifications::Document(self.built.update.clone());
@@ -1011,6 +1058,9 @@ impl Many {
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);
+        }
+        if let Some(collation) = &self.collation {
+            action = action.collation(collation.clone());
         }
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
