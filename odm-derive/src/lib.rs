@@ -148,6 +148,9 @@ mod tests;
 /// | `expire_after = SECONDS` | documents are deleted so many seconds after the time in the field |
 /// | `partial = \|p\| p.active.eq(true)` | only the documents that fit this filter |
 /// | `collation(locale = "en", strength = 2, numeric_ordering)` | compares strings by the rules of a language. The strength is from 1 (base letters) to 5 (identical), 3 where nothing is said; 2 ignores case |
+/// |  | A unique index compares as its collection does: `#[document(collation(…))]` |
+/// | `default_language = "german"` | of texts: the language of a text whose document names none; `english` where nothing is said |
+/// | `language_override = "lang"` | of texts: the field in which a document names the language of its texts. To be said where the struct has a field `language`, which MongoDB takes where nothing is said |
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.

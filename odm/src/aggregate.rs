@@ -6,6 +6,7 @@ use crate::path::{Path, Step};
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, doc};
+use mongodb::options::Collation;
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
@@ -39,6 +40,7 @@ pub struct Aggregate<T> {
     collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
     disk: bool,
+    collation: Option<Collation>,
 }
 
 impl<T: Document> std::fmt::Debug for Aggregate<T> {
@@ -201,6 +203,7 @@ impl<T: Document> Aggregate<T> {
             collection: collection.clone(),
             stages: Ok(Vec::new()),
             disk: false,
+            collation: None,
         }
     }
 
@@ -345,6 +348,23 @@ impl<T: Document> Aggregate<T> {
         self
     }
 
+    /// Compares strings by the rules of a language, in all stages, instead of by the
+    /// [collation](crate::Document#document) of the collection. An index serves a condition only if it has the same collation.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let german = Collation::builder().locale("de").build();
+    /// let sorted: Vec<Named> = people.aggregate().sort(|p| p.name.asc()).collation(german).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+
     /// All results.
     ///
     /// # Errors
@@ -408,7 +428,10 @@ impl<T: Document> Aggregate<T> {
     ) -> Result<BoxStream<'static, Result<Out>>> {
         let trace = self.collection.trace("aggregate");
         let stages = self.stages?;
-        let action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
+        let mut action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
+        if let Some(collation) = self.collation {
+            action = action.collation(collation);
+        }
         let read = |batch: RawBatch| {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
             let decoded = documents.into_iter().map(|document| {

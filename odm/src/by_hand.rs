@@ -292,6 +292,7 @@ impl crate::Document for Person {
             }])
         }],
         validation: odm::Validation::STRICT,
+        collation: None,
         append_only: false,
         bucket: None,
     };

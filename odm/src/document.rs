@@ -232,6 +232,9 @@ pub struct DocumentMeta {
     pub shape: fn() -> Shape,
     /// The declared indexes.
     pub indexes: &'static [IndexMeta],
+    /// How its collection compares strings, where that is declared: `#[document(collation(…))]`. Its finds, updates, deletions,
+    /// counts and indexes inherit it.
+    pub collation: Option<CollationMeta>,
     /// How strictly the server validates.
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
@@ -362,6 +365,10 @@ pub struct IndexMeta {
     pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// The language and strength of comparisons between strings.
     pub collation: Option<CollationMeta>,
+    /// Of a text index: the language of texts whose document names none; MongoDB's default is `english`.
+    pub default_language: Option<&'static str>,
+    /// Of a text index: the field in which a document names the language of its texts; MongoDB's default is `language`.
+    pub language_override: Option<&'static str>,
 }
 
 impl IndexMeta {
@@ -375,6 +382,8 @@ impl IndexMeta {
             expire_after: None,
             partial: None,
             collation: None,
+            default_language: None,
+            language_override: None,
         }
     }
 }
@@ -415,4 +424,11 @@ pub struct CollationMeta {
     pub strength: u8,
     /// Digits compare as numbers: `"10"` after `"9"`.
     pub numeric_ordering: bool,
+}
+
+impl CollationMeta {
+    /// Whether strings that people tell apart may be equal: `a` and `A`, `1` and `01`.
+    pub(crate) fn takes_texts_for_equal(&self) -> bool {
+        self.locale != "simple" && (self.strength < 3 || self.numeric_ordering)
+    }
 }

@@ -49,8 +49,8 @@ pub enum Error {
 
     /// A unique index already holds these values.
     #[error(
-        "{collection}: another document already has {}, which the unique index `{index}` allows once",
-        Pairs(.value)
+        "{collection}: another document already has {}, which the unique index `{index}` allows once{}",
+        Pairs(.value), SharedNull(.value)
     )]
     DuplicateKey {
         /// The collection.
@@ -315,7 +315,7 @@ pub enum Error {
     },
 
     /// Existing documents violate what the schema is about to demand: nothing was changed for them.
-    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}", Samples(.sample))]
+    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}{}", Samples(.sample), Reason(.reason))]
     ExistingDocuments {
         /// The collection.
         collection: &'static str,
@@ -325,6 +325,8 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
+        /// Of a unique index: what to do where the value that they share is `null`, as which a missing field counts.
+        reason: Option<String>,
     },
 
     /// The database has something of the same name that differs from what is declared, and odm does not replace what it
@@ -548,6 +550,31 @@ impl fmt::Display for Pairs<'_> {
             write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
         }
         Ok(())
+    }
+}
+
+/// What to do where a document without the field counts as one with `null`.
+struct SharedNull<'a>(&'a Document);
+impl fmt::Display for SharedNull<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.iter().find(|(_, value)| **value == Bson::Null) {
+            Some((name, _)) => write!(
+                f,
+                "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
+                 `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Reason<'a>(&'a Option<String>);
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -619,6 +619,22 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
             .await
     }
 
+    /// Hands the ids of at most `limit` documents to `take`, found by a collation. Out of a transaction they are read from the
+    /// primary, since they are about to be changed.
+    pub(crate) async fn ids(
+        mut self,
+        collation: Collation,
+        limit: u64,
+        take: impl FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        self.options.collation = Some(collation);
+        self.options.projection = Some(doc! { "_id": 1 });
+        if self.collection.session().is_none() {
+            self.options.selection_criteria = Some(crate::write::PRIMARY);
+        }
+        self.limit(limit).each("find", take).await
+    }
+
     /// Hands every document to `take`, in raw BSON.
     pub(crate) async fn each(
         mut self,

@@ -10,7 +10,7 @@ use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -783,6 +783,7 @@ pub struct UpdateMany<T: Document> {
     changes: Changes<T>,
     upsert: bool,
     counts: bool,
+    collation: Option<Collation>,
 }
 
 impl<T: Document> Change<T> for UpdateMany<T> {
@@ -799,6 +800,7 @@ impl<T: Document> UpdateMany<T> {
             changes: Changes::new(),
             upsert: false,
             counts: false,
+            collation: None,
         }
     }
 
@@ -815,6 +817,26 @@ impl<T: Document> UpdateMany<T> {
     /// ```
     pub fn count_refused(mut self) -> Self {
         self.counts = true;
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Of documents with relationships, the ids of those that match are read first, and these are changed: one round trip more,
+    /// and [`Error::Query`] where they are more than 100,000, or for an [`upsert`](UpdateMany::upsert), which can't be named by
+    /// an id.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// people.update_where(|p| p.name.eq("KATE")).set(|p| p.age, 31).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
         self
     }
 
@@ -869,10 +891,21 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
+            let graph = collection.odm().graph();
+            let by_rules = graph.is_related(T::META) || graph.is_depended_on(T::META);
             trace
                 .run(async {
+                    let (filter, collation) = match self.collation {
+                        Some(_) if by_rules && self.upsert => return Err(upsert_by_collation::<T>()),
+                        Some(collation) if by_rules => {
+                            let found = relation::by_collation(collection, filter, collation);
+                            (found.await?, None)
+                        }
+                        collation => (filter, collation),
+                    };
                     for _ in 0..ATTEMPTS {
-                        let whole = Many::of(filter.clone(), built.clone(), self.upsert, counts);
+                        let mut whole = Many::of(filter.clone(), built.clone(), self.upsert, counts);
+                        whole.collation.clone_from(&collation);
                         let held = whole.held_uncounted.clone();
                         match whole.carry_out(collection, &trace).await {
                             Ok(Part::Done(updated)) => return Ok(updated),
@@ -881,7 +914,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                             // any fault with the new one before it finds that one.
                             Err(error) if held.is_some() && is_refused(&error) => {
                                 trace.more(1);
-                                return match count(collection, held).await? {
+                                return match count(collection, held, collation.as_ref()).await? {
                                     0 => Err(error),
                                     refused => Ok(Updated {
                                         refused,
@@ -907,6 +940,15 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                 .await
         }
         .boxed()
+    }
+}
+
+fn upsert_by_collation<T: Document>() -> Error {
+    Error::Query {
+        collection: T::META.collection,
+        message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
+                  `#[document(collation(locale = \"…\"))]`"
+            .to_owned(),
     }
 }
 
@@ -950,6 +992,7 @@ struct Many {
     held_uncounted: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
+    collation: Option<Collation>,
 }
 
 impl Many {
@@ -978,6 +1021,7 @@ impl Many {
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
             built,
             upsert,
+            collation: None,
         }
     }
 
@@ -1046,7 +1090,7 @@ impl Many {
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
-        let mut refused = count(collection, self.held.clone()).await?;
+        let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection
             .raw()
@@ -1054,6 +1098,9 @@ impl Many {
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);
+        }
+        if let Some(collation) = &self.collation {
+            action = action.collation(collation.clone());
         }
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
@@ -1064,7 +1111,7 @@ impl Many {
         trace.done(self.round_trips(), result.modified_count);
         if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
             trace.more(1);
-            refused += count(collection, self.held_uncounted.clone()).await?;
+            refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;
         }
         if let Some(error) = refused_insert
             && result.matched_count + refused == 0
@@ -1085,9 +1132,13 @@ impl Many {
 async fn count<T: Document>(
     collection: &Collection<T>,
     held: Option<mongodb::bson::Document>,
+    collation: Option<&Collation>,
 ) -> Result<u64> {
     let Some(held) = held else { return Ok(0) };
-    let count = collection.raw().count_documents(held);
+    let mut count = collection.raw().count_documents(held);
+    if let Some(collation) = collation {
+        count = count.collation(collation.clone());
+    }
     act!(collection.session(), count).map_err(Collection::<T>::error)
 }
 

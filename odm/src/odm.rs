@@ -134,7 +134,9 @@ impl Odm {
     /// # Errors
     /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
     /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map, in a type that
-    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index is over two arrays. All problems are listed.
+    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index can't work: over two
+    /// arrays, hashed over one, of `_id` with options, with a filter that no server takes, of texts whose language would be taken
+    /// from a field that holds something else. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -162,6 +164,11 @@ impl Odm {
             .iter()
             .flat_map(|model| crate::schema::parallel(model.meta));
         problems.extend(indexes);
+        problems.extend(
+            models
+                .iter()
+                .flat_map(|model| crate::schema::problems(model.meta)),
+        );
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

@@ -10,7 +10,7 @@ use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::{ReadPreference, SelectionCriteria, UpdateModifications};
+use mongodb::options::{Collation, DeleteOptions, ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
 
@@ -361,6 +361,7 @@ impl Done for Replaced {}
 pub struct Delete<T: Document> {
     collection: Collection<T>,
     what: What<T>,
+    collation: Option<Collation>,
 }
 
 #[derive(Debug)]
@@ -400,6 +401,7 @@ impl<T: Document> Delete<T> {
         Delete {
             collection: collection.clone(),
             what: What::One(id, seen),
+            collation: None,
         }
     }
 
@@ -407,7 +409,27 @@ impl<T: Document> Delete<T> {
         Delete {
             collection: collection.clone(),
             what: What::Many(filter),
+            collation: None,
         }
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Of documents that others refer to or are derived from, the ids of those that match are read first, and these are deleted:
+    /// one round trip more, and [`Error::Query`] where they are more than 100,000.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// people.delete_where(|p| p.name.eq("KATE")).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
     }
 }
 
@@ -416,20 +438,31 @@ async fn delete<T: Document>(
     collection: &Collection<T>,
     filter: bson::Document,
     many: bool,
+    collation: Option<Collation>,
 ) -> Result<(Deleted, u64)> {
     let graph = collection.odm().graph();
     graph.is_registered(T::META)?;
     collection.odm().may_delete(T::META)?;
     if relation::has_rules(graph, T::META) {
+        let filter = match collation {
+            Some(collation) => relation::by_collation(collection, filter, collation).await?,
+            None => filter,
+        };
         let trips = AtomicU64::new(0);
         let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
         let mut done = Deleted::default();
         relation::remove(scope, T::META, filter, &mut done).await?;
         return Ok((done, trips.into_inner()));
     }
+    let mut options = DeleteOptions::default();
+    options.collation = collation;
+    let raw = collection.raw();
     let result = match many {
-        true => act!(collection.session(), collection.raw().delete_many(filter)),
-        false => act!(collection.session(), collection.raw().delete_one(filter)),
+        true => act!(
+            collection.session(),
+            raw.delete_many(filter).with_options(options)
+        ),
+        false => act!(collection.session(), raw.delete_one(filter).with_options(options)),
     };
     let done = Deleted {
         deleted: result.map_err(Collection::<T>::error)?.deleted_count,
@@ -444,7 +477,11 @@ impl<T: Document> IntoFuture for Delete<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let Delete { collection, what } = self;
+            let Delete {
+                collection,
+                what,
+                collation,
+            } = self;
             let collection = &collection;
             match what {
                 What::One(id, seen) => {
@@ -453,7 +490,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                     trace
                         .run(async {
                             let filter = target_filter::<T>(&id, seen);
-                            let (done, trips) = delete(collection, filter, false).await?;
+                            let (done, trips) = delete(collection, filter, false, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             if done.deleted == 0 && seen.is_some() {
                                 trace.done(trips + 1, 0);
@@ -474,7 +511,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
-                            let (done, trips) = delete(collection, filter, true).await?;
+                            let (done, trips) = delete(collection, filter, true, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             Ok(done)
                         })

@@ -1,6 +1,6 @@
 //! `#[document(…)]` on a struct.
 
-use super::index::Index;
+use super::index::{Collation, Index};
 use super::{At, krate, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -16,6 +16,8 @@ pub struct Document {
     pub timestamps: Option<Timestamps>,
     pub version: Option<At<Option<Ident>>>,
     pub indexes: Vec<Index>,
+    /// How the collection compares strings.
+    pub collation: Option<Collation>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
@@ -47,6 +49,7 @@ impl Document {
             "collection" => once(&mut document.collection, string(meta, "people")?, meta),
             "crate" => once(&mut document.krate, krate(meta)?, meta),
             "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
+            "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
             "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
@@ -69,8 +72,8 @@ impl Document {
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `append_only`, `validation(level = …, action = …)`, \
-                 `new(derive(…))` and `crate = \"…\"`",
+                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `append_only`, \
+                 `validation(level = …, action = …)`, `new(derive(…))` and `crate = \"…\"`",
             )),
         });
         document

@@ -293,6 +293,13 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     let validation = validation(odm, document.validation.as_ref());
+    let collation = match &document.collation {
+        Some(declared) => {
+            let collation = index::collation(odm, declared);
+            quote!(::core::option::Option::Some(#collation))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -310,6 +317,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
                 }
             }),
             indexes: &[#(#indexes),*],
+            collation: #collation,
             validation: #validation,
             append_only: #append_only,
             bucket: #bucket,

@@ -1,7 +1,7 @@
 //! The constants of declared indexes.
 
 use super::{Target, paths};
-use crate::attr::index::{Index, Key, Kind};
+use crate::attr::index::{Collation, Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
@@ -45,20 +45,30 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let this = &target.this;
         quote!(partial: #some(|| #odm::partial_filter::<#this, _>(#closure)),)
     });
-    let collation = index.collation.as_ref().map(|collation| {
-        let (locale, strength, numeric) = (&collation.locale, collation.strength, collation.numeric_ordering);
-        quote! {
-            collation: #some(#odm::CollationMeta {
-                locale: #locale,
-                strength: #strength,
-                numeric_ordering: #numeric,
-            }),
-        }
+    let collation = index.collation.as_ref().map(|declared| {
+        let collation = collation(odm, declared);
+        quote!(collation: #some(#collation),)
     });
+    let default_language = index.default_language.as_ref();
+    let default_language = default_language.map(|language| quote!(default_language: #some(#language),));
+    let language_override = index.language_override.as_ref();
+    let language_override = language_override.map(|field| quote!(language_override: #some(#field),));
     quote! {
         #odm::IndexMeta {
-            #name #unique #sparse #expire #partial #collation
+            #name #unique #sparse #expire #partial #collation #default_language #language_override
             ..#odm::IndexMeta::on(&[#(#keys),*])
+        }
+    }
+}
+
+/// How strings are compared, of an index or of a collection.
+pub fn collation(odm: &TokenStream, declared: &Collation) -> TokenStream {
+    let (locale, strength, numeric) = (&declared.locale, declared.strength, declared.numeric_ordering);
+    quote! {
+        #odm::CollationMeta {
+            locale: #locale,
+            strength: #strength,
+            numeric_ordering: #numeric,
         }
     }
 }

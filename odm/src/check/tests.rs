@@ -34,6 +34,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        collation: None,
         append_only: false,
         bucket: None,
     }

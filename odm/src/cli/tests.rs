@@ -73,6 +73,7 @@ fn ids_are_extended_json() {
             Bson::Int64(7),
             Bson::Double(f64::INFINITY),
         ],
+        reason: None,
     };
     let change = crate::schema::Change::CreateIndex {
         collection: "c",

@@ -90,6 +90,7 @@ macro_rules! document {
             }),
             indexes: &[],
             validation: Validation::STRICT,
+            collation: None,
             append_only: false,
             bucket: None,
         };

@@ -68,6 +68,7 @@ const META: &DocumentMeta = &DocumentMeta {
         ])
     }],
     validation: Validation::STRICT,
+    collation: None,
     append_only: false,
     bucket: None,
 };

@@ -44,7 +44,7 @@ impl Key {
 }
 
 /// Whether a string may be in the field of this name, which a collation compares in its own way.
-pub(super) fn holds_text(shape: Shape, name: &str) -> bool {
+pub(crate) fn holds_text(shape: Shape, name: &str) -> bool {
     shape_at(shape, name).is_none_or(|field| has_text(field, 0))
 }
 

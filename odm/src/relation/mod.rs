@@ -30,7 +30,7 @@ pub(crate) use checks::Recheck;
 pub(crate) use derived::{Amended, Inserts, Left, Looked, OWED, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
-pub(crate) use parts::{Parts, combines};
+pub(crate) use parts::{Parts, by_collation, combines};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;

@@ -89,6 +89,38 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The condition of the documents that a condition finds by another collation than that of their collection: their ids. What the
+/// rules of the library ask of documents is asked by the collation of their collection, so they are named by these.
+///
+/// # Errors
+/// [`Error::Query`] where there are too many.
+pub(crate) async fn by_collation<T: crate::Document>(
+    collection: &crate::Collection<T>,
+    filter: Document,
+    collation: mongodb::options::Collation,
+) -> Result<Document> {
+    let limit = MOST_FOUND as u64 + 1;
+    let mut ids: Vec<Bson> = Vec::new();
+    let found = crate::Find::new(collection, crate::Filter::raw(filter));
+    let take = |document: &mongodb::bson::RawDocument| {
+        let id = document.get("_id").ok().flatten();
+        ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
+        Ok(())
+    };
+    found.ids(collation, limit, take).await?;
+    match ids.len() > MOST_FOUND {
+        false => Ok(doc! { "_id": { "$in": ids } }),
+        true => Err(Error::Query {
+            collection: T::META.collection,
+            message: format!(
+                "more than {MOST_FOUND} documents match by this collation, which is another one than that of the collection, and \
+                 documents with relationships are found by it before they are changed: declare the collation of the collection, or \
+                 change them in parts"
+            ),
+        }),
+    }
+}
+
 /// Whether a condition has another answer after a part of the operation: it can't stand beside another one, or is on what is
 /// derived of the documents themselves.
 pub(super) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Document) -> bool {

@@ -84,6 +84,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        collation: None,
         append_only: false,
         bucket: None,
     }

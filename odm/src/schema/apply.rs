@@ -222,8 +222,9 @@ impl Odm {
                     validator,
                     level,
                     action,
+                    collation,
                     ..
-                } => create(db, collection, validator, *level, *action).await,
+                } => create(db, collection, validator, *level, *action, collation.as_ref()).await,
                 Change::SetValidator {
                     validator,
                     level,
@@ -287,6 +288,7 @@ fn refuse(plan: &Plan) -> Result<()> {
             change: words,
             count: violations.count,
             sample: violations.sample.clone(),
+            reason: violations.reason.clone(),
         });
     }
     Ok(())
@@ -299,18 +301,26 @@ async fn create(
     validator: &Document,
     level: Level,
     action: Action,
+    collation: Option<&Document>,
 ) -> Result<bool, Failure> {
-    let command = doc! {
+    let mut command = doc! {
         "create": collection,
         "validator": validator.clone(),
         "validationLevel": level.as_str(),
         "validationAction": action.as_str(),
     };
+    if let Some(collation) = collation {
+        command.insert("collation", collation.clone());
+    }
     match run(db, collection, command).await {
         Err(Failure::Stale { collection, what }) => {
             let now = existing::collections(db, Some(collection)).await?;
             match now.get(collection) {
-                Some(now) if now.kind == "collection" && now.validates(Some(validator), level, action) => {
+                Some(now)
+                    if now.kind == "collection"
+                        && now.validates(Some(validator), level, action)
+                        && now.collates(collation) =>
+                {
                     Ok(false)
                 }
                 _ => Err(Failure::Stale { collection, what }),
@@ -403,6 +413,7 @@ async fn create_indexes(
                         change: format!("the index {}", index.in_words()),
                         count: violations.count,
                         sample: violations.sample,
+                        reason: violations.reason,
                     }));
                 }
             }

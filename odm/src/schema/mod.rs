@@ -10,16 +10,21 @@
 //! the server's regular expressions count characters. A recursive type is written out to its declared depth.
 
 // `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
-// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
+// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it. `declared` finds indexes
+// that can't work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
 mod apply;
+mod declared;
 mod existing;
 mod index;
 mod json_schema;
+mod language;
+mod partial;
 mod plan;
 mod validator;
 mod words;
 
 pub use apply::Applied;
+pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::{least, parallel};

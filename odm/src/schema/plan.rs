@@ -1,9 +1,9 @@
 //! What would have to change in the database, before anything does.
 
 use super::existing::{self, Violations};
-use super::index::{Fit, Index, key_in_words};
+use super::index::{self, Fit, Index, key_in_words};
 use super::validator::{self, Current};
-use super::{json_schema, plural, words};
+use super::{json_schema, partial, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
@@ -50,6 +50,8 @@ pub enum Change {
         level: Level,
         /// The validation action.
         action: Action,
+        /// How it compares strings, where that is declared.
+        collation: Option<Document>,
     },
     /// A collection's validator differs.
     #[non_exhaustive]
@@ -132,6 +134,7 @@ impl Change {
                 validator,
                 level,
                 action,
+                collation,
             } => {
                 let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
                 let mut line = format!(
@@ -144,6 +147,9 @@ impl Change {
                         level.as_str(),
                         action.as_str()
                     ));
+                }
+                if let Some(collation) = collation {
+                    line.push_str(&format!(", collation {collation}"));
                 }
                 vec![line]
             }
@@ -327,6 +333,11 @@ impl Odm {
             current,
         };
         let declared = look.declared(meta, self.graph())?;
+        // What is declared to be compared byte by byte is not stored.
+        let collation = meta
+            .collation
+            .filter(|one| one.locale != "simple")
+            .map(index::collation);
         let Some(current) = look.current.clone() else {
             look.changes.insert(
                 0,
@@ -335,9 +346,10 @@ impl Odm {
                     validator: doc! { "$jsonSchema": schema },
                     level: meta.validation.level,
                     action: meta.validation.action,
+                    collation: collation.clone(),
                 },
             );
-            for index in declared {
+            for index in self.creatable(&mut look, declared).await? {
                 look.create(index, None);
             }
             return Ok(look);
@@ -369,8 +381,48 @@ impl Odm {
                 violations,
             });
         }
+        look.compare_collations(collation.as_ref(), current.collation.as_ref());
+        if current.capped {
+            look.capped(meta, self.graph(), &declared);
+        }
         self.look_at_indexes(db, &mut look, declared, &current).await?;
         Ok(look)
+    }
+
+    /// Those of the indexes that this server takes beside each other. It is asked for its version only where that decides.
+    async fn creatable(&self, look: &mut Look, declared: Vec<Index>) -> Result<Vec<Index>> {
+        let mut taken: Vec<Index> = Vec::new();
+        for index in declared {
+            let newer = index.partial.as_ref().and_then(partial::newer);
+            if let Some(what) = newer
+                && self.server().await?.max_wire_version() < partial::ALTERNATIVES
+            {
+                look.conflict(format!(
+                    "the filter of the index {} has {what}, which servers take from MongoDB 6.0 on: declare an index for each \
+                     alternative, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
+            let mut excluding = None;
+            for other in &taken {
+                let spec = other.spec();
+                if index.has_key_of(&spec)
+                    && index.excludes(&spec, None, self.server().await?.max_wire_version())
+                {
+                    excluding = Some(other.in_words());
+                }
+            }
+            match excluding {
+                Some(other) => look.conflict(format!(
+                    "the declared indexes {other} and {} are on the same fields, and this server takes one of them: before MongoDB \
+                     5.0 such indexes differ in their collation. Leave one of them out, or add a field to it",
+                    index.in_words()
+                )),
+                None => taken.push(index),
+            }
+        }
+        Ok(taken)
     }
 
     async fn look_at_indexes(
@@ -404,7 +456,22 @@ impl Odm {
                             key_in_words(other)
                         ));
                     }
-                    None => new.push(index),
+                    None => match self.excluding(&existing, &index, current).await? {
+                        Some(other) => {
+                            known.push(name_of(other));
+                            let how = match compare(other) {
+                                Fit::Differs(how) => how.join("; "),
+                                _ => "its time to live differs".to_owned(),
+                            };
+                            look.conflict(format!(
+                                "the index `{}` is on the fields of the declared `{}`, with other options, and the server takes \
+                                 one of them: {how}; odm does not drop it: drop it yourself or declare it as it is",
+                                name_of(other),
+                                index.name
+                            ));
+                        }
+                        None => new.push(index),
+                    },
                 }
                 continue;
             };
@@ -443,7 +510,7 @@ impl Odm {
                 )),
             }
         }
-        for index in new {
+        for index in self.creatable(look, new).await? {
             let violations = match index.unique {
                 true => existing::duplicates(db, look.collection, &index).await?,
                 false => None,
@@ -462,6 +529,24 @@ impl Odm {
     }
 }
 
+impl Odm {
+    /// The index that the server would not take this one beside.
+    async fn excluding<'e>(
+        &self,
+        existing: &'e [Document],
+        index: &Index,
+        current: &Current,
+    ) -> Result<Option<&'e Document>> {
+        for other in existing.iter().filter(|other| index.has_key_of(other)) {
+            let max_wire_version = self.server().await?.max_wire_version();
+            if index.excludes(other, current.collation.as_ref(), max_wire_version) {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// What was found out about one collection.
 struct Look {
     collection: &'static str,
@@ -477,6 +562,45 @@ impl Look {
             collection: self.collection,
             what,
         });
+    }
+
+    /// A collection keeps the collation that it was created with.
+    fn compare_collations(&mut self, declared: Option<&Document>, there: Option<&Document>) {
+        match (declared, there) {
+            (Some(declared), there) if !there.is_some_and(|there| index::collates_like(there, declared)) => {
+                let there = there.map_or_else(|| "none".to_owned(), Document::to_string);
+                self.conflict(format!(
+                    "its collation is {there}, declared {declared}, and a collection keeps the one that it was created with: copy its \
+                     documents into a new collection, or declare it as it is"
+                ));
+            }
+            (None, Some(there)) => {
+                let note = format!(
+                    "`{}`: its collation {there}, which is not declared",
+                    self.collection
+                );
+                self.notes.push(note);
+            }
+            _ => {}
+        }
+    }
+
+    /// A capped collection loses its oldest documents to new ones, past every rule of the library, and takes no deletions by
+    /// time.
+    fn capped(&mut self, meta: &DocumentMeta, graph: &Graph, declared: &[Index]) {
+        if let Some(index) = declared.iter().find(|index| index.expire_after.is_some()) {
+            self.conflict(format!(
+                "the collection is capped, and MongoDB deletes nothing in it by the index {}: leave out `expire_after`, or make it a \
+                 collection that is not capped",
+                index.in_words()
+            ));
+        }
+        if let Some((why, instead)) = graph.needs_rules_of_deletion(meta) {
+            self.conflict(format!(
+                "the collection is capped, so MongoDB removes its oldest documents without the rules of the library, and {why}: make \
+                 it a collection that is not capped, or {instead}"
+            ));
+        }
     }
 
     fn create(&mut self, index: Index, violations: Option<Violations>) {

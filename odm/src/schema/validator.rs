@@ -18,6 +18,8 @@ pub(super) struct Current {
     pub action: Action,
     /// The collation that its indexes inherit.
     pub collation: Option<Document>,
+    /// Whether it has a fixed size, and loses its oldest documents to new ones.
+    pub capped: bool,
 }
 
 impl Current {
@@ -38,6 +40,15 @@ impl Current {
                 _ => Action::Error,
             },
             collation: document("collation"),
+            capped: options.get_bool("capped").unwrap_or(false),
+        }
+    }
+
+    /// Whether it compares strings as it is declared.
+    pub fn collates(&self, declared: Option<&Document>) -> bool {
+        match (&self.collation, declared) {
+            (Some(there), Some(declared)) => super::index::collates_like(there, declared),
+            (there, declared) => there.is_none() && declared.is_none(),
         }
     }
 
@@ -160,6 +171,7 @@ mod tests {
             level: Level::Strict,
             action: Action::Error,
             collation: None,
+            capped: false,
         }
     }
 

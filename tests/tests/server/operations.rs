@@ -670,7 +670,8 @@ fn a_lossy_query_gives_the_good_and_collects_the_bad() {
 #[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(
     collection = "wiki",
-    index(fields(title), unique, partial = |p| p.draft.eq(false), collation(locale = "en", strength = 2))
+    collation(locale = "en", strength = 2),
+    index(fields(title), unique, partial = |p| p.draft.eq(false))
 )]
 struct WikiPage {
     #[serde(rename = "_id")]

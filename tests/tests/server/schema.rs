@@ -68,6 +68,7 @@ macro_rules! model {
                     }
                 }),
                 indexes: &[$($index),*],
+                collation: None,
                 append_only: false,
                 bucket: None,
                 validation: {

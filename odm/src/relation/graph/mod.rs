@@ -3,7 +3,9 @@
 //! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
 //! program happens to load.
 
+mod collations;
 mod edge;
+mod lost;
 mod walk;
 
 pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, dotted, path};
@@ -58,6 +60,7 @@ impl Graph {
         for (meta, field) in derived {
             graph.derive(meta, field, &mut problems);
         }
+        graph.check_collations(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         if !problems.is_empty() {

@@ -1,0 +1,7 @@
+//! Indexes as a server stores them, takes them and refuses them; collations; documents that expire.
+#![allow(missing_docs)]
+
+mod collations;
+mod partial;
+mod refused;
+mod shared_null;
