@@ -2,7 +2,8 @@
 
 use crate::collection::batches;
 use crate::filter::IntoSort;
-use crate::path::{Path, Step};
+use crate::path::{Holds, Path, Step};
+use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, doc};
@@ -122,8 +123,18 @@ impl<T: Document> Group<T> {
         first => "$first";
         /// The value of the group's last document.
         last => "$last";
-        /// Every value once, in no order.
-        distinct => "$addToSet";
+    }
+
+    /// Every value once, in no order.
+    pub fn distinct<V, P: Step + Holds<V, As: Grouped<V>>, C>(
+        mut self,
+        field: &str,
+        of: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+    ) -> Self {
+        of(T::paths());
+        self.fields
+            .insert(field, doc! { "$addToSet": reference(P::PATH) });
+        self
     }
 }
 
@@ -157,7 +168,7 @@ pub trait GroupKey<T> {
     fn expression(&self) -> Bson;
 }
 
-impl<T, V, P: Step, C> GroupKey<T> for Path<T, V, P, C> {
+impl<T, V, P: Step + Holds<V, As: Grouped<V>>, C> GroupKey<T> for Path<T, V, P, C> {
     fn expression(&self) -> Bson {
         Bson::String(reference(P::PATH))
     }

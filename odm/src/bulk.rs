@@ -290,7 +290,7 @@ impl Bulk {
     ///
     /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
     /// that is not found, or held back by a bound, by a `null` or by a field under a former name, is counted in
-    /// [`BulkDone::missed`].
+    /// [`BulkDone::missed`]; so is one that has the struct already which `add_to_set` adds to it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -305,6 +305,7 @@ impl Bulk {
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
@@ -340,6 +341,7 @@ impl Bulk {
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));

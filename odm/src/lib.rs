@@ -127,12 +127,12 @@ mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
-mod compare;
 mod copy;
 mod decode;
 mod document;
 pub mod edges;
 mod elements;
+mod equal;
 mod error;
 mod explain;
 mod fan_out;
@@ -448,7 +448,7 @@ pub use server::{Server, Topology};
 pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
-pub use value::{Array, Value};
+pub use value::{Array, Compared, Value};
 pub use write::{Delete, Deleted, Insert};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
@@ -492,7 +492,7 @@ pub mod __private {
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
-        Single, Step, Varied, Writable, written,
+        Single, Step, StoredAs, Varied, Writable, written,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
@@ -505,7 +505,8 @@ pub mod __private {
     pub use crate::size::{self, Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
+        Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric,
+        Only, Opaque, Removable, Text, Value,
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

@@ -5,7 +5,7 @@ use crate::relation::derived::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard, growth};
+use crate::update::{Built, Change, Changes, Guard, Known, growth};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -197,6 +197,8 @@ enum Verdict {
     Refused(Error),
     /// There is nothing to change: the array whose items were to change, or to go, is missing.
     Nothing,
+    /// Items that were to be added are there: this is left to do.
+    Less(Box<Built>),
     /// Nothing holds it back any more.
     Again,
 }
@@ -217,6 +219,12 @@ impl<T: Document> Prepared<T> {
         }
         if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
+        }
+        let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name)).cloned();
+        match self.built.without_known(&value) {
+            Some(Known::All) => return Ok(Verdict::Nothing),
+            Some(Known::Some(left)) => return Ok(Verdict::Less(left)),
+            None => {}
         }
         for guard in &self.built.guards {
             let value = stored.as_ref().and_then(|stored| at(stored, guard.name()));
@@ -245,6 +253,21 @@ impl<T: Document> Prepared<T> {
             }
         }
         Ok(Verdict::Again)
+    }
+
+    /// The same of what is left to do.
+    fn with(&self, built: Built) -> Self {
+        let mut filter = target_filter::<T>(&self.id, self.seen);
+        guarded(&mut filter, &built.guards);
+        Prepared {
+            collection: self.collection.clone(),
+            id: self.id.clone(),
+            seen: self.seen,
+            filter,
+            built,
+            upsert: self.upsert,
+            token: self.token,
+        }
     }
 
     /// Why an upsert inserts nothing where there is no document, if it does not.
@@ -400,14 +423,17 @@ impl<T: Document> Prepared<T> {
             return make(self, collection.clone(), trace).await;
         };
         let again = collection.session().is_none() && duties.is_one().await?;
+        let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
-            let within = |session: Option<Shared>| make(self, collection.within(session), trace);
+            let this = less.as_ref().unwrap_or(self);
+            let within = |session: Option<Shared>| make(this, collection.within(session), trace);
             match duties.carry_out(collection.session(), trace, within).await {
                 // What ended the transaction is found out after it.
-                Err(error) if again && self.may_exist(collection, &error) => {
-                    match self.behind(collection, error, attempt).await? {
+                Err(error) if again && this.may_exist(collection, &error) => {
+                    match this.behind(collection, error, attempt).await? {
                         Verdict::Refused(error) => return Err(error),
                         Verdict::Nothing => return Ok(nothing()),
+                        Verdict::Less(built) => less = Some(this.with(*built)),
                         Verdict::Again => {}
                     }
                 }
@@ -418,16 +444,18 @@ impl<T: Document> Prepared<T> {
     }
 
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
-            let update = UpdateModifications::Document(self.built.update.clone());
+            let this = less.as_ref().unwrap_or(self);
+            let update = UpdateModifications::Document(this.built.update.clone());
             let mut action = collection
                 .raw()
-                .update_one(self.built.where_marked(self.filter.clone()), update);
+                .update_one(this.built.where_marked(this.filter.clone()), update);
             if self.upsert {
-                action = action.upsert(self.refused_insert().is_none());
+                action = action.upsert(this.refused_insert().is_none());
             }
-            if !self.built.array_filters.is_empty() {
-                action = action.array_filters(self.built.array_filters.clone());
+            if !this.built.array_filters.is_empty() {
+                action = action.array_filters(this.built.array_filters.clone());
             }
             let result = act!(collection.session(), action).map_err(Collection::<T>::error);
             match result {
@@ -441,21 +469,22 @@ impl<T: Document> Prepared<T> {
                         copies_updated: 0,
                     });
                 }
-                Err(error) if !self.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
-                    return Err(self.explained(error, trace).await);
+                    return Err(this.explained(error, trace).await);
                 }
                 _ => {}
             }
             trace.done(attempt * 2 + 2, 0);
             let verdict = match result {
-                Err(error) => self.behind(collection, error, attempt).await?,
-                Ok(_) => self.verdict(collection).await?,
+                Err(error) => this.behind(collection, error, attempt).await?,
+                Ok(_) => this.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
+                Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => return Ok(found_as_it_was()),
-                Verdict::Again => self.mark_again(trace).await?,
+                Verdict::Less(built) => less = Some(this.with(*built)),
+                Verdict::Again => this.mark_again(trace).await?,
             }
         }
         Err(self.contended())
@@ -487,18 +516,20 @@ impl<T: Document> Prepared<T> {
         let is_before = matches!(which, ReturnDocument::Before);
         let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
         let mut sent = 0;
+        let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
+            let this = less.as_ref().unwrap_or(self);
             sent += 1;
-            let filter = self.built.where_marked(self.filter.clone());
-            let found = self.find_and_update(collection, which, filter, inserts && !apart);
+            let filter = this.built.where_marked(this.filter.clone());
+            let found = this.find_and_update(collection, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
                 sent += 1;
                 // Who is there already is not changed: it is a twin then.
-                let mut filter = self.filter.clone();
+                let mut filter = this.filter.clone();
                 filter.insert(OWN, doc! { "$type": "minKey" });
-                result = self.find_and_update(collection, which, filter, true).await;
+                result = this.find_and_update(collection, which, filter, true).await;
                 inserted = true;
             }
             match result {
@@ -514,20 +545,20 @@ impl<T: Document> Prepared<T> {
                     trace.done(sent, 1);
                     return Ok(Found::Inserted(None, self.id.clone()));
                 }
-                Err(error) if !self.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(sent, 0);
-                    return Err(self.explained(error, trace).await);
+                    return Err(this.explained(error, trace).await);
                 }
                 _ => {}
             }
             sent += 1;
             trace.done(sent, 0);
             let verdict = match result {
-                Err(error) => self.behind(collection, error, attempt).await?,
-                Ok(_) => self.verdict(collection).await?,
+                Err(error) => this.behind(collection, error, attempt).await?,
+                Ok(_) => this.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
+                Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => {
                     let mut find = Find::by_id(collection, &self.id);
                     if collection.session().is_none() {
@@ -535,7 +566,8 @@ impl<T: Document> Prepared<T> {
                     }
                     return find.one().await.map(Found::Document);
                 }
-                Verdict::Again => self.mark_again(trace).await?,
+                Verdict::Less(built) => less = Some(this.with(*built)),
+                Verdict::Again => this.mark_again(trace).await?,
             }
         }
         Err(self.contended())
@@ -881,8 +913,12 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                 built.update = doc! { "$unset": { "_odm.none": "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
-            let filter = self.filter.into_document()?;
+            let (filter, given) = match self.upsert {
+                true => self.filter.into_upsert()?,
+                false => (self.filter.into_document()?, Vec::new()),
+            };
             if self.upsert {
+                built.insert_given(T::META.collection, given)?;
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
@@ -904,7 +940,8 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                         collation => (filter, collation),
                     };
                     for _ in 0..ATTEMPTS {
-                        let mut whole = Many::of(filter.clone(), built.clone(), self.upsert, counts);
+                        let mut whole =
+                            Many::of(T::META.collection, filter.clone(), built.clone(), self.upsert, counts)?;
                         whole.collation.clone_from(&collation);
                         let held = whole.held_uncounted.clone();
                         match whole.carry_out(collection, &trace).await {
@@ -990,13 +1027,23 @@ struct Many {
     held: Option<mongodb::bson::Document>,
     /// The same of the range of a type, where it is not counted.
     held_uncounted: Option<mongodb::bson::Document>,
+    /// The condition of those that fit and have the item that is added by its value already.
+    has: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
     collation: Option<Collation>,
 }
 
 impl Many {
-    fn of(filter: mongodb::bson::Document, built: Built, upsert: bool, counts: bool) -> Many {
+    fn of(
+        collection: &'static str,
+        filter: mongodb::bson::Document,
+        built: Built,
+        upsert: bool,
+        counts: bool,
+    ) -> Result<Many> {
+        let has = built.adds_alone(collection)?;
+        let has = has.map(|there| doc! { "$and": [filter.clone(), there] });
         let mut guarded = filter.clone();
         if !built.guards.is_empty() {
             let mut conditions = vec![Bson::Document(guarded)];
@@ -1015,14 +1062,15 @@ impl Many {
             let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
             counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] })
         };
-        Many {
+        Ok(Many {
             guarded,
             held: held(&|guard| counts || !guard.is_of_type()),
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
+            has,
             built,
             upsert,
             collation: None,
-        }
+        })
     }
 
     /// Carries it out at once, with what its references ask for.
@@ -1072,7 +1120,7 @@ async fn in_parts<T: Document>(
     let mut all = Updated::default();
     let mut round_trips = 0;
     while let Some(part) = parts.next().await? {
-        let part = Many::of(part, built.clone(), false, counts);
+        let part = Many::of(T::META.collection, part, built.clone(), false, counts)?;
         round_trips += part.round_trips();
         let updated: Updated = part.carry_out(collection, trace).await?;
         all.matched += updated.matched;
@@ -1086,17 +1134,18 @@ async fn in_parts<T: Document>(
 
 impl Many {
     fn round_trips(&self) -> u64 {
-        1 + u64::from(self.held.is_some())
+        1 + u64::from(self.held.is_some()) + u64::from(self.has.is_some())
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
         let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
+        let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
         let update = UpdateModifications::Document(self.built.update.clone());
         let mut action = collection
             .raw()
             .update_many(self.built.where_marked(self.guarded.clone()), update);
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
-        if self.upsert && refused == 0 && refused_insert.is_none() {
+        if self.upsert && refused + had == 0 && refused_insert.is_none() {
             action = action.upsert(true);
         }
         if let Some(collation) = &self.collation {
@@ -1114,12 +1163,12 @@ impl Many {
             refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;
         }
         if let Some(error) = refused_insert
-            && result.matched_count + refused == 0
+            && result.matched_count + refused + had == 0
         {
             return Err(error);
         }
         Ok(Updated {
-            matched: result.matched_count,
+            matched: result.matched_count + had,
             modified: result.modified_count,
             upserted: result.upserted_id,
             refused,

@@ -2,7 +2,8 @@
 
 use super::around::Around;
 use super::range::Limit;
-use crate::shape::Number;
+use crate::equal::Place;
+use crate::shape::{FieldMeta, Number};
 use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -17,10 +18,20 @@ pub(crate) enum Guard {
         max: u64,
         /// For a set: values that are no new items if they are there already.
         unless_there: Option<Vec<Bson>>,
-        /// The reference by which two items are the same, where copies of its document stand beside it.
-        id: Option<&'static str>,
+        /// The array's declaration, by which items are compared.
+        field: Option<&'static FieldMeta>,
         /// Whether an item may have a number as the name of a field, which MongoDB's `name.4` means too.
         numbered: bool,
+    },
+    /// No item of the array equals this one, which comes to it.
+    Absent {
+        place: Place,
+        name: String,
+        item: Bson,
+        /// The condition that one does.
+        there: Document,
+        /// The condition that none does.
+        absent: Document,
     },
     /// The map has room for those of the entries that it does not have already.
     Entries {
@@ -101,7 +112,7 @@ impl Guard {
                 more,
                 max,
                 unless_there,
-                id,
+                field,
                 numbered,
             } => {
                 let room = match numbered {
@@ -109,18 +120,12 @@ impl Guard {
                     false => doc! { format!("{name}.{}", max.saturating_sub(*more)): { "$exists": false } },
                     true => at_most(name, "maxItems", max.saturating_sub(*more)),
                 };
-                match (unless_there, id) {
-                    (Some(values), None) => doc! { "$or": [room, has_all(name, values.clone())] },
-                    (Some(values), Some(id)) => {
-                        let ids: Vec<Bson> = values
-                            .iter()
-                            .filter_map(|value| identity(value, Some(id)))
-                            .collect();
-                        doc! { "$or": [room, has_all(&format!("{name}.{id}"), ids)] }
-                    }
-                    (None, _) => room,
+                match unless_there {
+                    Some(values) => doc! { "$or": [room, has_all(*field, name, values.clone())] },
+                    None => room,
                 }
             }
+            Guard::Absent { absent, .. } => absent.clone(),
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
             Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
@@ -147,6 +152,7 @@ impl Guard {
     pub(crate) fn name(&self) -> &str {
         match self {
             Guard::Room { name, .. }
+            | Guard::Absent { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
             | Guard::Base { name, .. }
@@ -170,7 +176,7 @@ impl Guard {
     pub(crate) fn lets_be(&self) -> bool {
         matches!(
             self,
-            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. }
+            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. } | Guard::Absent { .. }
         )
     }
 
@@ -297,14 +303,15 @@ impl Guard {
                     more,
                     max,
                     unless_there,
-                    id: same,
+                    field,
                     ..
                 },
                 Some(Bson::Array(items)),
             ) => {
-                let is_there = |value: &Bson| {
-                    let value = identity(value, *same);
-                    items.iter().any(|item| identity(item, *same) == value)
+                let place = field.and_then(|field| Place::items(field, name));
+                let is_there = |value: &Bson| match &place {
+                    Some(place) => items.iter().any(|item| place.same(item, value)),
+                    None => items.contains(value),
                 };
                 let there = unless_there
                     .as_ref()
@@ -367,16 +374,11 @@ fn invalid(collection: &'static str, path: String, rule: Rule) -> Error {
 }
 
 /// That the array has all of these items, each of them a value whatever it looks like.
-fn has_all(name: &str, values: Vec<Bson>) -> Document {
-    filter::condition(name, "$all", Bson::Array(values))
-}
-
-/// What tells an item from others: the reference in it, where there is one with copies beside it.
-fn identity(item: &Bson, id: Option<&str>) -> Option<Bson> {
-    match id {
-        Some(id) => item.as_document()?.get(id).cloned(),
-        None => Some(item.clone()),
-    }
+fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> Document {
+    let place = field.and_then(|field| Place::items(field, name));
+    // What can't be compared was refused when it was added.
+    let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
+    by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
 }
 
 /// Of so many entries it is said by the alternatives which of them are there already; each more doubles them.
@@ -457,7 +459,7 @@ impl Number {
 }
 
 /// That the array or the document at a dotted name, if there is one, has at most so many parts.
-fn at_most(name: &str, keyword: &str, most: u64) -> Document {
+pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
     let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
     let schema = name
         .rsplit('.')
@@ -588,26 +590,21 @@ mod tests {
 
     #[test]
     fn an_item_that_looks_like_an_operator_is_a_value() {
-        let room = |values: Vec<Bson>, id| Guard::Room {
+        let room = |values: Vec<Bson>| Guard::Room {
             name: "tags".to_owned(),
             more: 1,
             max: 3,
             unless_there: Some(values),
-            id,
+            field: None,
             numbered: false,
         };
         let free = doc! { "tags.2": { "$exists": false } };
-        let plain = room(vec!["a".into(), "b".into()], None).condition();
+        let plain = room(vec!["a".into(), "b".into()]).condition();
         assert_eq!(plain, doc! { "$or": [&free, { "tags": { "$all": ["a", "b"] } }] });
         let operator = doc! { "$elemMatch": { "x": 1 } };
         assert_eq!(
-            room(vec![operator.clone().into()], None).condition(),
+            room(vec![operator.clone().into()]).condition(),
             doc! { "$or": [&free, { "$and": [{ "tags": { "$eq": &operator } }] }] }
-        );
-        let entry = doc! { "id": operator.clone() };
-        assert_eq!(
-            room(vec![entry.into()], Some("id")).condition(),
-            doc! { "$or": [&free, { "$and": [{ "tags.id": { "$eq": operator } }] }] }
         );
     }
 

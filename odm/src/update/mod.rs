@@ -1,5 +1,6 @@
 //! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
 
+use crate::equal::Place;
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
@@ -16,7 +17,7 @@ mod guard;
 mod range;
 
 pub use change::Change;
-pub(crate) use guard::Guard;
+pub(crate) use guard::{Guard, at_most};
 use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.
@@ -102,9 +103,145 @@ pub(crate) struct Built {
     pub(crate) raw: Vec<Raw>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
+    /// Whether it changes nothing but that it adds items by their values, where no item equals them.
+    pub(crate) only_adds: bool,
 }
 
 impl Built {
+    /// How many items it adds by their values.
+    fn added_by_value(&self) -> usize {
+        let is_added = |guard: &&Guard| matches!(guard, Guard::Absent { .. });
+        self.guards.iter().filter(is_added).count()
+    }
+
+    /// The condition that a document has the item which this update of many documents adds by its value, if it adds one.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where it changes something else too: a document that has the item would not be changed at all.
+    pub(crate) fn adds_alone(&self, collection: &'static str) -> Result<Option<Document>> {
+        let added = self.guards.iter().find_map(|guard| match guard {
+            Guard::Absent { name, there, .. } => Some((name, there)),
+            _ => None,
+        });
+        match added {
+            None => Ok(None),
+            Some((_, there)) if self.only_adds && self.added_by_value() == 1 => Ok(Some(there.clone())),
+            Some((name, _)) => Err(Error::Query {
+                collection,
+                message: format!(
+                    "an item is added to `{name}` where no item equals it, which is a condition on the whole update: in an update of \
+                     many documents, and in a bulk, it is one item and the only change. Make the other changes by an update of \
+                     their own"
+                ),
+            }),
+        }
+    }
+
+    /// The update without the items that a document with these values has already; `None` where nothing is left of it, and
+    /// where it has none of them.
+    pub(crate) fn without_known(&self, stored: &dyn Fn(&str) -> Option<Bson>) -> Option<Known> {
+        let mut left = self.clone();
+        let mut known = Vec::new();
+        left.guards.retain(|guard| {
+            let Guard::Absent {
+                place, name, item, ..
+            } = guard
+            else {
+                return true;
+            };
+            let is_known = match stored(name) {
+                Some(Bson::Array(items)) => items.iter().any(|there| place.same(there, item)),
+                _ => false,
+            };
+            if is_known {
+                known.push((place.clone(), name.clone(), item.clone()));
+            }
+            !is_known
+        });
+        if known.is_empty() {
+            return None;
+        }
+        for (place, name, item) in &known {
+            left.take_push(place, name, item);
+            for guard in &mut left.guards {
+                if let Guard::Room {
+                    name: of,
+                    more,
+                    unless_there,
+                    ..
+                } = guard
+                    && of == name
+                {
+                    *more = more.saturating_sub(1);
+                    if let Some(values) = unless_there {
+                        values.retain(|value| !place.same(value, item));
+                    }
+                }
+            }
+        }
+        left.guards
+            .retain(|guard| !matches!(guard, Guard::Room { more: 0, .. }));
+        Some(match left.only_adds && left.added_by_value() == 0 {
+            true => Known::All,
+            false => Known::Some(Box::new(left)),
+        })
+    }
+
+    /// Gives a document that an upsert inserts these values, which its condition demands and does not say as the server takes them.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the update changes one of them too.
+    pub(crate) fn insert_given(
+        &mut self,
+        collection: &'static str,
+        given: Vec<(&'static str, Bson)>,
+    ) -> Result<()> {
+        for (name, value) in given {
+            let mut changed = self
+                .update
+                .values()
+                .filter_map(Bson::as_document)
+                .flat_map(Document::keys);
+            if changed.any(|changed| crate::names::meet(changed, name)) {
+                return Err(Error::Query {
+                    collection,
+                    message: format!(
+                        "an upsert that inserts `{name}` as its condition says can't change it too: set what `{name}` is to be by \
+                         `set_on_insert`, and find the document by another field; or make two updates"
+                    ),
+                });
+            }
+            let inserts = self.update.entry("$setOnInsert".to_owned());
+            if let Bson::Document(inserts) = inserts.or_insert_with(|| Document::new().into()) {
+                inserts.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an item out of what is pushed.
+    fn take_push(&mut self, place: &Place, name: &str, item: &Bson) {
+        let Ok(pushes) = self.update.get_document_mut("$push") else {
+            return;
+        };
+        let is_left = match pushes.get_mut(name) {
+            Some(Bson::Document(push)) if push.contains_key("$each") => match push.get_array_mut("$each") {
+                Ok(items) => {
+                    items.retain(|pushed| !place.same(pushed, item));
+                    !items.is_empty()
+                }
+                Err(_) => true,
+            },
+            _ => false,
+        };
+        if !is_left {
+            pushes.remove(name);
+        }
+        if pushes.is_empty() {
+            self.update.remove("$push");
+        }
+    }
+
     /// The condition on what is changed, with the one that it is marked, where it has to be.
     pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
@@ -116,6 +253,15 @@ impl Built {
             Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
+}
+
+/// What is left of an update where items that it adds are there already.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Nothing: all of them are.
+    All,
+    /// The other changes.
+    Some(Box<Built>),
 }
 
 impl<R> Default for Changes<R> {
@@ -451,6 +597,22 @@ impl<R> Changes<R> {
         )
     }
 
+    /// Whether it does nothing but add items by their values.
+    fn only_adds(&self) -> bool {
+        let mut added = 0;
+        for guard in &self.guards {
+            added += usize::from(matches!(guard, Guard::Absent { .. }));
+        }
+        let mut operators = self.operators.iter();
+        match (operators.next(), operators.next()) {
+            (Some((operator, Bson::Document(pushes))), None) if operator == "$push" => {
+                let all: usize = pushes.values().map(|push| pushed(push).len()).sum();
+                added > 0 && all == added
+            }
+            _ => false,
+        }
+    }
+
     fn items<I: serde::Serialize, V: Operand<I>>(
         &mut self,
         name: &str,
@@ -494,7 +656,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
-                    id: field.and_then(crate::copy::entry),
+                    field,
                     numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
@@ -508,6 +670,46 @@ impl<R> Changes<R> {
                 violations: vec![Violation::new(name, Rule::MaxItems(max), None)],
                 source: None,
             });
+        }
+    }
+
+    /// Adds items to a set: those that are compared by their bytes by `$addToSet`, and each other one by a `$push` under the
+    /// condition that no item equals it.
+    fn add_items(&mut self, name: &str, field: Option<&'static FieldMeta>, mut values: Vec<Bson>) {
+        let Some(place) = field.and_then(|field| Place::items(field, name)) else {
+            self.room(name, field, &values, true);
+            self.needs_value(name, field);
+            return self.each("$addToSet", name, values);
+        };
+        let mut new: Vec<Bson> = Vec::new();
+        values.retain(|value| {
+            let is_same = |other: &Bson| place.same(other, value);
+            let is_added = |guard: &Guard| matches!(guard, Guard::Absent { name: of, item, .. } if of == name && is_same(item));
+            let is_new = !new.iter().any(is_same) && !self.guards.iter().any(is_added);
+            if is_new {
+                new.push(value.clone());
+            }
+            is_new
+        });
+        for item in new {
+            match (
+                place.condition("$eq", item.clone()),
+                place.condition("$ne", item.clone()),
+            ) {
+                (Ok(there), Ok(absent)) => self.guards.push(Guard::Absent {
+                    place: place.clone(),
+                    name: name.to_owned(),
+                    item,
+                    there,
+                    absent,
+                }),
+                (Err(error), _) | (_, Err(error)) => return self.fail(error),
+            }
+        }
+        self.room(name, field, &values, true);
+        self.needs_value(name, field);
+        if !values.is_empty() {
+            self.each("$push", name, values);
         }
     }
 
@@ -680,6 +882,12 @@ fn has_plain_items(array: &'static FieldMeta) -> bool {
     false
 }
 
+/// The items of a `$push` behind `$each`.
+fn pushed(push: &Bson) -> &[Bson] {
+    let each = push.as_document().and_then(|push| push.get_array("$each").ok());
+    each.map_or(&[], Vec::as_slice)
+}
+
 const OPERATORS: [&str; 13] = [
     "$set",
     "$unset",
@@ -758,6 +966,7 @@ impl<T: crate::Document> Changes<T> {
                 self.guards.push(Guard::Around(around));
             }
         }
+        let only_adds = self.only_adds();
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
@@ -795,9 +1004,15 @@ impl<T: crate::Document> Changes<T> {
             return Err(Error::Query { collection, message });
         }
         growth::may_be_sent(collection, &self.operators)?;
+        let by_value = |name: &str| {
+            let mut guards = self.guards.iter();
+            guards.any(|guard| matches!(guard, Guard::Absent { name: of, .. } if of == name))
+        };
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
-                fields.iter_mut().for_each(|(_, value)| without_each(value));
+                // An item that may turn out to be there is taken out of the list again.
+                let one_by_one = fields.iter_mut().filter(|(name, _)| !by_value(name.as_str()));
+                one_by_one.for_each(|(_, value)| without_each(value));
             }
         }
         Ok(Built {
@@ -806,6 +1021,7 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
             raw: self.raw,
             marked: None,
+            only_adds,
         })
     }
 }
