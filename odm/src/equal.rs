@@ -717,7 +717,14 @@ impl Ask {
                 .iter()
                 .map(|item| doc! { "$elemMatch": item.clone() })
                 .collect();
-            let outside = doc! { "$elemMatch": { "$nor": others } };
+            let mut outside = Document::new();
+            // In front stands the name of a field, of which anything is true: not every server takes a condition on items that
+            // begins with `$nor`.
+            if let Some(name) = others.first().and_then(|item| item.keys().next()) {
+                outside.insert(name.clone(), doc! { "$nin": [] });
+            }
+            outside.insert("$nor", others);
+            let outside = doc! { "$elemMatch": outside };
             self.push(name(), doc! { "$all": each, "$not": outside }.into());
         }
         for value in &plain {
