@@ -99,6 +99,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
             let trace = collection.trace("insert");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let mut token = None;
                     let derives = amend(collection, &trace).concerns(T::META);
                     if derives {
@@ -233,6 +234,7 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .run(async {
             let (id, filter) = (&id, &target_filter::<T>(&id, seen));
             let trace = &trace;
+            collection.odm().know_declarations(trace).await?;
             let mut token = None;
             let amended = amend(collection, trace)
                 .replace(T::META, &raw, &mut token)
@@ -448,6 +450,7 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let filter = target_filter::<T>(&id, seen);
                             let (done, trips) = delete(collection, filter, false).await?;
                             trace.done(trips, done.deleted + done.cascaded);
@@ -470,6 +473,7 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let (done, trips) = delete(collection, filter, true).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             Ok(done)
