@@ -503,6 +503,7 @@ impl Prepared<'_> {
     /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
     /// way of all such deletes, by themselves.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        self.odm.know_declarations(trace).await?;
         let graph = self.odm.graph();
         let mut checked = None;
         for write in &writes {

@@ -281,13 +281,15 @@ pub enum Error {
     },
 
     /// The database knows of copies that these models lack or declare in an older way, or of the other side of a two-way
-    /// reference: a write of their sources would leave them stale. A program with all models forgets them by
+    /// reference. Of a write: no other program could bring them up to date later (`sync = atomic`, links, buckets), and nothing
+    /// was written. Of [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and
+    /// [`recover`](crate::Odm::recover): what these models lack. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare, or declare in an older way ({}): a write here would leave \
-         them stale; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any more by \
-         `forget_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}), so this is left to a \
+         program that has them; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any \
+         more by `forget_copies()`",
         .edges.join(", ")
     )]
     UnknownCopies {
@@ -298,7 +300,7 @@ pub enum Error {
     },
 
     /// The database knows of references to these documents that these models lack, and that a deletion would have to follow
-    /// (`on_delete`): nothing was deleted. A program with all models forgets them by
+    /// (`on_delete`), or with copies: nothing was deleted. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(

@@ -299,6 +299,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
             let trace = collection.trace("insert_many");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let documents = parts.into_iter().flat_map(Part::into_documents);
                     let is_whole = whole.len() == all;
                     let documents = match is_whole && relation::is_unrelated(collection.odm(), T::META)? {

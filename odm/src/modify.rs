@@ -388,6 +388,7 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
 impl<T: Document> Prepared<T> {
     /// Puts the copies in that it writes.
     async fn amend(&mut self, trace: &Trace) -> Result<()> {
+        self.collection.odm().know_declarations(trace).await?;
         let amend = Amend {
             odm: self.collection.odm(),
             session: self.collection.session(),
@@ -1084,6 +1085,7 @@ impl Many {
             trace,
             beside: &[],
         };
+        collection.odm().know_declarations(trace).await?;
         let mut token = None;
         amend
             .update(T::META, None, &mut self.built, self.upsert, &mut token)

@@ -101,6 +101,7 @@ impl<T: Document> IntoFuture for Insert<T> {
             let trace = collection.trace("insert");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let mut token = None;
                     let derives = amend(collection, &trace).concerns(T::META);
                     if derives {
@@ -235,6 +236,7 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .run(async {
             let (id, filter) = (&id, &target_filter::<T>(&id, seen));
             let trace = &trace;
+            collection.odm().know_declarations(trace).await?;
             let mut token = None;
             let amended = amend(collection, trace)
                 .replace(T::META, &raw, &mut token)
@@ -489,6 +491,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let filter = target_filter::<T>(&id, seen);
                             let (done, trips) = delete(collection, filter, false, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
@@ -511,6 +514,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let (done, trips) = delete(collection, filter, true, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             Ok(done)

@@ -348,6 +348,7 @@ impl<I: Bucketed> Buckets<I> {
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
         relation::prepare(odm, I::Bucket::META, &mut built)?;
+        odm.know_declarations(trace).await?;
         let mut token = None;
         let amend = relation::Amend {
             odm,

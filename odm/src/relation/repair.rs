@@ -230,7 +230,7 @@ impl IntoFuture for Repairing {
                 let mut chosen_edges = edges.iter().flat_map(|(_, edges)| edges);
                 if chosen_edges.any(|edge| edge.is_two_way()) || chosen.kept().next().is_some() {
                     scope.trip();
-                    chosen.odm.look_for_lacking().await?;
+                    chosen.odm.learn().await?;
                 }
                 let mut failed = Ok(());
                 for _ in 0..PASSES {

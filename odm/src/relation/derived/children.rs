@@ -920,7 +920,10 @@ pub(super) async fn adopt(
     }
     let graph = scope.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
-    for derived in graph.derived_in(meta) {
+    for derived in graph
+        .derived_in(meta)
+        .filter(|derived| !graph.is_derived_by_others(derived))
+    {
         let Some(edge) = graph.parent_edge(derived) else {
             continue;
         };
