@@ -301,6 +301,7 @@ impl crate::Document for Person {
         }],
         validation: odm::Validation::STRICT,
         collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
     };

@@ -236,12 +236,23 @@ pub struct DocumentMeta {
     /// How its collection compares strings, where that is declared: `#[document(collation(…))]`. Its finds, updates, deletions,
     /// counts and indexes inherit it.
     pub collation: Option<CollationMeta>,
+    /// When the library deletes its documents, where that is declared: `#[document(expire = field)]`.
+    pub expiry: Option<Expiry>,
     /// How strictly the server validates.
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
     pub append_only: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
     pub bucket: Option<&'static BucketMeta>,
+}
+
+/// When documents are deleted by [`Odm::delete_expired`](crate::Odm::delete_expired).
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    /// Gives the stored name of the field with a time.
+    pub path: fn() -> &'static str,
+    /// How many seconds after that time.
+    pub after: u64,
 }
 
 impl DocumentMeta {

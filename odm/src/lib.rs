@@ -483,7 +483,7 @@ pub mod __private {
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
     pub use crate::document::{
-        Action, CollationMeta, DocumentMeta, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
+        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
         Validation, partial,
     };
     pub use crate::error::{Error, Result};

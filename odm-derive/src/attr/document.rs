@@ -1,7 +1,7 @@
 //! `#[document(…)]` on a struct.
 
 use super::index::{Collation, Index};
-use super::{At, krate, once, read, string, unknown, word};
+use super::{At, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -20,10 +20,19 @@ pub struct Document {
     pub collation: Option<Collation>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
+    /// Deleted by the library some time after the one in a field.
+    pub expire: Option<Expire>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
+}
+
+/// `expire = field`, or `expire(field = field, after = SECONDS)`.
+#[derive(Clone)]
+pub struct Expire {
+    pub field: Ident,
+    pub after: u64,
 }
 
 #[derive(Clone, Default)]
@@ -54,6 +63,7 @@ impl Document {
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
             "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
             "version" => once(&mut document.version, version(meta)?, meta),
+            "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
             "index" => {
                 document.indexes.push(Index::of_document(meta)?);
                 Ok(())
@@ -72,11 +82,38 @@ impl Document {
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `append_only`, \
+                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, \
                  `validation(level = …, action = …)`, `new(derive(…))` and `crate = \"…\"`",
             )),
         });
         document
+    }
+}
+
+impl Expire {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Expire> {
+        if !meta.input.peek(token::Paren) {
+            let field = meta.value()?.parse()?;
+            return Ok(Expire { field, after: 0 });
+        }
+        let (mut field, mut after) = (None, None);
+        meta.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+            "field" => once(&mut field, meta.value()?.parse()?, &meta),
+            "after" => once(&mut after, number(&meta)?, &meta),
+            _ => Err(unknown(
+                &meta,
+                "document(expire",
+                "`field = created_at` and `after = SECONDS`",
+            )),
+        })?;
+        match field {
+            Some(field) => Ok(Expire {
+                field,
+                after: after.map_or(0, |at| at.value),
+            }),
+            None => Err(meta
+                .error("`expire` names the field with the time: `expire(field = created_at, after = 3600)`")),
+        }
     }
 }
 

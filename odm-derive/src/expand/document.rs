@@ -300,6 +300,13 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         }
         None => quote!(::core::option::Option::None),
     };
+    let expiry = match &document.expire {
+        Some(expire) => {
+            let expiry = index::expiry(target, expire);
+            quote!(::core::option::Option::Some(#expiry))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -318,6 +325,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             }),
             indexes: &[#(#indexes),*],
             collation: #collation,
+            expiry: #expiry,
             validation: #validation,
             append_only: #append_only,
             bucket: #bucket,

@@ -1,6 +1,7 @@
 //! The constants of declared indexes.
 
 use super::{Target, paths};
+use crate::attr::document::Expire;
 use crate::attr::index::{Collation, Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -12,23 +13,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let path = path(target, &key.path);
         // An attribute on a field has the assertion on the field's type.
         if index.expire_after.is_some() && !index.on_field {
-            let span = key
-                .path
-                .last()
-                .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-            // A field of the document's own is stored as it declares; of what is behind a path the type is known.
-            let own = match key.path.as_slice() {
-                [name] => target.fields.iter().find(|field| field.ident() == Some(name)),
-                _ => None,
-            };
-            let path = match own {
-                Some(field) if !field.field.opaque => {
-                    let stored = field.stored();
-                    quote_spanned!(span=> #odm::check::dated_as::<#stored, _, _, _, _>(#path))
-                }
-                _ => quote_spanned!(span=> #odm::check::dated_path(#path)),
-            };
-            on_path(target, key, path, true)
+            on_path(target, key, dated(target, &key.path, path), true)
         } else {
             // An attribute on a field has the assertion on the field's type.
             on_path(target, key, path, !index.on_field)
@@ -60,6 +45,35 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }
+}
+
+/// A path that ends at a date, or does not compile.
+fn dated(target: &Target, fields: &[syn::Ident], path: TokenStream) -> TokenStream {
+    let odm = &target.odm;
+    let span = fields
+        .last()
+        .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+    // A field of the document's own is stored as it declares; of what is behind a path the type is known.
+    let own = match fields {
+        [name] => target.fields.iter().find(|field| field.ident() == Some(name)),
+        _ => None,
+    };
+    match own {
+        Some(field) if !field.field.opaque => {
+            let stored = field.stored();
+            quote_spanned!(span=> #odm::check::dated_as::<#stored, _, _, _, _>(#path))
+        }
+        _ => quote_spanned!(span=> #odm::check::dated_path(#path)),
+    }
+}
+
+/// When documents expire.
+pub fn expiry(target: &Target, expire: &Expire) -> TokenStream {
+    let (odm, after) = (&target.odm, expire.after);
+    let fields = std::slice::from_ref(&expire.field);
+    let path = dated(target, fields, path(target, fields));
+    let name = quote_spanned!(expire.field.span()=> #path.name());
+    quote!(#odm::Expiry { path: || #name, after: #after })
 }
 
 /// How strings are compared, of an index or of a collection.

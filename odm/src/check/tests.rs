@@ -35,6 +35,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         indexes: &[],
         validation: Validation::STRICT,
         collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
     }

@@ -91,6 +91,7 @@ macro_rules! document {
             indexes: &[],
             validation: Validation::STRICT,
             collation: None,
+            expiry: None,
             append_only: false,
             bucket: None,
         };

@@ -69,6 +69,7 @@ const META: &DocumentMeta = &DocumentMeta {
     }],
     validation: Validation::STRICT,
     collation: None,
+    expiry: None,
     append_only: false,
     bucket: None,
 };

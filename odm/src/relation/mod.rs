@@ -10,6 +10,7 @@ mod changes;
 mod checks;
 pub(crate) mod derived;
 mod effects;
+mod expiry;
 mod follow;
 pub(crate) mod graph;
 mod inspect;

@@ -85,6 +85,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         indexes: &[],
         validation: Validation::STRICT,
         collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
     }

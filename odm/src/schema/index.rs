@@ -3,7 +3,7 @@
 use super::{integer, language, partial, same, same_document, whole};
 use crate::Result;
 use crate::copy::Subset;
-use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
+use crate::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
 use crate::relation::Edge;
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
 use mongodb::bson::{self, Bson, Document, doc};
@@ -255,6 +255,12 @@ impl Index {
         index.implied = true;
         index.sparse = true;
         index
+    }
+
+    /// The index on the field by which documents expire.
+    pub fn of_expiry(expiry: &Expiry) -> Index {
+        let field = ((expiry.path)().to_owned(), IndexKind::Ascending);
+        Index::on([field].into_iter())
     }
 
     /// Whether it finds what another one would find, in the same order or in the opposite one.

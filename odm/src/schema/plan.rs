@@ -385,7 +385,9 @@ impl Odm {
         if current.capped {
             look.capped(meta, self.graph(), &declared);
         }
-        self.look_at_indexes(db, &mut look, declared, &current).await?;
+        let by_rules = self.graph().needs_rules_of_deletion(meta);
+        self.look_at_indexes(db, &mut look, declared, &current, by_rules)
+            .await?;
         Ok(look)
     }
 
@@ -431,6 +433,7 @@ impl Odm {
         look: &mut Look,
         declared: Vec<Index>,
         current: &Current,
+        by_rules: Option<(String, String)>,
     ) -> Result<()> {
         let existing = existing::indexes(db, look.collection).await?;
         let name_of = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
@@ -518,12 +521,18 @@ impl Odm {
             look.create(index, violations);
         }
         for index in existing.iter().filter(|index| !known.contains(&name_of(index))) {
-            look.notes.push(format!(
+            let mut note = format!(
                 "`{}`: the index `{}` on {}, which is not declared",
                 look.collection,
                 name_of(index),
                 key_in_words(index)
-            ));
+            );
+            if let (true, Some((why, _))) = (index.contains_key("expireAfterSeconds"), &by_rules) {
+                note.push_str(&format!(
+                    " and deletes documents without the rules of the library, while {why}"
+                ));
+            }
+            look.notes.push(note);
         }
         Ok(())
     }
@@ -631,6 +640,12 @@ impl Look {
                     self.conflict(what);
                 }
                 None => declared.push(index),
+            }
+        }
+        if let Some(index) = meta.expiry.as_ref().map(Index::of_expiry) {
+            let serves = |other: &Index| other.serves(&index) || other.is_on_the_fields_of(&index);
+            if !declared.iter().any(serves) {
+                declared.push(index);
             }
         }
         let subsets: Vec<Index> = graph

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod collations;
+mod expiry;
 mod partial;
 mod refused;
 mod shared_null;

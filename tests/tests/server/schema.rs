@@ -70,6 +70,7 @@ macro_rules! model {
                 }),
                 indexes: &[$($index),*],
                 collation: None,
+                expiry: None,
                 append_only: false,
                 bucket: None,
                 validation: {

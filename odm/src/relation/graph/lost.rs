@@ -15,6 +15,32 @@ impl Graph {
             .or_else(|| self.is_derived_from(meta))
     }
 
+    /// An index by which the server deletes documents that the library has to delete.
+    pub(super) fn check_expiry(&self, problems: &mut Vec<String>) {
+        for meta in self.models() {
+            let Some((why, instead)) = self.needs_rules_of_deletion(meta) else {
+                continue;
+            };
+            for index in meta.indexes {
+                let (Some(seconds), [key]) = (index.expire_after, index.keys) else {
+                    continue;
+                };
+                let path = (key.path)();
+                let field = meta.field(path).map_or(path, |field| field.rust);
+                let expire = match seconds {
+                    0 => format!("expire = {field}"),
+                    _ => format!("expire(field = {field}, after = {seconds})"),
+                };
+                problems.push(format!(
+                    "by the index on `{}.{path}` (`expire_after`) MongoDB deletes documents without the rules of the library, and {why}: \
+                     write `#[document({expire})]` in its place, by which `Odm::worker` and `Odm::delete_expired` delete them by these \
+                     rules, or {instead}",
+                    meta.name
+                ));
+            }
+        }
+    }
+
     fn refers(&self, meta: &DocumentMeta) -> Option<(String, String)> {
         let follows = |edge: &&Edge| edge.reference.on_delete != OnDelete::Keep && !edge.is_two_way();
         let edge = self.incoming(meta).find(follows)?;

@@ -63,6 +63,7 @@ impl Graph {
             graph.derive(meta, field, &mut problems);
         }
         graph.check_collations(&mut problems);
+        graph.check_expiry(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         if !problems.is_empty() {
