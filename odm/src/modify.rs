@@ -6,6 +6,7 @@ use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, growth};
+use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -307,6 +308,27 @@ impl<T: Document> Prepared<'_, T> {
         error
     }
 
+    /// What an upsert in the caller's transaction is refused with. The refusal has ended it; where a document was there already
+    /// that the transaction does not see, and nothing holds the change back, all of it is run again.
+    async fn raced(&self, error: Error, trace: &Trace) -> Error {
+        let Some(session) = self
+            .collection
+            .session()
+            .filter(|_| self.upsert && is_twin(&error))
+        else {
+            return error;
+        };
+        trace.more(1);
+        match self.verdict(&self.collection.within(None)).await {
+            Ok(Verdict::Again | Verdict::Nothing | Verdict::Refused(Error::NotFound { .. })) => {
+                session.raced();
+                error
+            }
+            Ok(Verdict::Refused(refusal)) => refusal,
+            Err(_) => error,
+        }
+    }
+
     /// What is behind such an error.
     async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(collection).await? {
@@ -438,6 +460,7 @@ impl<T: Document> Prepared<'_, T> {
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
+                    let error = self.raced(error, trace).await;
                     return Err(self.explained(error, trace).await);
                 }
                 _ => {}
@@ -511,6 +534,7 @@ impl<T: Document> Prepared<'_, T> {
                 }
                 Err(error) if !self.may_exist(collection, &error) => {
                     trace.done(sent, 0);
+                    let error = self.raced(error, trace).await;
                     return Err(self.explained(error, trace).await);
                 }
                 _ => {}
@@ -797,6 +821,13 @@ impl<'c, T: Document> UpdateMany<'c, T> {
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
     ///
+    /// Where the condition demands by equality all values of a unique key (the `_id`, or all fields of a declared unique
+    /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
+    /// is sent again, up to five times, after a refusal for a document with these values, and
+    /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
+    /// unique key; and for a document that has these values and does not fit the rest of the condition, whose id is in
+    /// `existing`. Without such a key several may be inserted.
+    ///
     /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
     /// fits, since that is not known before.
     ///
@@ -846,7 +877,11 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             trace
                 .run(async {
                     for _ in 0..ATTEMPTS {
-                        let whole = Many::of(filter.clone(), built.clone(), self.upsert);
+                        let mut whole = Many::of(filter.clone(), built.clone(), self.upsert);
+                        if self.upsert {
+                            let graph = collection.odm().graph();
+                            whole.keys = UniqueKey::all_of(graph, T::META, &filter, &built.update);
+                        }
                         if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
                             return Ok(updated);
                         }
@@ -901,12 +936,15 @@ impl Done for Part {
 }
 
 struct Many {
+    condition: mongodb::bson::Document,
     /// The condition, with what must hold of the documents.
     guarded: mongodb::bson::Document,
     /// The condition of those that fit and that a bound holds back, where they are counted.
     held: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
+    /// Of an upsert: the unique keys of which the condition demands all values, so that it fits one document at most.
+    keys: Vec<UniqueKey>,
 }
 
 impl Many {
@@ -928,10 +966,12 @@ impl Many {
         let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
         let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
         Many {
+            condition: filter,
             guarded,
             held,
             built,
             upsert,
+            keys: Vec::new(),
         }
     }
 
@@ -999,15 +1039,60 @@ impl Many {
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        let (mut sent, mut attempt) = (0, 0);
+        loop {
+            sent += self.round_trips();
+            let outcome = self.update_once(collection).await;
+            trace.done(sent, outcome.as_ref().map_or(0, |updated| updated.modified));
+            let error = match outcome {
+                Err(error) if self.keys.iter().any(|key| key.is_taken(&error)) => error,
+                outcome => return outcome,
+            };
+            // Mostly the document that came in between fits, and is changed by the next attempt.
+            let session = collection.session();
+            if session.is_some() || attempt > 0 {
+                sent += 1;
+                trace.done(sent, 0);
+                let unfit = self.unfit(&collection.within(None), &error).await?;
+                if unfit.is_some() || attempt == upsert::REPEATS {
+                    return Err(naming(error, unfit));
+                }
+            }
+            // The refusal has ended the transaction: all of it is run again.
+            if let Some(session) = session {
+                session.raced();
+                return Err(error);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
+    async fn unfit<T: Document>(&self, collection: &Collection<T>, error: &Error) -> Result<Option<Bson>> {
+        let key = self.keys.iter().find(|key| key.is_taken(error));
+        let Some(which) = key.and_then(|key| key.others(&self.condition)) else {
+            return Ok(None);
+        };
+        let found = collection.raw().find_one(which).projection(doc! { "_id": 1 });
+        let found = found
+            .selection_criteria(PRIMARY)
+            .await
+            .map_err(Collection::<T>::error)?;
+        Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
+    }
+
+    async fn update_once<T: Document>(&self, collection: &Collection<T>) -> Result<Updated> {
         let mut refused = 0;
         if let Some(held) = &self.held {
             let count = collection.raw().count_documents(held.clone());
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
         }
         let update = UpdateModifications::Document(self.built.update.clone());
-        let mut action = collection
-            .raw()
-            .update_many(self.built.where_marked(self.guarded.clone()), update);
+        let filter = self.built.where_marked(self.guarded.clone());
+        let mut action = match self.keys.is_empty() {
+            true => collection.raw().update_many(filter, update),
+            false => collection.raw().update_one(filter, update),
+        };
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused == 0 && refused_insert.is_none() {
             action = action.upsert(true);
@@ -1018,7 +1103,6 @@ impl Many {
         // Which document it is that becomes too large, the server does not say.
         let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
         let result = act!(collection.session(), action).map_err(too_large)?;
-        trace.done(self.round_trips(), result.modified_count);
         if let Some(error) = refused_insert
             && result.matched_count + refused == 0
         {
@@ -1032,4 +1116,12 @@ impl Many {
             copies_updated: 0,
         })
     }
+}
+
+/// The refusal of an upsert, with the document that it is for.
+fn naming(mut error: Error, unfit: Option<Bson>) -> Error {
+    if let Error::DuplicateKey { existing, .. } = &mut error {
+        *existing = unfit.map(Box::new);
+    }
+    error
 }

@@ -22,7 +22,7 @@ mod words;
 pub use apply::Applied;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{least, parallel};
+pub(crate) use index::{least, parallel, referred_once};
 pub use plan::{Change, Plan};
 
 use crate::document::DocumentMeta;
