@@ -49,8 +49,8 @@ pub enum Error {
 
     /// A unique index already holds these values.
     #[error(
-        "{collection}: another document already has {}, which the unique index `{index}` allows once{}",
-        Pairs(.value), SharedNull(.value)
+        "{collection}: another document already has {}, which the unique index `{index}` allows once{}{}",
+        Pairs(.value), SharedNull(.value), Unfit(.existing)
     )]
     DuplicateKey {
         /// The collection.
@@ -61,6 +61,9 @@ pub enum Error {
         fields: Vec<String>,
         /// The values that are there already, by field.
         value: Box<Document>,
+        /// Of an upsert whose condition demands these values: the id of the document that has them, and does not fit the rest of
+        /// the condition.
+        existing: Option<Box<Bson>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
     },
@@ -564,6 +567,19 @@ impl fmt::Display for SharedNull<'_> {
                 f,
                 "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
                  `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Unfit<'a>(&'a Option<Box<Bson>>);
+impl fmt::Display for Unfit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(
+                f,
+                ": the document with _id {id}, which does not match the rest of the upsert's condition"
             ),
             None => Ok(()),
         }

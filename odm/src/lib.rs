@@ -159,6 +159,7 @@ mod shape;
 pub mod size;
 mod trace;
 mod update;
+mod upsert;
 mod value;
 mod write;
 

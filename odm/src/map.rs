@@ -223,6 +223,7 @@ impl Context {
             index,
             fields,
             value: Box::new(value),
+            existing: None,
             source: None,
         }
     }

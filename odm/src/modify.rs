@@ -6,6 +6,7 @@ use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, Known, growth};
+use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -327,6 +328,32 @@ impl<T: Document> Prepared<T> {
         error
     }
 
+    /// What an upsert in the caller's transaction is refused with. The refusal has ended it; where a document was there already
+    /// that the transaction does not see, and nothing holds the change back, all of it is run again.
+    async fn raced(&self, error: Error, trace: &Trace) -> Error {
+        let Some(session) = self
+            .collection
+            .session()
+            .filter(|_| self.upsert && is_twin(&error))
+        else {
+            return error;
+        };
+        trace.more(1);
+        match self.verdict(&self.collection.within(None)).await {
+            Ok(
+                Verdict::Again
+                | Verdict::Less(_)
+                | Verdict::Nothing
+                | Verdict::Refused(Error::NotFound { .. }),
+            ) => {
+                session.raced();
+                error
+            }
+            Ok(Verdict::Refused(refusal)) => refusal,
+            Err(_) => error,
+        }
+    }
+
     /// What is behind such an error.
     async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(collection).await? {
@@ -472,6 +499,7 @@ impl<T: Document> Prepared<T> {
                 }
                 Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
+                    let error = this.raced(error, trace).await;
                     return Err(this.explained(error, trace).await);
                 }
                 _ => {}
@@ -548,6 +576,7 @@ impl<T: Document> Prepared<T> {
                 }
                 Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(sent, 0);
+                    let error = this.raced(error, trace).await;
                     return Err(this.explained(error, trace).await);
                 }
                 _ => {}
@@ -875,6 +904,13 @@ impl<T: Document> UpdateMany<T> {
 
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
     ///
+    /// Where the condition demands by equality all values of a unique key (the `_id`, or all fields of a declared unique
+    /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
+    /// is sent again, up to five times, after a refusal for a document with these values, and
+    /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
+    /// unique key; and for a document that has these values and does not fit the rest of the condition, whose id is in
+    /// `existing`. Without such a key several may be inserted.
+    ///
     /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
     /// fits, since that is not known before.
     ///
@@ -923,7 +959,11 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
-            let finds_twin = collection.session().is_none() && holds_unique_key(T::META, &filter);
+            let keys = match self.upsert && self.collation.is_none() {
+                true => UniqueKey::all_of(collection.odm().graph(), T::META, &filter, &built.update),
+                false => Vec::new(),
+            };
+            let finds_twin = collection.session().is_none() && !keys.is_empty();
             let counts = self.counts || self.upsert && !finds_twin;
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
@@ -944,6 +984,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                         let mut whole =
                             Many::of(T::META.collection, filter.clone(), built.clone(), self.upsert, counts)?;
                         whole.collation.clone_from(&collation);
+                        whole.keys.clone_from(&keys);
                         let held = whole.held_uncounted.clone();
                         match whole.carry_out(collection, &trace).await {
                             Ok(Part::Done(updated)) => return Ok(updated),
@@ -1022,6 +1063,7 @@ impl Done for Part {
 }
 
 struct Many {
+    condition: mongodb::bson::Document,
     /// The condition, with what must hold of the documents.
     guarded: mongodb::bson::Document,
     /// The condition of those that fit and that a bound holds back, where they are counted.
@@ -1033,6 +1075,8 @@ struct Many {
     built: Built,
     upsert: bool,
     collation: Option<Collation>,
+    /// Of an upsert: the unique keys of which the condition demands all values, so that it fits one document at most.
+    keys: Vec<UniqueKey>,
 }
 
 impl Many {
@@ -1071,6 +1115,8 @@ impl Many {
             built,
             upsert,
             collation: None,
+            keys: Vec::new(),
+            condition: filter,
         })
     }
 
@@ -1140,12 +1186,67 @@ impl Many {
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        let (mut sent, mut attempt) = (0, 0);
+        loop {
+            sent += self.round_trips();
+            let outcome = self.update_once(collection, &mut sent).await;
+            trace.done(sent, outcome.as_ref().map_or(0, |updated| updated.modified));
+            let error = match outcome {
+                Err(error) if self.keys.iter().any(|key| key.is_taken(&error)) => error,
+                outcome => return outcome,
+            };
+            // Mostly the document that came in between fits, and is changed by the next attempt.
+            let session = collection.session();
+            if session.is_some() || attempt > 0 {
+                sent += 1;
+                trace.done(sent, 0);
+                // The document may be one that the range of a type holds back.
+                if session.is_none() && self.held_uncounted.is_some() {
+                    let refused = count(collection, self.held_uncounted.clone(), None).await?;
+                    if refused > 0 {
+                        return Ok(Updated {
+                            refused,
+                            ..Updated::default()
+                        });
+                    }
+                }
+                let unfit = self.unfit(&collection.within(None), &error).await?;
+                if unfit.is_some() || attempt == upsert::REPEATS {
+                    return Err(naming(error, unfit));
+                }
+            }
+            // The refusal has ended the transaction: all of it is run again.
+            if let Some(session) = session {
+                session.raced();
+                return Err(error);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
+    async fn unfit<T: Document>(&self, collection: &Collection<T>, error: &Error) -> Result<Option<Bson>> {
+        let key = self.keys.iter().find(|key| key.is_taken(error));
+        let Some(which) = key.and_then(|key| key.others(&self.condition)) else {
+            return Ok(None);
+        };
+        let found = collection.raw().find_one(which).projection(doc! { "_id": 1 });
+        let found = found
+            .selection_criteria(PRIMARY)
+            .await
+            .map_err(Collection::<T>::error)?;
+        Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
+    }
+
+    async fn update_once<T: Document>(&self, collection: &Collection<T>, sent: &mut u64) -> Result<Updated> {
         let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
         let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
         let update = UpdateModifications::Document(self.built.update.clone());
-        let mut action = collection
-            .raw()
-            .update_many(self.built.where_marked(self.guarded.clone()), update);
+        let filter = self.built.where_marked(self.guarded.clone());
+        let mut action = match self.keys.is_empty() {
+            true => collection.raw().update_many(filter, update),
+            false => collection.raw().update_one(filter, update),
+        };
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused + had == 0 && refused_insert.is_none() {
             action = action.upsert(true);
@@ -1159,9 +1260,8 @@ impl Many {
         // Which document it is that becomes too large, the server does not say.
         let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
         let result = act!(collection.session(), action).map_err(too_large)?;
-        trace.done(self.round_trips(), result.modified_count);
         if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
-            trace.more(1);
+            *sent += 1;
             refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;
         }
         if let Some(error) = refused_insert
@@ -1193,13 +1293,10 @@ async fn count<T: Document>(
     act!(collection.session(), count).map_err(Collection::<T>::error)
 }
 
-/// Whether the condition demands a value of each field of a unique index that holds all documents, or of `_id`: then an upsert
-/// inserts nothing beside a document that has these values.
-fn holds_unique_key(meta: &crate::document::DocumentMeta, filter: &mongodb::bson::Document) -> bool {
-    let demands = |name: &str| relation::demanded(filter, name).is_some();
-    let of_all = |index: &&crate::document::IndexMeta| {
-        index.unique && !index.sparse && index.partial.is_none() && !index.keys.is_empty()
-    };
-    let mut indexes = meta.indexes.iter().filter(of_all);
-    demands("_id") || indexes.any(|index| index.keys.iter().all(|key| demands((key.path)())))
+/// The refusal of an upsert, with the document that it is for.
+fn naming(mut error: Error, unfit: Option<Bson>) -> Error {
+    if let Error::DuplicateKey { existing, .. } = &mut error {
+        *existing = unfit.map(Box::new);
+    }
+    error
 }

@@ -2,3 +2,4 @@
 //! of itself is what it did.
 
 mod linked_versions;
+mod upserts;
