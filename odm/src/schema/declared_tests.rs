@@ -169,7 +169,7 @@ fn a_filter_that_no_server_takes_is_found() {
     );
 }
 
-/// 17261 and 17262 on `mongod` (server-facts).
+/// 17261 and 17262 on `mongod` (server-facts); bigchaindb/bigchaindb #1670, VassilisPallas/mongoose-fuzzy-searching #104.
 #[test]
 fn a_text_index_takes_the_language_from_a_field_that_holds_languages() {
     let of_field = |name: &'static str| IndexMeta {
