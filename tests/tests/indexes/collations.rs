@@ -67,8 +67,8 @@ fn a_collection_is_created_with_its_collation() {
     });
 }
 
-/// What is asked of the collection is asked by its collation, also where nothing is said; an upsert finds what the unique index
-/// would refuse.
+/// Operations of the collection compare by its collation without being told; an upsert finds the document of which the unique index
+/// would refuse a twin.
 #[test]
 fn operations_and_indexes_inherit_the_collation() {
     with_db(async |t| {
