@@ -41,7 +41,7 @@ mod tests;
 /// | `append_only` | its documents are inserted and deleted, and never changed: an update or a replacement does not compile |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
 /// | `collation(locale = "en", strength = 2)` | how the collection compares strings; its finds, updates, deletions, counts and indexes inherit it |
-/// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or so many seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
+/// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or `after` seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///

@@ -12,8 +12,8 @@ use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Resu
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
-    DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel, UpdateModifications,
-    UpdateOneModel, WriteConcern, WriteModel,
+    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel,
+    UpdateModifications, UpdateOneModel, WriteConcern, WriteModel,
 };
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
@@ -111,6 +111,8 @@ struct Write {
     at: usize,
     meta: &'static DocumentMeta,
     what: What,
+    /// How its condition compares strings, if not by the collation of the collection.
+    collation: Option<bson::Document>,
 }
 
 #[derive(Clone)]
@@ -244,7 +246,12 @@ impl Bulk {
     fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
         let at = self.writes.len() + self.refused.len();
         match what {
-            Ok(what) => self.writes.push(Write { at, meta, what }),
+            Ok(what) => self.writes.push(Write {
+                at,
+                meta,
+                what,
+                collation: None,
+            }),
             Err(error) => self.refused.push((at, error)),
         }
         self
@@ -352,6 +359,58 @@ impl Bulk {
             })
         });
         self.add(T::META, what)
+    }
+
+    /// The condition of the last [`update_where`](Bulk::update_where) or [`delete_where`](Bulk::delete_where) before this
+    /// compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Any other write, and one of documents with relationships, is refused with [`Error::Query`]: those are changed by
+    /// [`Collection::update_where`](crate::Collection::update_where) and
+    /// [`Collection::delete_where`](crate::Collection::delete_where).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// odm.bulk().delete_where::<Person>(|p| p.name.eq("KATE")).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Bulk {
+        let last = (self.writes.len() + self.refused.len()).checked_sub(1);
+        let Some(write) = self.writes.pop_if(|write| Some(write.at) == last) else {
+            return self;
+        };
+        let graph = self.odm.graph();
+        let by_rules = graph.is_related(write.meta) || graph.is_depended_on(write.meta);
+        let has_condition = matches!(
+            &write.what,
+            What::Update { many: true, .. } | What::Delete { many: true, .. }
+        );
+        if has_condition && !by_rules {
+            match operand::id(&collation) {
+                Ok(Bson::Document(collation)) => self.writes.push(Write {
+                    collation: Some(collation),
+                    ..write
+                }),
+                Ok(_) => self.writes.push(write),
+                Err(error) => self.refused.push((write.at, error)),
+            }
+            return self;
+        }
+        let why = match has_condition {
+            true => "in a bulk, documents with relationships are found by the collation of their collection",
+            false => "in a bulk, only `update_where` and `delete_where` take a collation",
+        };
+        let error = Error::Query {
+            collection: write.meta.collection,
+            message: format!(
+                "{why}: declare it for the collection, by `#[document(collation(locale = \"…\"))]`, or write outside of the bulk"
+            ),
+        };
+        self.refused.push((write.at, error));
+        self
     }
 
     /// Stores this document in the place of the one with the same id.
@@ -984,7 +1043,13 @@ async fn together(
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
     let mut metas = Vec::with_capacity(writes.len());
-    for Write { at, meta, what } in writes {
+    for Write {
+        at,
+        meta,
+        what,
+        collation,
+    } in writes
+    {
         metas.push((at, meta));
         let namespace = mongodb::Namespace {
             db: database.clone(),
@@ -1007,6 +1072,7 @@ async fn together(
                         .filter(filter)
                         .update(update)
                         .array_filters(array_filters)
+                        .collation(collation)
                         .build()
                         .into()
                 } else {
@@ -1042,6 +1108,7 @@ async fn together(
             What::Delete { filter, many: true } => DeleteManyModel::builder()
                 .namespace(namespace)
                 .filter(filter)
+                .collation(collation)
                 .build()
                 .into(),
             What::Delete { filter, many: false } => DeleteOneModel::builder()
@@ -1127,14 +1194,20 @@ struct Statement {
 }
 
 impl Statement {
-    fn of(Write { at, meta, what }: Write) -> Result<Statement> {
+    fn of(write: Write) -> Result<Statement> {
+        let Write {
+            at,
+            meta,
+            what,
+            collation,
+        } = write;
         Ok(Statement {
             at,
             meta,
             command: what.command(),
             finds_one: what.finds_one(),
             many: matches!(&what, What::Update { many: true, .. }),
-            raw: statement(what)?,
+            raw: statement(what, collation)?,
         })
     }
 
@@ -1280,7 +1353,7 @@ fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
     })
 }
 
-fn statement(what: What) -> Result<RawDocumentBuf> {
+fn statement(what: What, collation: Option<bson::Document>) -> Result<RawDocumentBuf> {
     let encode = |document: &bson::Document| {
         RawDocumentBuf::try_from(document).map_err(|source| Error::Encode {
             field: "write".to_owned(),
@@ -1293,6 +1366,9 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
             let mut statement = doc! { "q": built.where_marked(filter), "u": built.update, "multi": many };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
+            }
+            if let Some(collation) = collation {
+                statement.insert("collation", collation);
             }
             encode(&statement)?
         }
@@ -1308,6 +1384,12 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
             statement.append(bson::cstr!("multi"), false);
             statement
         }
-        What::Delete { filter, many } => encode(&doc! { "q": filter, "limit": if many { 0 } else { 1 } })?,
+        What::Delete { filter, many } => {
+            let mut statement = doc! { "q": filter, "limit": if many { 0 } else { 1 } };
+            if let Some(collation) = collation {
+                statement.insert("collation", collation);
+            }
+            encode(&statement)?
+        }
     })
 }

@@ -55,7 +55,7 @@ fn on_stored_field(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
-/// What an index of one field of the struct itself can't be.
+/// Rules of an index of one field of the struct itself.
 fn on_own_field(cx: &Ctxt, container: &Container, index: &Index) {
     let [key] = index.keys.as_slice() else { return };
     let [name] = key.path.as_slice() else { return };

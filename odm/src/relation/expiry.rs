@@ -25,7 +25,7 @@ impl Odm {
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for
-    /// [`StillReferenced`](Error::StillReferenced). What was deleted before stays deleted; the other models are gone through
+    /// [`StillReferenced`](Error::StillReferenced). Earlier deletions stay; the other models are gone through
     /// before the first error is returned.
     ///
     /// # Cost

@@ -6,7 +6,7 @@ use super::{language, partial};
 use crate::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape};
 
-/// What is wrong with the indexes of a document, in sentences.
+/// The declared indexes of a document that can't work, each in a sentence.
 pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
     let mut problems = Vec::new();
     for declared in meta.indexes {
@@ -14,6 +14,7 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         let index = format!("the index of `{}` on {on}", meta.name);
         problems.extend(filter(declared).map(|problem| format!("{index}: {problem}")));
         problems.extend(hashed(meta, declared).map(|problem| format!("{index} {problem}")));
+        problems.extend(places(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(on_id(declared).map(|problem| format!("{index} {problem}")));
         problems.extend(texts(meta, declared).map(|problem| format!("{index} {problem}")));
     }
@@ -59,6 +60,50 @@ fn hashed(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
              on a field outside of the array"
         ))
     })
+}
+
+/// A geospatial index is created over anything, and then refuses every document with something else than a place in the field
+/// (code 16755).
+fn places(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
+    let geo = declared.keys.iter().filter(|key| key.kind == IndexKind::Geo);
+    geo.into_iter().find_map(|key| {
+        let path = (key.path)();
+        let shape = unwrapped(walk(meta, path)?);
+        // A pair of numbers is a place, too.
+        let is_place = match shape {
+            Shape::Array(item) | Shape::Fixed { items: item, .. } => !is_plain(unwrapped(item())) || is_number(unwrapped(item())),
+            shape => !is_plain(shape),
+        };
+        (!is_place).then(|| {
+            format!(
+                "is geospatial, and `{path}` holds no places: MongoDB would refuse every document that has it. Declare the field as a \
+                 `Point`, or the index without `geo`"
+            )
+        })
+    })
+}
+
+/// Whether a value is neither a document nor an array.
+fn is_plain(shape: Shape) -> bool {
+    is_number(shape)
+        || matches!(
+            shape,
+            Shape::Bool
+                | Shape::String
+                | Shape::Char
+                | Shape::ObjectId
+                | Shape::Date
+                | Shape::Binary
+                | Shape::Timestamp
+                | Shape::Regex
+        )
+}
+
+fn is_number(shape: Shape) -> bool {
+    matches!(
+        shape,
+        Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal
+    )
 }
 
 /// The index on `_id` is there, ascending and unique, and takes no other form.

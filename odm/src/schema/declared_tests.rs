@@ -51,6 +51,8 @@ const THING: StructShape = struct_of(&[
     plain("rows", || Shape::Array(|| Shape::Struct(&ROW))),
     plain("number", || Shape::Double),
     plain("text", || Shape::String),
+    plain("place", || Shape::Any),
+    plain("pair", || Shape::Array(|| Shape::Double)),
     plain("good", || Shape::Enum(&LANGUAGE)),
     plain("bad", || Shape::Enum(&MOOD)),
     plain("maybe", || Shape::Optional(|| Shape::String)),
@@ -108,6 +110,34 @@ fn a_hashed_index_is_on_no_array() {
             }
             None => assert_eq!(problems, [""; 0], "{index:?}"),
         }
+    }
+}
+
+/// "Can't extract geo keys", 16755, of each insert.
+#[test]
+fn a_geospatial_index_is_on_places() {
+    for path in ["title", "number", "tags", "some", "home.x"] {
+        let index = IndexMeta::on(Box::leak(Box::new([IndexKey {
+            path: match path {
+                "title" => || "title",
+                "number" => || "number",
+                "tags" => || "tags",
+                "some" => || "some",
+                _ => || "home.x",
+            },
+            kind: IndexKind::Geo,
+        }])));
+        let problems = found(index);
+        let said = format!("is geospatial, and `{path}` holds no places");
+        assert!(problems.len() == 1 && problems[0].contains(&said), "{problems:?}");
+    }
+    for index in [
+        on!("place": IndexKind::Geo),
+        on!("pair": IndexKind::Geo, "title": Ascending),
+        on!("home": IndexKind::Geo),
+        on!("unknown": IndexKind::Geo),
+    ] {
+        assert_eq!(found(index), [""; 0]);
     }
 }
 
@@ -169,7 +199,7 @@ fn a_filter_that_no_server_takes_is_found() {
     );
 }
 
-/// 17261 and 17262 on `mongod` (server-facts).
+/// 17261 and 17262 on `mongod` (server-facts); bigchaindb/bigchaindb #1670, VassilisPallas/mongoose-fuzzy-searching #104.
 #[test]
 fn a_text_index_takes_the_language_from_a_field_that_holds_languages() {
     let of_field = |name: &'static str| IndexMeta {

@@ -30,7 +30,7 @@ enum Condition {
     },
 }
 
-/// What a filter has that a partial index can't have.
+/// A part of a filter that a partial index can't have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
     /// The stored field; empty where there is none.
@@ -425,7 +425,7 @@ pub(super) fn sent(filter: &Document) -> Document {
     Condition::of(filter).document()
 }
 
-/// What no server takes in the filter of a partial index.
+/// The first part of a filter that no server takes for a partial index.
 pub(super) fn refusal(filter: &Document) -> Option<Refusal> {
     let condition = Condition::of(filter);
     let too_deep = || {
@@ -438,7 +438,7 @@ pub(super) fn refusal(filter: &Document) -> Option<Refusal> {
     condition.refusal().or_else(too_deep)
 }
 
-/// What only servers from MongoDB 6.0 on take in the filter of a partial index.
+/// The first part of a filter that servers take for a partial index from MongoDB 6.0 on.
 pub(super) fn newer(filter: &Document) -> Option<&'static str> {
     Condition::of(filter).newer()
 }
@@ -448,10 +448,11 @@ mod tests {
     use super::*;
     use mongodb::bson::{Decimal128, Regex, bson};
 
-    /// What was declared, and what `listIndexes` of servers says of it. The second form of each list is the one of
-    /// `server-facts` (a `mongod` between 4.4 and 5.0); the others are what `MatchExpression::serialize` writes after
-    /// `MatchExpression::normalize` in the sources of MongoDB 4.4 to 8.0: `$and` and `$eq` spelled out, `$all` as a list of
-    /// `$eq`, `$in` of one as `$eq`, `$in` sorted, `$type` as a list of codes, `$or` of one field as `$in` (from 6.0 on).
+    /// A declared filter, and the forms in which `listIndexes` may show it. The second form of the first list is the reply of a `mongod` between
+    /// 4.4 and 5.0 (server-facts). The others are what its parser and its rewriting, `MatchExpressionParser::parseAndNormalize`
+    /// (called for a filter by `IndexDescriptor::compareIndexOptions` of MongoDB from 4.7 on), make of the same condition: `$and` and
+    /// `$eq` spelled out, `$all` as a list of `$eq`, `$in` of one as `$eq`, lists in another order, `$type` as a list of codes, an `$or` of
+    /// one field as `$in`.
     #[test]
     fn a_filter_is_recognised_in_every_form_that_servers_store() {
         let forms: Vec<Vec<Document>> = vec![
@@ -495,7 +496,7 @@ mod tests {
                 doc! { "$or": [{ "a": 1, "b": 2 }, { "c": { "$gt": 3 } }] },
                 doc! { "$or": [{ "c": { "$gt": 3 } }, { "$and": [{ "b": { "$eq": 2 } }, { "a": { "$eq": 1 } }] }] },
             ],
-            // The Boolean simplifier of MongoDB 8.0 takes out what is said twice.
+            // A server may multiply a condition out, or take out what is said twice.
             vec![
                 doc! { "a": 1, "$or": [{ "b": 1 }, { "c": 1 }] },
                 doc! { "$or": [{ "a": 1, "b": 1 }, { "a": 1, "c": 1 }] },

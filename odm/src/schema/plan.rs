@@ -17,6 +17,9 @@ use std::fmt;
 /// How many collections are looked at, or changed, at the same time.
 pub(super) const AT_ONCE: usize = 8;
 
+/// Maximum number of indexes of a collection.
+const MAX_INDEXES: usize = 64;
+
 /// From MongoDB 5.1 on (wire version 14), an index without a time to live can be given one.
 const TTL_CAN_BE_ADDED: i32 = 14;
 
@@ -333,7 +336,7 @@ impl Odm {
             current,
         };
         let declared = look.declared(meta, self.graph())?;
-        // What is declared to be compared byte by byte is not stored.
+        // The server does not store that a collection compares byte by byte.
         let collation = meta
             .collation
             .filter(|one| one.locale != "simple")
@@ -349,6 +352,8 @@ impl Odm {
                     collation: collation.clone(),
                 },
             );
+            // The index on `_id` comes with the collection.
+            look.few_enough(1 + declared.len());
             for index in self.creatable(&mut look, declared).await? {
                 look.create(index, None);
             }
@@ -513,6 +518,7 @@ impl Odm {
                 )),
             }
         }
+        look.few_enough(existing.len() + new.len());
         for index in self.creatable(look, new).await? {
             let violations = match index.unique {
                 true => existing::duplicates(db, look.collection, &index).await?,
@@ -571,6 +577,16 @@ impl Look {
             collection: self.collection,
             what,
         });
+    }
+
+    /// A collection has 64 indexes at most, that on `_id` among them.
+    fn few_enough(&mut self, indexes: usize) {
+        if indexes > MAX_INDEXES {
+            self.conflict(format!(
+                "it would have {indexes} indexes, and MongoDB allows {MAX_INDEXES}: leave some out, and drop those that are not declared \
+                 if nothing uses them"
+            ));
+        }
     }
 
     /// A collection keeps the collation that it was created with.

@@ -67,8 +67,8 @@ fn a_collection_is_created_with_its_collation() {
     });
 }
 
-/// What is asked of the collection is asked by its collation, also where nothing is said; an upsert finds what the unique index
-/// would refuse.
+/// Operations of the collection compare by its collation without being told; an upsert finds the document of which the unique index
+/// would refuse a twin.
 #[test]
 fn operations_and_indexes_inherit_the_collation() {
     with_db(async |t| {
@@ -171,6 +171,21 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
         assert_eq!(read().collation(ignore_case()).await.unwrap().matched, 2);
         let refused = read().collation(ignore_case()).upsert().await.unwrap_err();
         assert!(refused.to_string().contains("declare it there"), "{refused}");
+        let bulk = odm
+            .bulk()
+            .delete_where::<Note>(|n| n.title.eq("KATE"))
+            .collation(ignore_case());
+        let Error::Bulk { errors, .. } = bulk.await.unwrap_err() else {
+            panic!("documents with relationships");
+        };
+        let said = "documents with relationships are found by the collation of their collection";
+        assert!(errors[0].1.to_string().contains(said), "{errors:?}");
+        let bulk = odm.bulk().delete::<Note>(7).collation(ignore_case());
+        let refused = bulk.await.unwrap_err().to_string();
+        assert!(
+            refused.contains("only `update_where` and `delete_where` take a collation"),
+            "{refused}"
+        );
         let counted: Vec<Doc> = notes
             .aggregate()
             .filter(|n| n.title.eq("KATE"))
@@ -226,6 +241,20 @@ fn an_upsert_by_a_collation_is_one_statement() {
         assert_eq!(t.commands.take(), ["update"]);
         if compares_by_collation(&t).await {
             assert_eq!((done.matched, done.upserted), (1, None));
+        }
+        if compares_by_collation(&t).await {
+            // By the one command, and by one for each run.
+            for bulk in [odm.bulk(), odm.bulk().without_bulk_write_command()] {
+                let done = bulk
+                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
+                    .collation(ignore_case())
+                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
+                    .delete_where::<Plain>(|p| p.title.eq("TIM"))
+                    .collation(ignore_case())
+                    .await
+                    .unwrap();
+                assert_eq!((done.matched, done.deleted), (1, 0));
+            }
         }
         t.commands.clear();
         plain

@@ -215,6 +215,20 @@ fn documents_that_a_capped_collection_would_lose_are_not_put_into_one() {
     });
 }
 
+#[test]
+fn more_indexes_than_a_collection_may_have_are_a_conflict() {
+    with_db(async |t| {
+        let indexes = (0..62).map(|n| doc! { "key": { format!("f{n}"): 1 }, "name": format!("f{n}") });
+        create(&t, indexes.collect()).await;
+        let odm = Odm::new(t.db.clone(), models![Session]).unwrap();
+        let plan = odm.plan().await.unwrap().to_string();
+        assert!(
+            plan.contains("`sessions`: conflict: it would have 65 indexes, and MongoDB allows 64"),
+            "{plan}"
+        );
+    });
+}
+
 /// A stand-in may forget it.
 async fn is_listed_as_capped(t: &TestDb) -> bool {
     let listed =

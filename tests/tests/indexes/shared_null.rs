@@ -1,4 +1,5 @@
-//! A unique index over documents that lack the field: `null` is the value that they share.
+//! A unique index over documents that lack the field: `null` is the value that they share. Asked again and again of those who
+//! meet it: Automattic/mongoose #4562 and #3984, mongodb/laravel-mongodb #556.
 
 use mongodb::bson::{Document as Doc, doc};
 use odm::Error;

@@ -1,4 +1,4 @@
-//! What is lost where the server deletes documents by itself: by an index with a time to live, or since they no longer fit a
+//! Rules that are not applied where the server deletes documents by itself: by an index with a time to live, or since they no longer fit a
 //! capped collection. No rule of the library is applied to such a deletion.
 
 use super::{Derived, Edge, Graph};
