@@ -1265,8 +1265,16 @@ async fn by_runs(
         };
         run.append(field, list);
         let action = odm.database().run_raw_command(run);
-        let reply =
-            crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
+        let reply = crate::collection::act!(session, action);
+        let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
+            Ok(reply) => reply,
+            // Out of a transaction the commands before it have been carried out.
+            Err(error) if session.is_none() && round_trips > 0 => {
+                errors.push((first.at, error));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         round_trips += 1;
         let number = |name: &str| match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),

@@ -5,6 +5,7 @@ use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
 use crate::names::read_too;
+use crate::page::Place;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -99,7 +100,7 @@ impl DerefMut for Options {
 
 /// So many documents of a stream are in memory with what is joined to them: a batch of the server's own size may be 16 MiB of
 /// references.
-const JOINED_AT_ONCE: u32 = 1_000;
+pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
 
 /// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
 /// limit.
@@ -317,6 +318,22 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
+    /// Lets the server sort on disk what takes more than 100 MB: the default from MongoDB 6.0 on, an option before. So do the
+    /// queries of its joins. [`page`](Find::page) does it by itself where the server needs it.
+    ///
+    /// An index that has the order needs no sort at all. MongoDB Atlas refuses the option on its smallest clusters.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let stream = people.find_all().sort(|p| p.name.asc()).allow_disk_use().stream().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn allow_disk_use(mut self) -> Self {
+        self.options.allow_disk_use = Some(true);
+        self
+    }
+
     /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
     /// joins, the documents that fit come with what is joined to them; a joined document that does not fit is an error of
     /// the whole query.
@@ -387,7 +404,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// ```
     pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
         let (find, join) = self.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let mut items = Vec::new();
         find.each("find", |document| {
@@ -416,7 +433,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// ```
     pub async fn one(self) -> Result<Option<J::Row<Out>>> {
         let (find, join) = self.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let Some((item, raw)) = find.first().await? else {
             return Ok(None);
@@ -444,7 +461,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 
     /// The documents batch by batch, as the server sends them.
-    async fn batches(mut self, keep: bool) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
+    pub(crate) async fn batches(
+        mut self,
+        keep: bool,
+        place: Arc<Place>,
+    ) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
         let filter = self.prepare()?;
         let trace = self.collection.trace("stream");
         trace.values("filter", &filter);
@@ -453,12 +474,23 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
             .raw()
             .find(filter)
             .with_options(self.options.into_inner());
+        let seen = place.clone();
         let read = move |batch: RawBatch| {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
-            documents
+            let mut last = None;
+            let batch = documents
                 .into_iter()
-                .map(|document| Ok(Batched::of::<T>(document_of::<T>(document)?, keep)))
-                .collect()
+                .map(|document| {
+                    let document = document_of::<T>(document)?;
+                    seen.check(T::META.collection, document)?;
+                    last = Some(document);
+                    Ok(Batched::of::<T>(document, keep))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            if let Some(last) = last {
+                seen.note(last);
+            }
+            Ok(batch)
         };
         let batches = trace
             .begin(async {
@@ -470,7 +502,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
                 ))
             })
             .await?;
-        Ok(trace.go_on(batches))
+        let batches = trace.go_on(batches);
+        Ok(batches
+            .map(move |batch| batch.map_err(|error| place.lost(error)))
+            .boxed())
     }
 
     async fn first(mut self) -> Result<Option<(Out, mongodb::bson::RawDocumentBuf)>> {
@@ -498,6 +533,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Errors
     /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
+    /// [`Error::CursorLost`] with the place of the last document where the server has closed the cursor; a
+    /// [resumable](Find::resumable) stream goes on by itself.
     ///
     /// # Cost
     /// One round trip before the first, and one for every further batch. Where something is joined, these are 1,000 documents each
@@ -529,20 +566,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         if find.options.limit == Some(0) {
             return Ok(futures::stream::empty().boxed());
         }
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let projected = find.options.projection.is_some();
-        let batches = find.batches(!J::NOTHING).await?;
-        // One batch is in memory, with what is joined to it.
-        let rows = batches.then(move |batch| {
-            let (from, join) = (from.clone(), join.clone());
-            async move {
-                match batch {
-                    Ok(batch) => join_batch(&from, &*join, projected, batch).await,
-                    Err(error) => vec![Err(error)],
-                }
-            }
-        });
-        Ok(rows.flat_map(futures::stream::iter).boxed())
+        let place = Arc::new(Place::of_query(&find));
+        let batches = find.batches(!J::NOTHING, place).await?;
+        Ok(joined(batches, from, join, projected))
     }
 
     /// How many there are, with `skip` and `limit`.
@@ -671,6 +699,25 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
+/// The rows of a stream. One batch is in memory, with what is joined to it.
+pub(crate) fn joined<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
+    batches: BoxStream<'static, Result<Vec<Batched<Out>>>>,
+    from: Source,
+    join: Arc<J>,
+    projected: bool,
+) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
+    let rows = batches.then(move |batch| {
+        let (from, join) = (from.clone(), join.clone());
+        async move {
+            match batch {
+                Ok(batch) => join_batch(&from, &*join, projected, batch).await,
+                Err(error) => vec![Err(error)],
+            }
+        }
+    });
+    rows.flat_map(futures::stream::iter).boxed()
+}
+
 /// The documents of a batch with what is joined to them; one that does not fit is an error in its place. Where the join
 /// fails, its error stands for all that fit.
 async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
@@ -707,7 +754,7 @@ async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join
 }
 
 /// One document of a batch: itself, and its raw form where something is joined to it.
-struct Batched<Out> {
+pub(crate) struct Batched<Out> {
     document: Result<Out>,
     raw: Option<mongodb::bson::RawDocumentBuf>,
 }
@@ -806,7 +853,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// ```
     pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
         let (find, join) = self.find.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         find.each("find", |document| {

@@ -374,7 +374,14 @@ impl Tally {
             let size = part.len();
             let stored = is_read.then_some(&mut documents);
             let made = insert_part(collection, trace, part, self.ordered, stored).await;
-            let ends = self.ordered || matches!(made, Err(Error::Driver(_)));
+            let ends = self.ordered
+                || matches!(
+                    made,
+                    Err(Error::Driver(_)
+                        | Error::Unavailable { .. }
+                        | Error::Refused { .. }
+                        | Error::CollectionType { .. })
+                );
             self.add(size, made)?;
             if ends && !self.refused.is_empty() {
                 break;

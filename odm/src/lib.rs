@@ -436,7 +436,7 @@ pub use odm_derive::Embed;
 /// ```
 pub use odm_derive::Projection;
 pub use operand::Operand;
-pub use page::{Page, PageToken, Paged};
+pub use page::{Page, PageToken, Paged, ResumableFind};
 pub use path::{Flattened, Path, Root};
 pub use reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};

@@ -241,16 +241,20 @@ impl<T: Document> Prepared<T> {
             else {
                 continue;
             };
+            let mut shown = doc! { "_id": 1 };
+            // The first of the items that hold it back: the server takes this of a field at the top alone.
+            if !guard.name().contains('.') {
+                shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
+            }
             let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };
-            let mut action = collection.raw().find_one(filter).projection(doc! { "_id": 1 });
+            let mut action = collection.raw().find_one(filter).projection(shown);
             if collection.session().is_none() {
                 action = action.selection_criteria(PRIMARY);
             }
-            if act!(collection.session(), action)
-                .map_err(Collection::<T>::error)?
-                .is_some()
-            {
-                return Ok(Verdict::Refused(error));
+            let found = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+            if let Some(found) = found {
+                let found = mongodb::bson::Document::try_from(&*found).unwrap_or_default();
+                return Ok(Verdict::Refused(guard.with_item(error, &found)));
             }
         }
         Ok(Verdict::Again)
@@ -278,12 +282,13 @@ impl<T: Document> Prepared<T> {
 
     /// After the last attempt: what held it back came and went all the time.
     fn contended(&self) -> Error {
-        Error::Query {
+        Error::Contention {
             collection: T::META.collection,
             message: format!(
                 "the document with _id {} changed under {ATTEMPTS} attempts to update it: try again",
                 self.id
             ),
+            source: None,
         }
     }
 
@@ -292,7 +297,9 @@ impl<T: Document> Prepared<T> {
     /// a transaction the error has ended it, so nothing more can be found out.
     fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
         let guarded = !self.built.guards.is_empty() || self.seen.is_some() || self.built.marked.is_some();
-        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && is_refused(error))
+        // Where it is unknown whether the write was made, it may not be made once more.
+        let refused = !matches!(error, Error::Unavailable { .. }) && is_refused(error);
+        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
     /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
@@ -1009,11 +1016,12 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                             return Ok(updated);
                         }
                     }
-                    Err(Error::Query {
+                    Err(Error::Contention {
                         collection: T::META.collection,
                         message: format!(
                             "the documents that fit came and went under {ATTEMPTS} attempts to update them: try again"
                         ),
+                        source: None,
                     })
                 })
                 .await
@@ -1170,7 +1178,14 @@ async fn in_parts<T: Document>(
     while let Some(part) = parts.next().await? {
         let part = Many::of(T::META.collection, part, built.clone(), false, counts)?;
         round_trips += part.round_trips();
-        let updated: Updated = part.carry_out(collection, trace).await?;
+        let updated: Updated = match part.carry_out(collection, trace).await {
+            Ok(updated) => updated,
+            // The parts before it stay.
+            Err(error) if all.modified > 0 && collection.session().is_none() => {
+                return Err(error.after_a_part(T::META.collection));
+            }
+            Err(error) => return Err(error),
+        };
         all.matched += updated.matched;
         all.modified += updated.modified;
         all.refused += updated.refused;

@@ -416,4 +416,9 @@ impl Odm {
             .get_or_try_init(|| Server::ask(&self.inner.db))
             .await
     }
+
+    /// What the deployment is, where something has asked for it before.
+    pub(crate) fn known_server(&self) -> Option<&Server> {
+        self.inner.server.get()
+    }
 }

@@ -111,7 +111,7 @@ impl Shared {
             let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR);
             self.end()
                 .spoiled
-                .get_or_insert_with(|| (error.to_string(), again));
+                .get_or_insert_with(|| (crate::error::Told(error).to_string(), again));
         }
         outcome
     }
@@ -337,7 +337,7 @@ impl Odm {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
                     let aborted = tx.session().await.abort_transaction().await;
                     if let Err(second) = aborted {
-                        tracing::debug!(error = %second, "the abort of a failed transaction failed too");
+                        tracing::debug!(error = %crate::error::Told(&second), "the abort of a failed transaction failed too");
                     }
                     // Once, without it.
                     let is_refused = !was_refused && self.bulk_write().is_refused();

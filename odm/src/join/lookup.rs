@@ -114,12 +114,14 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
         let mut of_pipeline = AggregateOptions::default();
         of_pipeline.collation = options.collation.clone();
         of_pipeline.hint = options.hint.clone();
+        of_pipeline.allow_disk_use = options.allow_disk_use;
         each_of(collection, "lookup", stages, of_pipeline, |raw| {
             items.push(read(T::META.collection, raw)?);
             work.parent(raw)
         })
         .await?;
-        work.run(&collection.source()).await?;
+        let from = collection.source().on_disk(options.allow_disk_use);
+        work.run(&from).await?;
         work.rows(items)
     }
 

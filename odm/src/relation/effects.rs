@@ -378,8 +378,9 @@ async fn verify(
                 field: edge.path.clone(),
                 max,
             },
-            _ => Error::Query {
+            _ => Error::Contention {
                 collection: edge.holder.collection,
+                source: None,
                 message: format!(
                     "`{}` of the document with _id {} was changed by somebody else at the same time: try again",
                     edge.path, effect.holder.id

@@ -435,8 +435,9 @@ impl<'a, 'd> Removal<'a, 'd> {
         self.leave(level);
         level.attempts += 1;
         if level.attempts > ATTEMPTS {
-            return Err(Error::Query {
+            return Err(Error::Contention {
                 collection: level.meta.collection,
+                source: None,
                 message: format!(
                     "documents changed under {ATTEMPTS} attempts to delete them, such as the one with _id {}: try again",
                     level.changed.first().unwrap_or(&Bson::Null)

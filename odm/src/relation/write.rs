@@ -356,7 +356,11 @@ impl<'a> Duties<'a> {
             Some(session) => owing
                 .into_iter()
                 .for_each(|(meta, token)| session.owe(meta, token)),
-            None => done.copies(derived::settle_all(scope, owing).await?),
+            None => {
+                let settled = derived::settle_all(scope, owing).await;
+                let collection = self.writes.first().map_or("", |write| write.meta.collection);
+                done.copies(settled.map_err(|error| error.after_a_part(collection))?);
+            }
         }
         Ok(done)
     }
@@ -402,9 +406,14 @@ impl<'a> Duties<'a> {
             Break(done) => return Ok(done),
         };
         let done = work(scope.session.cloned()).await?;
-        let recheck = self.recheck(scope, before, &done).await?;
+        // Out of a transaction the write is made, whatever this finds.
+        let made = |error: crate::Error| match (scope.session, self.writes.first()) {
+            (None, Some(write)) => error.after_a_part(write.meta.collection),
+            _ => error,
+        };
+        let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
-            (Some(recheck), None) => checks::after(scope, &[recheck]).await?,
+            (Some(recheck), None) => checks::after(scope, &[recheck]).await.map_err(made)?,
             (Some(recheck), Some(session)) => session.at_the_end(recheck),
             (None, _) => {}
         }

@@ -266,14 +266,17 @@ impl Guard {
         match self {
             Guard::Items {
                 name, field, limit, ..
-            } => Some(invalid(
-                collection,
-                super::joined(name, field),
-                limit.rule().clone(),
-            )),
+            } => {
+                let path = super::joined(name, field);
+                let violation = Violation::new(path, limit.rule().clone(), None);
+                Some(invalid(collection, violation.stored_in(id)))
+            }
             Guard::ItemBases {
                 name, field, bound, ..
-            } => Some(invalid(collection, format!("{name}.{field}"), bound.clone())),
+            } => {
+                let violation = Violation::new(format!("{name}.{field}"), bound.clone(), None);
+                Some(invalid(collection, violation.stored_in(id)))
+            }
             Guard::ItemValues { name, field, .. } => Some(Error::IsNull {
                 collection,
                 id: Box::new(id.clone()),
@@ -345,13 +348,38 @@ impl Guard {
                 id: Box::new(id.clone()),
                 field: name.clone(),
             }),
-            (Guard::Sum { name, limit }, stored) => limit
-                .refuses(stored)
-                .then(|| invalid(collection, name.clone(), limit.rule().clone())),
+            (Guard::Sum { name, limit }, stored) => limit.refuses(stored).then(|| {
+                let violation = Violation::new(name.as_str(), limit.rule().clone(), stored.cloned());
+                invalid(collection, violation.stored_in(id))
+            }),
             (Guard::Former { name, field }, Some(_)) => Some(under_former_name(collection, id, name, field)),
-            (Guard::Base { name, bound }, None) => Some(invalid(collection, name.clone(), bound.clone())),
+            (Guard::Base { name, bound }, None) => {
+                let violation = Violation::new(name.as_str(), bound.clone(), None);
+                Some(invalid(collection, violation.stored_in(id)))
+            }
             _ => None,
         }
+    }
+
+    /// The same error with the value of the item that holds the change back, where the server has given that item.
+    pub(crate) fn with_item(&self, mut error: Error, found: &Document) -> Error {
+        let (Guard::Items { name, field, .. }, Error::Invalid { violations, .. }) = (self, &mut error) else {
+            return error;
+        };
+        let item = found
+            .get_array(name)
+            .ok()
+            .and_then(|items| items.first()?.as_document());
+        let value = item.and_then(|item| {
+            let mut parts = field.split('.');
+            let first = item.get(parts.next()?)?;
+            parts.try_fold(first, |value, part| value.as_document()?.get(part))
+        });
+        for violation in violations {
+            let of = Violation::new("", violation.rule.clone(), value.cloned());
+            violation.value = of.value;
+        }
+        error
     }
 }
 
@@ -365,10 +393,10 @@ fn under_former_name(collection: &'static str, id: &Bson, former: &str, field: &
     }
 }
 
-fn invalid(collection: &'static str, path: String, rule: Rule) -> Error {
+fn invalid(collection: &'static str, violation: Violation) -> Error {
     Error::Invalid {
         collection: collection.to_owned(),
-        violations: vec![Violation::new(path, rule, None)],
+        violations: vec![violation],
         source: None,
     }
 }

@@ -755,6 +755,14 @@ impl<R> Changes<R> {
             .array
             .and_then(|array| shape::items(shape::of_field(array)));
         if let Some(items) = items {
+            let taken = around::around_taken(items, &changes.operators);
+            self.guards
+                .extend(taken.into_iter().map(|field| Guard::ItemValues {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field,
+                    there: false,
+                }));
             let around = around::all(items, &changes.operators);
             self.guards
                 .extend(around.into_iter().map(|around| Guard::ItemValues {
@@ -933,7 +941,8 @@ impl<T: crate::Document> Changes<T> {
                 source: None,
             });
         }
-        if !upsert && self.only_takes() {
+        let takes = !upsert && self.only_takes();
+        if takes {
             for guard in &mut self.guards {
                 if let Guard::Value { takes, .. } = guard {
                     *takes = true;
@@ -964,6 +973,14 @@ impl<T: crate::Document> Changes<T> {
             let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
             if !self.guards.iter().any(known) {
                 self.guards.push(Guard::Around(around));
+            }
+        }
+        for name in around::around_taken((T::META.shape)(), &self.operators) {
+            let known = |guard: &Guard| {
+                matches!(guard, Guard::Value { .. } | Guard::Around(_)) && guard.name() == name
+            };
+            if !self.guards.iter().any(known) {
+                self.guards.push(Guard::Value { name, takes });
             }
         }
         let only_adds = self.only_adds();

@@ -1062,14 +1062,8 @@ pub(super) fn is_refusal(error: &Error) -> bool {
                 .contains("a two-way reference names each document once")
         }),
         // A task would have no owner; or what a delete of its own is to delete changes each time that it looks.
-        Error::Query { message, .. } => {
-            let is_beaten = [
-                "attempts to delete them",
-                "attempts to update it",
-                "was changed by somebody else",
-            ];
-            message.contains("must refer to a document") || is_beaten.iter().any(|it| message.contains(it))
-        }
+        Error::Contention { .. } => true,
+        Error::Query { message, .. } => message.contains("must refer to a document"),
         Error::Bulk { errors, .. } => errors.iter().all(|(_, error)| is_refusal(error)),
         _ => false,
     }

@@ -1074,8 +1074,9 @@ pub(super) async fn refresh(
         }
         tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
     }
-    Err(Error::Query {
+    Err(Error::Contention {
         collection: meta.collection,
+        source: None,
         message: format!(
             "what is derived from `{}` in the document with {} {:?} was changed by others under {ATTEMPTS} attempts; it is \
              noted as owed, and `recover()` will derive it",
