@@ -1,6 +1,7 @@
 //! What the user wrote: the type with its attributes, before any rule is applied across them.
 
 use crate::attr;
+use crate::attr::Count;
 use crate::attr::copy::{self, Copy};
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
@@ -19,6 +20,8 @@ pub struct Container<'a> {
     pub serde: attr::serde::Container,
     /// `#[denormalize(from = T)]` above it.
     pub copies: Option<copy::Container>,
+    /// The name in messages, where the application knows the type by an alias.
+    pub alias: Option<String>,
     pub data: Data<'a>,
 }
 
@@ -91,13 +94,15 @@ impl<'a> Container<'a> {
             attrs: &input.attrs,
             serde,
             copies,
+            alias: None,
             data,
         }
     }
 
-    /// The name without `r#`, for names that are made of it.
+    /// The name by which the application knows it, without `r#`.
     pub fn name(&self) -> String {
-        self.ident.unraw().to_string()
+        let alias = self.alias.clone();
+        alias.unwrap_or_else(|| self.ident.unraw().to_string())
     }
 
     /// All fields, of all variants.
@@ -214,16 +219,14 @@ impl<'a> Field<'a> {
     }
 
     /// The greatest number of its items.
-    pub fn max_items(&self) -> Option<u64> {
+    pub fn max_items(&self) -> Option<Count> {
         let derived = match &self.copy {
             Some(Copy::Entry(entry)) => entry.reference.max_items(),
-            Some(Copy::Subset(subset)) => Some(subset.limit.value),
+            Some(Copy::Subset(subset)) => Some(subset.limit.clone()),
             _ => None,
         };
         let references = self.reference.as_ref().and_then(Reference::max_items);
-        derived
-            .or(references)
-            .or(self.embed.max.as_ref().map(|max| max.value))
+        derived.or(references).or(self.embed.max.clone())
     }
 
     /// A document without the field can't be read.

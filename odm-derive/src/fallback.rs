@@ -67,7 +67,7 @@ fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream 
     let unions = union::define_anyway(target.references(), &input.vis, krate);
     let children = document
         .then(|| reference::implement_children(&target, &input.generics, |_| quote!(::core::unreachable!())));
-    let entries = copy::define(&container, &input.vis, krate);
+    let entries = copy::define(&container, &input.vis, krate, &[]);
     let copies = (!document).then(|| copy::implement_anyway(&container, krate));
     quote!(#unions #children #entries #copies)
 }

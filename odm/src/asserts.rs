@@ -7,8 +7,10 @@ use crate::size::Message;
 use crate::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
 
 mod copy;
+mod count;
 mod reference;
 pub use copy::*;
+pub use count::*;
 pub use reference::{
     BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,

@@ -90,8 +90,9 @@
 //!
 //! # What an operation costs
 //!
-//! The unit is the round trip to the server; each method says under "Cost" how many it takes. A query takes one for every
-//! batch of its results. A document that is refused before the network takes none.
+//! The unit is the round trip to the server; each method that asks the server says how many it takes, but for those that start
+//! and stop work in the background ([`Odm::reconciler`], [`Odm::worker`]). A query takes one for every batch of its
+//! results. A document that is refused before the network takes none.
 //!
 //! Every operation is a span of [`tracing`](https://docs.rs/tracing) with the target `odm` and the level `DEBUG`: its
 //! collection, operation, round trips, documents, and its time in microseconds (`elapsed_us`). Filters and updates, which
@@ -296,7 +297,7 @@ pub use mongodb::bson;
 ///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub name: String,
-///     pub price: f64,
+///     pub price: i64, // in cents
 ///     #[volatile] // a copy of it does not compile
 ///     pub qty: i32,
 /// }

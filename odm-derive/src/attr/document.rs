@@ -1,7 +1,7 @@
 //! `#[document(…)]` on a struct.
 
 use super::index::{Collation, Index};
-use super::{At, krate, number, once, read, string, unknown, word};
+use super::{At, derives, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -26,6 +26,8 @@ pub struct Document {
     pub items: Option<Path>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
+    /// Derives of all structs that are made for it.
+    pub derives: Vec<Path>,
 }
 
 /// `expire = field`, or `expire(field = field, after = SECONDS)`.
@@ -74,16 +76,14 @@ impl Document {
                         meta.error("the struct of new documents takes derives: `new(derive(Clone, Debug))`")
                     );
                 }
-                meta.parse_nested_meta(|meta| {
-                    document.new_derives.push(meta.path.clone());
-                    Ok(())
-                })
+                derives(&mut document.new_derives, &meta)
             }),
+            "derive" => derives(&mut document.derives, meta),
             _ => Err(unknown(
                 meta,
                 "document",
                 "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, \
-                 `validation(level = …, action = …)`, `new(derive(…))` and `crate = \"…\"`",
+                 `validation(level = …, action = …)`, `derive(…)`, `new(derive(…))` and `crate = \"…\"`",
             )),
         });
         document

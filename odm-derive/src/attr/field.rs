@@ -1,13 +1,13 @@
 //! `#[field(…)]`: the bounds of a value.
 
-use super::{At, Number, flag, number, once, read, signed, unknown};
+use super::{At, Count, Number, count, flag, once, read, signed, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Type};
 
 #[derive(Clone, Debug, Default)]
 pub struct Field {
-    pub max_len: Option<At<u64>>,
-    pub min_len: Option<At<u64>>,
+    pub max_len: Option<Count>,
+    pub min_len: Option<Count>,
     pub min: Option<At<Number>>,
     pub max: Option<At<Number>>,
     pub opaque: bool,
@@ -20,9 +20,9 @@ impl Field {
         let mut field = Field::default();
         read(cx, attrs, "field", |meta| {
             if meta.path.is_ident("max_len") {
-                once(&mut field.max_len, number(meta)?, meta)
+                once(&mut field.max_len, count(meta)?, meta)
             } else if meta.path.is_ident("min_len") {
-                once(&mut field.min_len, number(meta)?, meta)
+                once(&mut field.min_len, count(meta)?, meta)
             } else if meta.path.is_ident("min") {
                 once(&mut field.min, signed(meta)?, meta)
             } else if meta.path.is_ident("max") {

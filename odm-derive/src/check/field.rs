@@ -171,23 +171,22 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
 fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
     let label = label(container, field);
     if let Some(max) = &field.embed.max {
-        if max.value == 0 {
+        if max.known() == Some(0) {
             error(
                 cx,
-                max.span,
+                max.span(),
                 format!(
                     "`{label}` could hold nothing with `max = 0`. Write the greatest number of items, such as `max = 20`"
                 ),
             );
         }
-        if max.value > 16_777_216 {
+        if let Some(items) = max.known().filter(|items| *items > 16_777_216) {
             error(
                 cx,
-                max.span,
+                max.span(),
                 format!(
-                    "`{label}` could hold {} items, more than MongoDB's limit of 16777216 bytes for one document. Write less, or \
-                     give the items a collection of their own",
-                    max.value
+                    "`{label}` could hold {items} items, more than MongoDB's limit of 16777216 bytes for one document. Write less, \
+                     or give the items a collection of their own"
                 ),
             );
         }
@@ -199,7 +198,7 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
                 "large = \"reason\"",
             ),
             (
-                field.embed.key_len.as_ref().map(|at| at.span),
+                field.embed.key_len.as_ref().map(|count| count.span()),
                 "key_len",
                 "key_len = 50",
             ),
@@ -228,22 +227,22 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let Some(key_len) = &field.embed.key_len
-        && key_len.value == 0
+        && key_len.known() == Some(0)
     {
         error(
             cx,
-            key_len.span,
+            key_len.span(),
             format!(
                 "`{label}` could only hold the empty key with `key_len = 0`. Write the length of the longest key"
             ),
         );
     }
     if let Some(depth) = &field.embed.depth
-        && !(1..=100).contains(&depth.value)
+        && depth.known().is_some_and(|depth| !(1..=100).contains(&depth))
     {
         error(
             cx,
-            depth.span,
+            depth.span(),
             format!(
                 "`{label}` can be nested from 1 to 100 levels deep, which is MongoDB's limit. Write such as `depth = 10`"
             ),
@@ -255,7 +254,8 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
 fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
     let declared = &field.field;
     if let (Some(min), Some(max)) = (&declared.min, &declared.max)
-        && min.value.as_f64() > max.value.as_f64()
+        && let (Some(least), Some(greatest)) = (min.value.known(), max.value.known())
+        && least > greatest
     {
         error(
             cx,
@@ -267,11 +267,12 @@ fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let (Some(min), Some(max)) = (&declared.min_len, &declared.max_len)
-        && min.value > max.value
+        && let (Some(least), Some(greatest)) = (min.known(), max.known())
+        && least > greatest
     {
         error(
             cx,
-            min.span,
+            min.span(),
             format!(
                 "No length of `{}` is both at least `min_len` and at most `max_len`: `min_len` is greater. Exchange them",
                 label(container, field)
@@ -279,11 +280,11 @@ fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let Some(max_len) = &declared.max_len
-        && max_len.value == 0
+        && max_len.known() == Some(0)
     {
         error(
             cx,
-            max_len.span,
+            max_len.span(),
             format!(
                 "`{}` could only be empty with `max_len = 0`. Write the greatest length, such as `max_len = 100`",
                 label(container, field)

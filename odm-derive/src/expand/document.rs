@@ -108,6 +108,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
     target.unique = unique(container, document, roles);
+    target.is_bucket = document.items.is_some();
     let paths = paths::define(&target, |field| {
         !roles.managed(field).is_empty()
             || field.is_derived()
@@ -126,7 +127,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::checks(&target);
-    let entries = copy::define(container, container.vis, &target.krate);
+    let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| too_large(&target));
     quote! {
         #paths

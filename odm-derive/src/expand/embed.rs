@@ -14,7 +14,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
     let cx = Ctxt::new();
     let embed = Embed::parse(&cx, &input.attrs);
-    let container = Container::read(&cx, input);
+    let mut container = Container::read(&cx, input);
+    container.alias = embed.alias.as_ref().map(syn::LitStr::value);
+    let container = container;
     check::embed(&cx, &container, &embed);
     let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
     let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
@@ -45,7 +47,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
     let checks = copy::checks(&target);
-    let entries = copy::define(container, container.vis, &target.krate);
+    let entries = copy::define(container, container.vis, &target.krate, &embed.derives);
     let bucket = bucket.map(|plan| bucket::define(&target, plan));
     quote!(#body #marker #id #unions #copies #checks #entries #bucket)
 }

@@ -2,8 +2,8 @@
 
 use super::{Target, asserts, copy, generics, reference};
 use crate::ast::Field;
-use crate::attr::Number;
 use crate::attr::serde::Default_;
+use crate::attr::{Count, Number};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -69,30 +69,28 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
 
 fn bounds(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    let count = |name: &str, value: Option<u64>| {
+    let count = |name: &str, count: Option<&Count>| {
         let name = quote::format_ident!("{name}");
+        let value = count.map(|count| count.value(odm));
         value.map(|value| quote!(#name: ::core::option::Option::Some(#value),))
     };
-    let at = |at: &Option<crate::attr::At<u64>>| at.as_ref().map(|at| at.value);
     let number = |name: &str, at: &Option<crate::attr::At<Number>>| {
         let name = quote::format_ident!("{name}");
         at.as_ref().map(|at| {
-            let value = match at.value {
-                Number::Int(n) => quote!(Int(#n)),
-                Number::Float(n) => quote!(Float(#n)),
-            };
-            quote!(#name: ::core::option::Option::Some(#odm::Number::#value),)
+            let value = at.value.value(odm);
+            quote!(#name: ::core::option::Option::Some(#value),)
         })
     };
     let depth = field.embed.depth.as_ref().map(|at| {
-        let depth = u32::try_from(at.value).unwrap_or(u32::MAX);
+        let depth = at.value(odm);
+        let depth = quote!(#depth as u32);
         quote!(depth: ::core::option::Option::Some(#depth),)
     });
     let set: Vec<TokenStream> = [
-        count("max_items", field.max_items()),
-        count("max_len", at(&field.field.max_len)),
-        count("min_len", at(&field.field.min_len)),
-        count("key_len", at(&field.embed.key_len)),
+        count("max_items", field.max_items().as_ref()),
+        count("max_len", field.field.max_len.as_ref()),
+        count("min_len", field.field.min_len.as_ref()),
+        count("key_len", field.embed.key_len.as_ref()),
         number("min", &field.field.min),
         number("max", &field.field.max),
         depth,

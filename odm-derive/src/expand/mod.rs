@@ -21,6 +21,7 @@ use crate::ast::{Container, Field};
 use crate::attr::reference::Reference;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, parse_quote};
 
 /// What all outputs need to know of a type.
@@ -35,6 +36,8 @@ pub struct Target<'a> {
     pub fields: Vec<&'a Field<'a>>,
     /// Those whose values differ in all documents.
     pub unique: Vec<String>,
+    /// The document is the one that `#[bucket(…)]` makes.
+    pub is_bucket: bool,
 }
 
 impl<'a> Target<'a> {
@@ -54,12 +57,14 @@ impl<'a> Target<'a> {
                 .filter(|field| !field.skipped())
                 .collect(),
             unique: Vec::new(),
+            is_bucket: false,
         }
     }
 
     /// A name that is made of the type's: `PersonFields`.
     pub fn name(&self, make: impl FnOnce(&str) -> String) -> Ident {
-        Ident::new(&make(&self.container.name()), self.container.ident.span())
+        let ident = self.container.ident;
+        Ident::new(&make(&ident.unraw().to_string()), ident.span())
     }
 
     /// The references among its fields, with their types.

@@ -49,8 +49,15 @@ fn is_partial(target: &Target) -> bool {
     target.fields.iter().any(|field| field.copy.is_some())
 }
 
+/// The derives of the struct, each once.
+fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
+    let more = document.derives.iter();
+    let more = more.filter(|path| !document.new_derives.contains(path));
+    document.new_derives.iter().chain(more)
+}
+
 fn uses_serde(document: &Document) -> bool {
-    document.new_derives.iter().any(|path| {
+    derives(document).any(|path| {
         path.segments
             .last()
             .is_some_and(|segment| segment.ident == "Serialize" || segment.ident == "Deserialize")
@@ -84,7 +91,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
             pub __unused: ::core::marker::PhantomData<fn() -> (#(#unused,)*)>,
         }
     });
-    let derives = &document.new_derives;
+    let derives: Vec<_> = derives(document).collect();
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
     let container = serde.then(|| container(target, &COPIED));
     let doc = format!(

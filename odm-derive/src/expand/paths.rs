@@ -56,6 +56,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         } else {
             format!("`{}`", field.name)
         };
+        let doc = documented(field, &doc);
         let at = quote!(#odm::At<#parent, #this, #i>);
         if field.serde.flatten.is_some() {
             let at = if read_only(field) {
@@ -64,7 +65,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
                 at
             };
             return quote! {
-                #[doc = #doc]
+                #doc
                 #vis #name: #odm::Flattened<#root, #ty, #at>,
             };
         }
@@ -80,7 +81,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
             (codec, false) => codec.map(|codec| quote!(, #codec)),
         };
         quote! {
-            #[doc = #doc]
+            #doc
             #vis #name: #odm::Path<#root, #ty, #at #codec>,
         }
     });
@@ -115,6 +116,16 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         #[automatically_derived]
         impl #impl_generics ::core::marker::Copy for #ident #ty_generics #where_clause {}
     }
+}
+
+/// The documentation of the field itself, where it has one, above that of its path.
+fn documented(field: &Field, path: &str) -> TokenStream {
+    let attrs = field.original.attrs.iter();
+    let docs: Vec<_> = attrs
+        .filter(|attr| attr.path().is_ident("doc") && matches!(attr.meta, syn::Meta::NameValue(_)))
+        .collect();
+    let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
+    quote!(#(#docs)* #gap #[doc = #path])
 }
 
 /// Its only value.

@@ -2,6 +2,7 @@
 
 use super::{Target, generics, index};
 use crate::ast::Field;
+use crate::attr::Count;
 use crate::attr::copy::Entry;
 use crate::attr::reference::{GREATEST_MAX, OnDelete, Reference};
 use crate::ty;
@@ -41,7 +42,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         quote!(by: || #name,)
     });
     let expected = declared.expected.as_ref().map(|at| {
-        let expected = at.value;
+        let expected = at.value(odm);
         quote!(expected: ::core::option::Option::Some(#expected),)
     });
     let one = declared.one.map(|_| quote!(one: true,));
@@ -415,22 +416,24 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let (ty, name) = (field.ty, inverse.unraw().to_string());
-    let number = |number: Option<u64>| match number {
+    let number = |number: Option<&Count>| match number.map(|number| number.value(odm)) {
         Some(number) => quote!(::core::option::Option::Some(#number)),
         None => quote!(::core::option::Option::None),
     };
-    let max = number(declared.max_items());
-    let expected = number(declared.expected.as_ref().map(|at| at.value));
+    let max_items = declared.max_items();
+    let max = number(max_items.as_ref());
+    let expected = number(declared.expected.as_ref());
     let other = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
     let path = quote_spanned!(inverse.span()=> <#other as #krate::Document>::paths().#inverse);
     let refers_back = quote_spanned!(inverse.span()=> #odm::check::inverse::<#this, _, _, _, _>(#path));
     let span = declared
         .expected
         .as_ref()
-        .filter(|expected| {
-            declared.max_items().is_some_and(|max| expected.value > max) || expected.value > GREATEST_MAX
+        .filter(|expected| match (expected.known(), &max_items) {
+            (Some(expected), Some(max)) => expected > max.known().unwrap_or(GREATEST_MAX),
+            (expected, _) => expected.is_none_or(|expected| expected > GREATEST_MAX),
         })
-        .map_or(inverse.span(), |expected| expected.span);
+        .map_or(inverse.span(), |expected| expected.span());
     let fits = panics(
         span,
         quote_spanned!(span=> #odm::check::two_way::<#this, #ty>(#name, #max, #expected, #owner, #rust, #text)),

@@ -463,6 +463,10 @@ impl Odm {
     /// deletion its references dangling; and when none runs any more that declares something else. That is also the way back to
     /// an older version of a program, whose declarations are what holds from then on.
     ///
+    /// # Cost
+    /// Three round trips, and one for each declaration that was stored in another way.
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
