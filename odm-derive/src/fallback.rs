@@ -99,6 +99,9 @@ fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     let ident = &input.ident;
     quote! {
+        impl #odm::Compared for #ident {
+            type As = #odm::ByValue;
+        }
         impl #odm::Value for #ident {
             const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
             fn shape() -> #odm::Shape {

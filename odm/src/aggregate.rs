@@ -2,7 +2,8 @@
 
 use crate::collection::batches;
 use crate::filter::IntoSort;
-use crate::path::{Path, Step};
+use crate::path::{Holds, Path, Step};
+use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, doc};
@@ -36,14 +37,14 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 #[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
-pub struct Aggregate<'c, T> {
-    collection: &'c Collection<T>,
+pub struct Aggregate<T> {
+    collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
     disk: bool,
     collation: Option<Collation>,
 }
 
-impl<T: Document> std::fmt::Debug for Aggregate<'_, T> {
+impl<T: Document> std::fmt::Debug for Aggregate<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Aggregate")
             .field("collection", &T::META.collection)
@@ -122,8 +123,18 @@ impl<T: Document> Group<T> {
         first => "$first";
         /// The value of the group's last document.
         last => "$last";
-        /// Every value once, in no order.
-        distinct => "$addToSet";
+    }
+
+    /// Every value once, in no order.
+    pub fn distinct<V, P: Step + Holds<V, As: Grouped<V>>, C>(
+        mut self,
+        field: &str,
+        of: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+    ) -> Self {
+        of(T::paths());
+        self.fields
+            .insert(field, doc! { "$addToSet": reference(P::PATH) });
+        self
     }
 }
 
@@ -157,7 +168,7 @@ pub trait GroupKey<T> {
     fn expression(&self) -> Bson;
 }
 
-impl<T, V, P: Step, C> GroupKey<T> for Path<T, V, P, C> {
+impl<T, V, P: Step + Holds<V, As: Grouped<V>>, C> GroupKey<T> for Path<T, V, P, C> {
     fn expression(&self) -> Bson {
         Bson::String(reference(P::PATH))
     }
@@ -197,10 +208,10 @@ macro_rules! group_keys {
 
 group_keys!((A B)(A B C)(A B C D));
 
-impl<'c, T: Document> Aggregate<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>) -> Self {
+impl<T: Document> Aggregate<T> {
+    pub(crate) fn new(collection: &Collection<T>) -> Self {
         Aggregate {
-            collection,
+            collection: collection.clone(),
             stages: Ok(Vec::new()),
             disk: false,
             collation: None,

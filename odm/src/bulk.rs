@@ -297,7 +297,7 @@ impl Bulk {
     ///
     /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
     /// that is not found, or held back by a bound, by a `null` or by a field under a former name, is counted in
-    /// [`BulkDone::missed`].
+    /// [`BulkDone::missed`]; so is one that has the struct already which `add_to_set` adds to it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -312,6 +312,7 @@ impl Bulk {
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
@@ -347,6 +348,7 @@ impl Bulk {
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
@@ -560,6 +562,7 @@ impl Prepared<'_> {
     /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
     /// way of all such deletes, by themselves.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        self.odm.know_declarations(trace).await?;
         let graph = self.odm.graph();
         let mut checked = None;
         for write in &writes {
@@ -1262,8 +1265,16 @@ async fn by_runs(
         };
         run.append(field, list);
         let action = odm.database().run_raw_command(run);
-        let reply =
-            crate::collection::act!(session, action).map_err(|error| Context::of(meta).driver(error))?;
+        let reply = crate::collection::act!(session, action);
+        let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
+            Ok(reply) => reply,
+            // Out of a transaction the commands before it have been carried out.
+            Err(error) if session.is_none() && round_trips > 0 => {
+                errors.push((first.at, error));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         round_trips += 1;
         let number = |name: &str| match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),

@@ -46,6 +46,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     copied: None,
     volatile: false,
     skips_none: false,
+    set: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -74,6 +75,7 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -95,6 +97,7 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         },
     ];
 }
@@ -113,6 +116,10 @@ impl odm::Value for Address {
             },
         )
     }
+}
+
+impl odm::Compared for Address {
+    type As = odm::ByParts;
 }
 
 impl crate::Embed for Address {}
@@ -179,6 +186,7 @@ const _: () = {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         }
     }
 

@@ -15,7 +15,8 @@ use std::marker::PhantomData;
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
 /// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
-/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent.
+/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent. An operation holds the
+/// collection: it can be built in parts, returned by a function, and run in a task of its own.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -223,7 +224,7 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(people.get(kate.id).await?, Some(kate));
     /// # Ok(()) }
     /// ```
-    pub fn insert(&self, document: impl Insertable<T>) -> Insert<'_, T> {
+    pub fn insert(&self, document: impl Insertable<T>) -> Insert<T> {
         Insert::new(self, document.fresh(crate::now()))
     }
 
@@ -258,7 +259,7 @@ impl<T: Document> Collection<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<'_, T> {
+    pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<T> {
         let now = crate::now();
         InsertMany::new(
             self,
@@ -344,7 +345,7 @@ impl<T: Document> Collection<T> {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<'_, T> {
+    pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<T> {
         Find::new(self, filter(T::paths()))
     }
 
@@ -356,7 +357,7 @@ impl<T: Document> Collection<T> {
     /// let everybody = people.find_all().sort(|p| p.name.asc()).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn find_all(&self) -> Find<'_, T> {
+    pub fn find_all(&self) -> Find<T> {
         Find::new(self, Filter::all())
     }
 
@@ -374,11 +375,11 @@ impl<T: Document> Collection<T> {
     /// let newest = comments.of(Ref::<Post>::new(id)).limit(10).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn of(&self, parent: impl NamesParent<T>) -> Find<'_, T> {
+    pub fn of(&self, parent: impl NamesParent<T>) -> Find<T> {
         self.of_parent(parent)
     }
 
-    fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<'_, T> {
+    fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<T> {
         let field = P::Parent::named_by();
         let via = Via::of::<P::Parent>(field.path(), field.reference);
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
@@ -449,7 +450,7 @@ impl<T: Document> Collection<T> {
     /// people.update(kate.id).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
-    pub fn update(&self, target: impl Target<T>) -> Update<'_, T> {
+    pub fn update(&self, target: impl Target<T>) -> Update<T> {
         Update::new(self, target.target_id(), target.seen_version())
     }
 
@@ -476,7 +477,7 @@ impl<T: Document> Collection<T> {
     /// println!("{} changed, {} had no room for another tag", done.modified, done.refused);
     /// # Ok(()) }
     /// ```
-    pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<'_, T> {
+    pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<T> {
         UpdateMany::new(self, filter(T::paths()))
     }
 
@@ -503,12 +504,13 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub fn replace(&self, document: T) -> BoxFuture<'_, Result<T>>
+    pub fn replace(&self, document: T) -> BoxFuture<'static, Result<T>>
     where
         T: Replaceable,
     {
         // An `async fn` would have the compiler say three times what can't be replaced.
-        crate::write::replace(self, document).boxed()
+        let collection = self.clone();
+        async move { crate::write::replace(&collection, document).await }.boxed()
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
@@ -531,7 +533,7 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(gone.deleted, 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete(&self, target: impl Target<T>) -> Delete<'_, T> {
+    pub fn delete(&self, target: impl Target<T>) -> Delete<T> {
         Delete::one(self, target.target_id(), target.seen_version())
     }
 
@@ -554,7 +556,7 @@ impl<T: Document> Collection<T> {
     /// println!("{} deleted", done.deleted);
     /// # Ok(()) }
     /// ```
-    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<'_, T> {
+    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
         Delete::many(self, filter(T::paths()))
     }
 
@@ -578,7 +580,7 @@ impl<T: Document> Collection<T> {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    pub fn aggregate(&self) -> Aggregate<'_, T> {
+    pub fn aggregate(&self) -> Aggregate<T> {
         Aggregate::new(self)
     }
 }

@@ -27,9 +27,10 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
 
     /// The constants of the document.
     const META: &'static DocumentMeta;
-    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. Above
-    /// 16 MiB it does not compile.
-    const MAX_BSON_SIZE: Option<u64> = crate::size::document(Self::FIELDS);
+    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. What the library
+    /// stores beside the declared fields is in it: the versions of copies, and 4,096 bytes for its field `_odm`. Above 16 MiB it
+    /// does not compile.
+    const MAX_BSON_SIZE: Option<u64> = crate::size::whole(Self::FIELDS);
 
     /// The paths that closures receive.
     fn paths() -> Self::Paths;
@@ -259,6 +260,18 @@ impl DocumentMeta {
     pub(crate) fn field(&self, name: &str) -> Option<&'static FieldMeta> {
         match (self.shape)() {
             Shape::Struct(shape) => shape.fields.iter().find(|field| field.name == name),
+            _ => None,
+        }
+    }
+
+    /// The stored name of the field of `#[document(version)]`.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        match (self.shape)() {
+            Shape::Struct(shape) => {
+                let mut fields = shape.fields.iter();
+                let version = fields.find(|field| field.managed == crate::shape::Managed::Version);
+                version.map(|field| field.name)
+            }
             _ => None,
         }
     }

@@ -49,8 +49,8 @@ pub enum Error {
 
     /// A unique index already holds these values.
     #[error(
-        "{collection}: another document already has {}, which the unique index `{index}` allows once{}",
-        Pairs(.value), SharedNull(.value)
+        "{collection}: another document already has {}, which the unique index `{index}` allows once{}{}",
+        Pairs(.value), SharedNull(.value), Unfit(.existing)
     )]
     DuplicateKey {
         /// The collection.
@@ -61,6 +61,9 @@ pub enum Error {
         fields: Vec<String>,
         /// The values that are there already, by field.
         value: Box<Document>,
+        /// Of an upsert whose condition demands these values: the id of the document that has them, and does not fit the rest of
+        /// the condition.
+        existing: Option<Box<Bson>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
     },
@@ -281,13 +284,15 @@ pub enum Error {
     },
 
     /// The database knows of copies that these models lack or declare in an older way, or of the other side of a two-way
-    /// reference: a write of their sources would leave them stale. A program with all models forgets them by
+    /// reference. Of a write: no other program could bring them up to date later (`sync = atomic`, links, buckets), and nothing
+    /// was written. Of [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and
+    /// [`recover`](crate::Odm::recover): what these models lack. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare, or declare in an older way ({}): a write here would leave \
-         them stale; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any more by \
-         `forget_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}), so this is left to a \
+         program that has them; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any \
+         more by `forget_copies()`",
         .edges.join(", ")
     )]
     UnknownCopies {
@@ -298,7 +303,7 @@ pub enum Error {
     },
 
     /// The database knows of references to these documents that these models lack, and that a deletion would have to follow
-    /// (`on_delete`): nothing was deleted. A program with all models forgets them by
+    /// (`on_delete`), or with copies: nothing was deleted. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
@@ -339,13 +344,153 @@ pub enum Error {
         what: String,
     },
 
+    /// Other writers changed the same documents in every attempt of the operation. Nothing was written: repeat it.
+    /// [`Error::is_transient`] is `true`.
+    #[error("{collection}: {message}")]
+    Contention {
+        /// The collection.
+        collection: &'static str,
+        /// Which documents it was about, and what to do.
+        message: String,
+        /// The driver's error, where the server said so.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The server can't be reached, is shutting down, or has just become a secondary.
+    ///
+    /// Repeat the operation where [`Error::is_transient`] is `true`. Where [`Error::outcome_unknown`] is `true`, a write may
+    /// have been made: read what is stored before you repeat it.
+    #[error("{}{}", Told(.source), Unknown(.outcome_unknown))]
+    Unavailable {
+        /// Whether a write may have been made although no reply came.
+        outcome_unknown: bool,
+        /// The driver's error.
+        source: Box<mongodb::error::Error>,
+    },
+
+    /// A part of the documents was written before this error ended the operation: repeating the whole of it writes that part
+    /// twice.
+    #[error("{collection}: a part of the operation was written before this error: {source}")]
+    Unfinished {
+        /// The collection.
+        collection: &'static str,
+        /// What ended it.
+        source: Box<Error>,
+    },
+
+    /// The server has closed the cursor of a query: it was killed, or its session ended. Go on behind
+    /// [`last`](Error::CursorLost::last), or let the stream do so: [`Find::resumable`](crate::Find::resumable).
+    #[error("{collection}: the server has closed the cursor of the query{}: go on behind it, or use `.resumable()`", Last(.last))]
+    CursorLost {
+        /// The collection.
+        collection: &'static str,
+        /// Of a stream, what the last document that it gave is sorted by, and its `_id`, by their stored names; `None` where it
+        /// gave none or where a document does not say it (a projection that leaves a name out).
+        last: Option<Box<Document>>,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The change would give `_id`, or a field of a shard key where the server does not allow it, another value.
+    #[error(
+        "{collection}: `{field}` can't be changed: insert a new document with the other value, and delete this one"
+    )]
+    Immutable {
+        /// The collection.
+        collection: &'static str,
+        /// The stored name of the field.
+        field: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// A field is stored as another type than the change or the query needs.
+    #[error("{collection}: `{field}`{} is stored as {is}, and the operation needs {needs} there: `set` the whole of it", OfId(.id))]
+    StoredType {
+        /// The collection.
+        collection: &'static str,
+        /// The document's id as the server prints it, where it says so.
+        id: Option<String>,
+        /// The field, as the server names it: without those that it stands in, for some operators.
+        field: String,
+        /// What the operation needs there.
+        needs: &'static str,
+        /// What is stored there.
+        is: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// An index can't be made as it is declared, is missing, or can't take a value of the document.
+    #[error("{collection}: {message}")]
+    Index {
+        /// The collection.
+        collection: &'static str,
+        /// The stored name of the field whose value the index can't take, where the server says it.
+        field: Option<String>,
+        /// What is wrong and what to do, with the server's words.
+        message: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The server can't compile a regular expression: it is too large, or not a valid one.
+    #[error("{collection}: the server can't compile a regular expression of the query: {message}")]
+    Pattern {
+        /// The collection.
+        collection: &'static str,
+        /// What the server says of it.
+        message: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// A sort or a group needs more memory than the server gives to one: 100 MB.
+    #[error(
+        "{collection}: the operation needs more memory on the server than it gives to one (100 MB): declare an index that has the \
+         order, set a limit, or use `.allow_disk_use()`"
+    )]
+    Memory {
+        /// The collection.
+        collection: &'static str,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The collection is of a type that does not allow the operation: a view, a capped collection or a time-series
+    /// collection.
+    #[error("{collection} is {is}, which does not allow this operation: {message}")]
+    CollectionType {
+        /// The collection.
+        collection: &'static str,
+        /// Its type.
+        is: &'static str,
+        /// What the server says.
+        message: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
+    /// The server refuses the operation as it was built, by a rule that has no variant of its own here.
+    #[error("{collection}: the server refuses the operation: {message} (code {code})")]
+    Refused {
+        /// The collection.
+        collection: &'static str,
+        /// The server's error code.
+        code: i32,
+        /// What it says.
+        message: String,
+        /// The driver's error.
+        source: Option<Box<mongodb::error::Error>>,
+    },
+
     /// An error of the application's own, by which the closure of a transaction rolls back: [`Error::application`]. Or, in words,
     /// what had ended a transaction whose closure [passed it over](crate::Odm::transaction).
     #[error("{0}")]
     Application(#[source] Box<dyn std::error::Error + Send + Sync>),
 
     /// Anything else that the driver or the server reported.
-    #[error("{}", .0.kind)]
+    #[error("{}", Told(.0))]
     Driver(#[source] Box<mongodb::error::Error>),
 }
 
@@ -373,6 +518,90 @@ impl Error {
             .is_some_and(|e| e.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR))
     }
 
+    /// Whether nothing was written, and repeating the same operation may succeed: other writers were in the way
+    /// ([`Error::Contention`]), the server could not be reached or refused before it began ([`Error::Unavailable`]), a
+    /// cursor was lost ([`Error::CursorLost`]), or a transaction has to be run again.
+    ///
+    /// Never `true` together with [`outcome_unknown`](Error::outcome_unknown). Within a transaction repeat the whole of it:
+    /// [`Odm::transaction`](crate::Odm::transaction) does so by itself.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// let paid = async || accounts.update(&7).inc(|a| a.cents, -500).await;
+    /// let paid = match paid().await {
+    ///     Err(error) if error.is_transient() => paid().await?,
+    ///     paid => paid?,
+    /// };
+    /// # Ok(()) }
+    /// ```
+    pub fn is_transient(&self) -> bool {
+        if self.outcome_unknown() {
+            return false;
+        }
+        let nothing = |errors: &[(usize, Error)]| {
+            !errors.is_empty() && errors.iter().all(|(_, error)| error.is_transient())
+        };
+        match self {
+            Error::Contention { .. } | Error::Unavailable { .. } | Error::CursorLost { .. } => true,
+            Error::InsertMany { inserted, errors, .. } => *inserted == 0 && nothing(errors),
+            Error::Bulk { errors, done } => **done == crate::BulkDone::default() && nothing(errors),
+            Error::Unfinished { .. } => false,
+            _ => self.is_transient_transaction_error(),
+        }
+    }
+
+    /// Whether a write may have been made although the operation gives an error: its reply was lost and the server can't be
+    /// asked again (a change or deletion of many documents, a deployment without retryable writes, a second loss), a
+    /// commit was not confirmed, or the write was made and not acknowledged as its write concern demands.
+    ///
+    /// Read what is stored before the write is repeated. A write that sets what it means to set can be repeated at once.
+    ///
+    /// ```
+    /// use odm::{Error, mongodb::error::Error as DriverError};
+    ///
+    /// let lost: Error = DriverError::from(std::io::Error::other("connection reset")).into();
+    /// assert!(lost.outcome_unknown() && !lost.is_transient());
+    /// ```
+    pub fn outcome_unknown(&self) -> bool {
+        use mongodb::error::{ErrorKind, UNKNOWN_TRANSACTION_COMMIT_RESULT, WriteFailure};
+        match self {
+            Error::Unavailable { outcome_unknown, .. } => *outcome_unknown,
+            Error::Unfinished { source, .. } => source.outcome_unknown(),
+            Error::InsertMany { errors, .. } | Error::Bulk { errors, .. } => {
+                errors.iter().any(|(_, error)| error.outcome_unknown())
+            }
+            _ => self.driver_error().is_some_and(|error| {
+                error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT)
+                    || match &*error.kind {
+                        ErrorKind::Write(WriteFailure::WriteConcernError(_)) => true,
+                        ErrorKind::InsertMany(many) => many.write_concern_error.is_some(),
+                        ErrorKind::BulkWrite(bulk) => !bulk.write_concern_errors.is_empty(),
+                        _ => false,
+                    }
+            }),
+        }
+    }
+
+    /// The same of an operation that only reads: nothing was written, whatever got lost.
+    pub(crate) fn of_read(mut self) -> Error {
+        if let Error::Unavailable { outcome_unknown, .. } = &mut self {
+            *outcome_unknown = false;
+        }
+        self
+    }
+
+    /// The same after a part of the operation was written, so that it is not taken for one that changed nothing.
+    pub(crate) fn after_a_part(self, collection: &'static str) -> Error {
+        match self.is_transient() {
+            true => Error::Unfinished {
+                collection,
+                source: Box::new(self),
+            },
+            false => self,
+        }
+    }
+
     /// The driver's error behind this one, if there is one.
     ///
     /// ```
@@ -385,10 +614,21 @@ impl Error {
     pub fn driver_error(&self) -> Option<&mongodb::error::Error> {
         match self {
             Error::Driver(e) => Some(e),
+            Error::Unavailable { source, .. } => Some(source),
+            Error::Unfinished { source, .. } => source.driver_error(),
             Error::DuplicateKey { source, .. }
             | Error::Invalid { source, .. }
             | Error::NotADocument { source, .. }
-            | Error::TooLarge { source, .. } => source.as_deref(),
+            | Error::TooLarge { source, .. }
+            | Error::Contention { source, .. }
+            | Error::CursorLost { source, .. }
+            | Error::Immutable { source, .. }
+            | Error::StoredType { source, .. }
+            | Error::Index { source, .. }
+            | Error::Pattern { source, .. }
+            | Error::Memory { source, .. }
+            | Error::CollectionType { source, .. }
+            | Error::Refused { source, .. } => source.as_deref(),
             Error::Bulk { errors, .. } => match errors.as_slice() {
                 [(_, error)] => error.driver_error(),
                 _ => None,
@@ -400,7 +640,13 @@ impl Error {
 
 impl From<mongodb::error::Error> for Error {
     fn from(e: mongodb::error::Error) -> Error {
-        Error::Driver(Box::new(e))
+        match crate::map::unavailable(&e) {
+            Some(outcome_unknown) => Error::Unavailable {
+                outcome_unknown,
+                source: Box::new(e),
+            },
+            None => Error::Driver(Box::new(e)),
+        }
     }
 }
 
@@ -421,6 +667,9 @@ pub struct Violation {
     pub rule: Rule,
     /// The value that broke it, if it is small enough to show; `None` for a missing field.
     pub value: Option<Bson>,
+    /// The id of the stored document whose value holds a change back (`inc` past a bound, for instance); `None` where the
+    /// operation itself brings the value.
+    pub id: Option<Box<Bson>>,
 }
 
 impl Violation {
@@ -443,7 +692,14 @@ impl Violation {
             path: path.into(),
             rule,
             value: value.filter(shown),
+            id: None,
         }
+    }
+
+    /// The same of a stored document: its value holds a change back.
+    pub(crate) fn stored_in(mut self, id: &Bson) -> Violation {
+        self.id = Some(Box::new(id.clone()));
+        self
     }
 }
 
@@ -525,9 +781,118 @@ impl fmt::Display for Violation {
             "" => f.write_str("the document ")?,
             path => write!(f, "`{path}` ")?,
         }
-        self.rule.fmt(f)?;
-        match &self.value {
-            Some(value) => write!(f, " (it is {value})"),
+        match (&self.id, &self.value) {
+            (None, None) => self.rule.fmt(f),
+            (None, Some(value)) => write!(f, "{} (it is {value})", self.rule),
+            (Some(id), None) => write!(f, "of the document with _id {id} {}", self.rule),
+            (Some(id), Some(value)) => {
+                write!(
+                    f,
+                    "of the document with _id {id} {} ({value} is stored)",
+                    self.rule
+                )
+            }
+        }
+    }
+}
+
+/// What the driver reports, in words: its own `Display` prints the bytes of the server's reply.
+pub(crate) struct Told<'a>(pub(crate) &'a mongodb::error::Error);
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use mongodb::error::{ErrorKind, WriteFailure};
+        match &*self.0.kind {
+            ErrorKind::Command(e) => coded(f, &e.message, e.code, Some(&e.code_name))?,
+            ErrorKind::Write(WriteFailure::WriteError(e)) => {
+                coded(f, &e.message, e.code, e.code_name.as_deref())?;
+            }
+            ErrorKind::Write(WriteFailure::WriteConcernError(e)) => unacknowledged(f, e)?,
+            ErrorKind::InsertMany(many) => {
+                let errors = many.write_errors.as_deref().unwrap_or_default();
+                match (errors, &many.write_concern_error) {
+                    ([], Some(e)) => unacknowledged(f, e)?,
+                    ([], None) => f.write_str("the documents were not inserted")?,
+                    ([e, ..], _) => {
+                        write!(
+                            f,
+                            "{} documents were refused, first number {}: ",
+                            errors.len(),
+                            e.index
+                        )?;
+                        coded(f, &e.message, e.code, e.code_name.as_deref())?;
+                    }
+                }
+            }
+            ErrorKind::BulkWrite(bulk) => {
+                match (
+                    bulk.write_errors.iter().min_by_key(|(at, _)| **at),
+                    &*bulk.write_concern_errors,
+                ) {
+                    (Some((at, e)), _) => {
+                        write!(
+                            f,
+                            "{} writes were refused, first number {at}: ",
+                            bulk.write_errors.len()
+                        )?;
+                        coded(f, &e.message, e.code, e.code_name.as_deref())?;
+                    }
+                    (None, [e, ..]) => unacknowledged(f, e)?,
+                    (None, []) => f.write_str("the bulk write failed")?,
+                }
+                if let Some(source) = std::error::Error::source(self.0).and_then(|e| e.downcast_ref()) {
+                    write!(f, ": {}", Told(source))?;
+                }
+            }
+            kind => kind.fmt(f)?,
+        }
+        let mut labels: Vec<&str> = self.0.labels().iter().map(String::as_str).collect();
+        labels.sort_unstable();
+        match labels.is_empty() {
+            true => Ok(()),
+            false => write!(f, " [{}]", labels.join(", ")),
+        }
+    }
+}
+
+fn coded(f: &mut fmt::Formatter<'_>, message: &str, code: i32, name: Option<&str>) -> fmt::Result {
+    match name.filter(|name| !name.is_empty()) {
+        Some(name) => write!(f, "{message} (code {code}, {name})"),
+        None => write!(f, "{message} (code {code})"),
+    }
+}
+
+fn unacknowledged(f: &mut fmt::Formatter<'_>, e: &mongodb::error::WriteConcernError) -> fmt::Result {
+    f.write_str("the write was made, and not acknowledged as its write concern demands: ")?;
+    coded(f, &e.message, e.code, Some(&e.code_name))
+}
+
+struct Unknown<'a>(&'a bool);
+impl fmt::Display for Unknown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            true => f.write_str(
+                "; whether the operation was carried out is unknown: read what is stored before repeating it",
+            ),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Last<'a>(&'a Option<Box<Document>>);
+impl fmt::Display for Last<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(last) => write!(f, " after the document with {}", Pairs(last)),
+            None => Ok(()),
+        }
+    }
+}
+
+struct OfId<'a>(&'a Option<String>);
+impl fmt::Display for OfId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(f, " of the document with _id {id}"),
             None => Ok(()),
         }
     }
@@ -562,6 +927,19 @@ impl fmt::Display for SharedNull<'_> {
                 f,
                 "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
                  `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Unfit<'a>(&'a Option<Box<Bson>>);
+impl fmt::Display for Unfit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(
+                f,
+                ": the document with _id {id}, which does not match the rest of the upsert's condition"
             ),
             None => Ok(()),
         }

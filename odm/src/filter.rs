@@ -3,12 +3,11 @@
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::asserts::PlainlyStored;
-use crate::compare::{By, below as below_name};
+use crate::equal::Place;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
-use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::shape::{MOST_WRAPPERS, Shape};
-use crate::value::{List, Text, Value};
+use crate::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step};
+use crate::value::{List, Ordered, Text, Value, Whole};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -32,6 +31,9 @@ use std::ops::{BitAnd, BitOr, Not};
 #[must_use = "a filter does nothing until a query takes it"]
 pub struct Filter<R> {
     doc: Result<Document, Box<Error>>,
+    /// Values of fields that each document has which fits, and that the condition does not say as the server takes them for a new
+    /// document.
+    given: Vec<(&'static str, Bson)>,
     of: PhantomData<fn() -> R>,
 }
 
@@ -72,6 +74,7 @@ impl<R> Filter<R> {
     pub fn raw(doc: Document) -> Filter<R> {
         Filter {
             doc: Ok(doc),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -136,6 +139,7 @@ impl<R> Filter<R> {
     pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
         Filter {
             doc: doc.map_err(Box::new),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -145,96 +149,55 @@ impl<R> Filter<R> {
             doc: value
                 .map(|value| condition(name, operator, value))
                 .map_err(Box::new),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
 
-    /// The same for the value of a field. An embedded struct of copies is compared by its reference alone: the copies
-    /// follow the document, and the library keeps fields of its own beside them. What else is not compared as a whole is
-    /// by its parts.
-    fn of_field<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
-        let Some(id) = P::FIELD.and_then(crate::copy::entry) else {
-            let by = match &value {
-                Ok(Bson::Document(_) | Bson::Array(_)) => P::FIELD.and_then(By::of),
-                _ => None,
-            };
-            return match (by, value) {
-                (Some(by), Ok(value)) => Filter::of_parts::<P>(&by, operator, value),
-                (_, value) => Filter::on(P::PATH, operator, value),
-            };
+    /// The same for the value of a field, or of items of its array: one of several parts is compared by them.
+    fn of_value<P: Step>(operator: &str, value: Result<Bson>, item: bool) -> Filter<R> {
+        let place = match &value {
+            Ok(_) => Place::of::<P>(item),
+            Err(_) => None,
         };
-        let several = matches!(operator, "$in" | "$nin" | "$all");
-        let ids = value.and_then(|value| {
-            let ids = match value {
-                Bson::Array(items) if several => items
-                    .into_iter()
-                    .map(|item| crate::copy::id_of(item, id))
-                    .collect::<Option<Vec<Bson>>>()
-                    .map(Bson::Array),
-                value => crate::copy::id_of(value, id),
-            };
-            ids.ok_or_else(|| Error::Query {
-                collection: "",
-                message: format!(
-                    "`{}` holds copies, which are compared by the reference beside them, one by one: by `contains`, `all` or \
-                     `contains_any`",
-                    P::PATH
-                ),
-            })
-        });
-        Filter::on(&format!("{}.{id}", P::PATH), operator, ids)
-    }
-
-    /// The same for a field whose values, or items, are compared by their parts.
-    fn of_parts<P: Step>(by: &By, operator: &str, value: Bson) -> Filter<R> {
-        let one = |value: Bson| {
-            let parts = by.parts(&value).map_err(|_| incomparable(P::PATH))?;
-            let Some(parts) = parts else {
-                return Ok(condition(P::PATH, "$eq", value));
-            };
-            // The parts of one item, and not each of another.
-            let array = match P::FIELD.map(|field| (field.shape)()) {
-                Some(shape) if is_array(shape) => Some(P::PATH),
-                _ => P::INNERMOST,
-            };
-            Ok(match array {
-                Some(array) => {
-                    let rest = P::PATH.strip_prefix(array).unwrap_or_default();
-                    let rest = rest.strip_prefix('.').map(|rest| format!("{rest}."));
-                    doc! { array: { "$elemMatch": below_name(&rest.unwrap_or_default(), parts) } }
+        let (Some(place), Ok(value)) = (place, &value) else {
+            return match (item, operator, value) {
+                // `null` is also what is not there.
+                (true, "$eq", Ok(Bson::Null)) => {
+                    Filter::raw(doc! { P::PATH: { "$elemMatch": { "$eq": Bson::Null } } })
                 }
-                None => below_name(&format!("{}.", P::PATH), parts),
-            })
+                (_, operator, value) => Filter::on(P::PATH, operator, value),
+            };
         };
-        let each = |values: Bson| match values {
-            Bson::Array(values) if !values.is_empty() => values
-                .into_iter()
-                .map(one)
-                .collect::<Result<Vec<Document>>>()
-                .map(Some),
-            _ => Ok(None),
+        let is_whole = operator == "$eq" && place.stands_alone() && *value != Bson::Null;
+        let given = match is_whole && !place.is_inserted(value) {
+            true => vec![(P::PATH, value.clone())],
+            false => Vec::new(),
         };
-        let as_it_is = |value| Ok(condition(P::PATH, operator, value));
-        let joined = |all: &str, value: Bson| match each(value.clone())? {
-            Some(mut list) if list.len() == 1 && all != "$nor" => Ok(list.remove(0)),
-            Some(list) => Ok(doc! { all: list }),
-            None => as_it_is(value),
-        };
-        Filter::of(match operator {
-            "$eq" => one(value),
-            "$ne" => one(value).map(|one| doc! { "$nor": [one] }),
-            "$in" => joined("$or", value),
-            "$nin" => joined("$nor", value),
-            "$all" => joined("$and", value),
-            // Documents have an order, if no useful one.
-            _ => match by {
-                By::Union => as_it_is(value),
-                By::Own(_) | By::Nothing(_) => Err(incomparable(P::PATH)),
-            },
-        })
+        Filter {
+            given,
+            ..Filter::of(place.condition(operator, value.clone()))
+        }
     }
 
-    fn join(self, other: Filter<R>, operator: &str) -> Filter<R> {
+    /// The condition, and the values that a document has which an upsert by it inserts, so far as the server can't take them from
+    /// the condition.
+    pub(crate) fn into_upsert(self) -> Result<(Document, Vec<(&'static str, Bson)>)> {
+        let Filter { doc, given, .. } = self;
+        let mut doc = doc.map_err(|error| *error)?;
+        if !given.is_empty() {
+            let of_given = |name: &str| given.iter().any(|(given, _)| crate::names::meet(name, given));
+            doc = hidden(doc, &of_given);
+        }
+        Ok((doc, given))
+    }
+
+    fn join(mut self, other: Filter<R>, operator: &str) -> Filter<R> {
+        let mut given = Vec::new();
+        if operator == "$and" {
+            given = std::mem::take(&mut self.given);
+            given.extend(other.given);
+        }
         let doc = match (self.doc, other.doc) {
             (Ok(mut a), Ok(b)) => {
                 let plain = |doc: &Document| !doc.keys().any(|key| key.starts_with('$'));
@@ -254,7 +217,11 @@ impl<R> Filter<R> {
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        Filter { doc, of: PhantomData }
+        Filter {
+            doc,
+            given,
+            of: PhantomData,
+        }
     }
 }
 
@@ -281,6 +248,7 @@ impl<R> Not for Filter<R> {
     fn not(self) -> Filter<R> {
         Filter {
             doc: self.doc.map(|doc| doc! { "$nor": [doc] }),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -314,16 +282,19 @@ pub fn text<R>(search: impl Into<String>) -> Filter<R> {
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
+    ($bound:ident: $($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
         $(#[$doc])*
-        pub fn $name(self, value: impl Operand<T>) -> Filter<R> {
-            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value))
+        pub fn $name(self, value: impl Operand<T>) -> Filter<R>
+        where
+            P: Holds<T, As: $bound<T>>,
+        {
+            Filter::of_value::<P>($operator, encode_bson::<T, C>(P::PATH, value), false)
         }
     )*};
 }
 
 impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
-    comparisons! {
+    comparisons! { Whole:
         /// The field has this value. An `Option` that is `None` is found where the field is `null` or missing.
         ///
         /// ```
@@ -337,6 +308,9 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
         eq => "$eq";
         /// The field has another value, or none.
         ne => "$ne";
+    }
+
+    comparisons! { Ordered:
         /// The field is greater.
         gt => "$gt";
         /// The field is greater or equal.
@@ -355,8 +329,11 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// assert_eq!(p.name.in_(["Kate", "Ann"]).into_document()?, doc! { "name": { "$in": ["Kate", "Ann"] } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::of_field::<P>("$in", list::<T, C, V>(P::PATH, values))
+    pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R>
+    where
+        P: Holds<T, As: Whole<T>>,
+    {
+        Filter::of_value::<P>("$in", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field has none of these values.
@@ -367,8 +344,11 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// assert_eq!(p.age.not_in([17, 18]).into_document()?, doc! { "age": { "$nin": [17, 18] } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values))
+    pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R>
+    where
+        P: Holds<T, As: Whole<T>>,
+    {
+        Filter::of_value::<P>("$nin", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field is there (`true`), be it `null`, or is missing (`false`).
@@ -391,7 +371,10 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// let first = people.find_all().sort(|p| p.name.asc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub fn asc(self) -> Order<R> {
+    pub fn asc(self) -> Order<R>
+    where
+        P: Holds<T, As: Ordered<T>>,
+    {
         Order {
             name: P::PATH,
             descending: false,
@@ -408,7 +391,10 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// let oldest = people.find_all().sort(|p| p.age.desc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub fn desc(self) -> Order<R> {
+    pub fn desc(self) -> Order<R>
+    where
+        P: Holds<T, As: Ordered<T>>,
+    {
         Order {
             name: P::PATH,
             descending: true,
@@ -509,7 +495,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item))
+        Filter::of_value::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item), true)
     }
 
     /// The array holds all of these items.
@@ -525,7 +511,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_value::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// The array holds one of these items at least.
@@ -541,7 +527,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_value::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
@@ -663,23 +649,40 @@ pub(crate) fn has_near(filter: &Document) -> bool {
     })
 }
 
-/// The error for a value of a field that is neither compared as a whole nor by its parts.
-pub(crate) fn incomparable(name: &str) -> Error {
-    Error::Query {
-        collection: "",
-        message: format!(
-            "a value of `{name}` can't be compared as a whole, since the library keeps copies in it that follow other documents: \
-             compare its fields, those of the items of an array by `elem` or `pull_where`"
-        ),
+/// A condition of which no part on these names is taken for a value of a new document: twice denied, it is the same condition.
+fn hidden(doc: Document, of_given: &dyn Fn(&str) -> bool) -> Document {
+    let mut all = Document::new();
+    let mut denied = Vec::new();
+    for (name, value) in doc {
+        match value {
+            Bson::Array(parts) if name == "$and" => {
+                let part = |part| match part {
+                    Bson::Document(part) => Bson::Document(hidden(part, of_given)),
+                    other => other,
+                };
+                all.insert(name, parts.into_iter().map(part).collect::<Vec<Bson>>());
+            }
+            value if of_given(&name) => denied.push(doc! { "$nor": [{ name: value }] }),
+            value => drop(all.insert(name, value)),
+        }
+    }
+    match denied.is_empty() {
+        true => all,
+        // Not beside another `$nor` of this condition.
+        false if all.contains_key("$nor") => doc! { "$and": [all, { "$nor": denied }] },
+        false => {
+            all.insert("$nor", denied);
+            all
+        }
     }
 }
 
-fn is_array(shape: Shape) -> bool {
-    match shape {
-        Shape::Array(_) => true,
-        Shape::Optional(inner) => is_array(inner()),
-        _ => false,
-    }
+/// Whether a condition holds a schema, by which the entries of a map are counted: the server takes none on the items of an array.
+fn has_schema(condition: &Document) -> bool {
+    condition.iter().any(|(name, value)| match value {
+        Bson::Array(list) => list.iter().filter_map(Bson::as_document).any(has_schema),
+        _ => name == "$jsonSchema",
+    })
 }
 
 /// An item of an array, as the root of the paths in a condition or change of items.
@@ -720,8 +723,18 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         },
         error => error,
     })?;
-    if is_of_items(&condition) && !<A::Item as Value>::REFERENCE && are_documents(<A::Item as Value>::shape())
-    {
+    if has_schema(&condition) {
+        return Err(Error::Query {
+            collection: "",
+            message: format!(
+                "the condition on the items of `{}` compares a map of theirs as a whole, and the server counts no entries there: \
+                 compare its entries, or find the items by `contains`",
+                P::PATH
+            ),
+        });
+    }
+    let has_parts = || crate::equal::has_parts(<A::Item as Value>::shape());
+    if is_of_items(&condition) && !<A::Item as Value>::REFERENCE && has_parts() {
         return Err(Error::Query {
             collection: "",
             message: format!(
@@ -731,27 +744,6 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         });
     }
     Ok(condition)
-}
-
-/// Whether a value is stored as a document with declared fields, or as a variant with copies in it.
-fn are_documents(shape: Shape) -> bool {
-    match unwrapped(shape) {
-        Shape::Struct(_) => true,
-        shape => crate::compare::has_copies(shape),
-    }
-}
-
-/// Without the options and newtypes around it.
-fn unwrapped(shape: Shape) -> Shape {
-    let mut shape = shape;
-    for _ in 0..MOST_WRAPPERS {
-        match shape {
-            Shape::Optional(inner) => shape = inner(),
-            Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
-            _ => break,
-        }
-    }
-    shape
 }
 
 /// Whether a condition is on an item itself, or a part of it is.

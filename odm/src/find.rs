@@ -5,6 +5,7 @@ use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
 use crate::names::read_too;
+use crate::page::Place;
 use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -32,8 +33,8 @@ use std::sync::{Arc, LazyLock};
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
-pub struct Find<'c, T, Out = T, J = ()> {
-    pub(crate) collection: &'c Collection<T>,
+pub struct Find<T, Out = T, J = ()> {
+    pub(crate) collection: Collection<T>,
     pub(crate) filter: Filter<T>,
     pub(crate) options: Options,
     pub(crate) sort: Vec<crate::Order<T>>,
@@ -42,7 +43,7 @@ pub struct Find<'c, T, Out = T, J = ()> {
     pub(crate) into: PhantomData<fn() -> Out>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Find")
             .field("collection", &T::META.collection)
@@ -99,7 +100,7 @@ impl DerefMut for Options {
 
 /// So many documents of a stream are in memory with what is joined to them: a batch of the server's own size may be 16 MiB of
 /// references.
-const JOINED_AT_ONCE: u32 = 1_000;
+pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
 
 /// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
 /// limit.
@@ -142,10 +143,10 @@ pub(crate) async fn each_of<T: Document>(
     Ok((round_trips, documents))
 }
 
-impl<'c, T: Document> Find<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Find<'c, T> {
+impl<T: Document> Find<T> {
+    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Find<T> {
         Find {
-            collection,
+            collection: collection.clone(),
             filter,
             options: Options::default(),
             sort: Vec::new(),
@@ -156,7 +157,7 @@ impl<'c, T: Document> Find<'c, T> {
     }
 }
 
-impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
+impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// Reads into `P` instead of `T`: only its fields cross the network.
     ///
     /// ```no_run
@@ -165,7 +166,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P, J> {
+    pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -178,7 +179,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
     ///
     /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
@@ -204,7 +205,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let mine: Vec<(Post, User)> = posts.find(|p| p.title.starts_with("Rust")).include(|p| p.author).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<'c, T, Out, J> {
+    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<T, Out, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -217,7 +218,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Those that fit this condition too.
     ///
     /// ```no_run
@@ -317,6 +318,22 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         self
     }
 
+    /// Lets the server sort on disk what takes more than 100 MB: the default from MongoDB 6.0 on, an option before. So do the
+    /// queries of its joins. [`page`](Find::page) does it by itself where the server needs it.
+    ///
+    /// An index that has the order needs no sort at all. MongoDB Atlas refuses the option on its smallest clusters.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let stream = people.find_all().sort(|p| p.name.asc()).allow_disk_use().stream().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn allow_disk_use(mut self) -> Self {
+        self.options.allow_disk_use = Some(true);
+        self
+    }
+
     /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
     /// joins, the documents that fit come with what is joined to them; a joined document that does not fit is an error of
     /// the whole query.
@@ -330,7 +347,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn lossy(self) -> LossyFind<'c, T, Out, J> {
+    pub fn lossy(self) -> LossyFind<T, Out, J> {
         LossyFind { find: self }
     }
 
@@ -387,7 +404,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// ```
     pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
         let (find, join) = self.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let mut items = Vec::new();
         find.each("find", |document| {
@@ -416,7 +433,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// ```
     pub async fn one(self) -> Result<Option<J::Row<Out>>> {
         let (find, join) = self.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let Some((item, raw)) = find.first().await? else {
             return Ok(None);
@@ -427,7 +444,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 
     /// The query with the fields that the join needs, and the join.
-    pub(crate) fn without_join(mut self) -> (Find<'c, T, Out>, J) {
+    pub(crate) fn without_join(mut self) -> (Find<T, Out>, J) {
         self.prepare_projection();
         (
             Find {
@@ -444,7 +461,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 
     /// The documents batch by batch, as the server sends them.
-    async fn batches(mut self, keep: bool) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
+    pub(crate) async fn batches(
+        mut self,
+        keep: bool,
+        place: Arc<Place>,
+    ) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
         let filter = self.prepare()?;
         let trace = self.collection.trace("stream");
         trace.values("filter", &filter);
@@ -453,12 +474,23 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             .raw()
             .find(filter)
             .with_options(self.options.into_inner());
+        let seen = place.clone();
         let read = move |batch: RawBatch| {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
-            documents
+            let mut last = None;
+            let batch = documents
                 .into_iter()
-                .map(|document| Ok(Batched::of::<T>(document_of::<T>(document)?, keep)))
-                .collect()
+                .map(|document| {
+                    let document = document_of::<T>(document)?;
+                    seen.check(T::META.collection, document)?;
+                    last = Some(document);
+                    Ok(Batched::of::<T>(document, keep))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            if let Some(last) = last {
+                seen.note(last);
+            }
+            Ok(batch)
         };
         let batches = trace
             .begin(async {
@@ -470,7 +502,10 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 ))
             })
             .await?;
-        Ok(trace.go_on(batches))
+        let batches = trace.go_on(batches);
+        Ok(batches
+            .map(move |batch| batch.map_err(|error| place.lost(error)))
+            .boxed())
     }
 
     async fn first(mut self) -> Result<Option<(Out, mongodb::bson::RawDocumentBuf)>> {
@@ -498,6 +533,8 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     ///
     /// # Errors
     /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
+    /// [`Error::CursorLost`] with the place of the last document where the server has closed the cursor; a
+    /// [resumable](Find::resumable) stream goes on by itself.
     ///
     /// # Cost
     /// One round trip before the first, and one for every further batch. Where something is joined, these are 1,000 documents each
@@ -529,20 +566,11 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         if find.options.limit == Some(0) {
             return Ok(futures::stream::empty().boxed());
         }
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let projected = find.options.projection.is_some();
-        let batches = find.batches(!J::NOTHING).await?;
-        // One batch is in memory, with what is joined to it.
-        let rows = batches.then(move |batch| {
-            let (from, join) = (from.clone(), join.clone());
-            async move {
-                match batch {
-                    Ok(batch) => join_batch(&from, &*join, projected, batch).await,
-                    Err(error) => vec![Err(error)],
-                }
-            }
-        });
-        Ok(rows.flat_map(futures::stream::iter).boxed())
+        let place = Arc::new(Place::of_query(&find));
+        let batches = find.batches(!J::NOTHING, place).await?;
+        Ok(joined(batches, from, join, projected))
     }
 
     /// How many there are, with `skip` and `limit`.
@@ -671,6 +699,25 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 }
 
+/// The rows of a stream. One batch is in memory, with what is joined to it.
+pub(crate) fn joined<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
+    batches: BoxStream<'static, Result<Vec<Batched<Out>>>>,
+    from: Source,
+    join: Arc<J>,
+    projected: bool,
+) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
+    let rows = batches.then(move |batch| {
+        let (from, join) = (from.clone(), join.clone());
+        async move {
+            match batch {
+                Ok(batch) => join_batch(&from, &*join, projected, batch).await,
+                Err(error) => vec![Err(error)],
+            }
+        }
+    });
+    rows.flat_map(futures::stream::iter).boxed()
+}
+
 /// The documents of a batch with what is joined to them; one that does not fit is an error in its place. Where the join
 /// fails, its error stands for all that fit.
 async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
@@ -707,7 +754,7 @@ async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join
 }
 
 /// One document of a batch: itself, and its raw form where something is joined to it.
-struct Batched<Out> {
+pub(crate) struct Batched<Out> {
     document: Result<Out>,
     raw: Option<mongodb::bson::RawDocumentBuf>,
 }
@@ -757,11 +804,11 @@ pub(crate) fn document_of<T: Document>(
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`"]
-pub struct LossyFind<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct LossyFind<T, Out, J = ()> {
+    find: Find<T, Out, J>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for LossyFind<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for LossyFind<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.find.fmt(f)
     }
@@ -787,7 +834,7 @@ pub struct Lossy<Out> {
     pub bad: Vec<Error>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
     /// All of them.
     ///
     /// # Errors
@@ -806,7 +853,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// ```
     pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
         let (find, join) = self.find.without_join();
-        let from = find.collection.source();
+        let from = find.collection.source().on_disk(find.options.allow_disk_use);
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         find.each("find", |document| {

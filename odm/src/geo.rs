@@ -89,6 +89,7 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -107,10 +108,15 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         },
     ],
     deny_unknown: false,
 };
+
+impl crate::value::Compared for Point {
+    type As = crate::value::ByParts;
+}
 
 impl Value for Point {
     const SIZE: Size = Size::known(crate::size::document(POINT_FIELDS));

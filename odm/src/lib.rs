@@ -127,12 +127,12 @@ mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
-mod compare;
 mod copy;
 mod decode;
 mod document;
 pub mod edges;
 mod elements;
+mod equal;
 mod error;
 mod explain;
 mod fan_out;
@@ -159,6 +159,7 @@ mod shape;
 pub mod size;
 mod trace;
 mod update;
+mod upsert;
 mod value;
 mod write;
 
@@ -435,7 +436,7 @@ pub use odm_derive::Embed;
 /// ```
 pub use odm_derive::Projection;
 pub use operand::Operand;
-pub use page::{Page, PageToken, Paged};
+pub use page::{Page, PageToken, Paged, ResumableFind};
 pub use path::{Flattened, Path, Root};
 pub use reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
 pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
@@ -448,7 +449,7 @@ pub use server::{Server, Topology};
 pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
-pub use value::{Array, Value};
+pub use value::{Array, Compared, Value};
 pub use write::{Delete, Deleted, Insert};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
@@ -492,12 +493,13 @@ pub mod __private {
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
-        Single, Step, Varied, Writable, written,
+        Single, Step, StoredAs, Varied, Writable, written,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
         Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
+    pub use crate::relation::backfill_at_once;
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
@@ -505,7 +507,8 @@ pub mod __private {
     pub use crate::size::{self, Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
+        Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric,
+        Only, Opaque, Removable, Text, Value,
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

@@ -63,7 +63,7 @@ pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>)
     let refusal = refusal.into();
     match context.refused(refusal) {
         Some(error) => with_source(error, alone(refusal)),
-        None => Error::Driver(Box::new(alone(refusal))),
+        None => alone(refusal).into(),
     }
 }
 
@@ -78,6 +78,57 @@ pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
     Some(Error::Driver(Box::new(error)))
 }
 
+/// Whether the server could not be reached or was changing its state, and then whether a write may have been made all the same:
+/// a read is not known from a write here. `None` for another error.
+///
+/// The driver repeats a retryable write once, so an error that it gives is of the second attempt: of the first, the server
+/// says `NoWritesPerformed` where it knows.
+pub(crate) fn unavailable(error: &mongodb::error::Error) -> Option<bool> {
+    use mongodb::error::{
+        NO_WRITES_PERFORMED, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR, TRANSIENT_TRANSACTION_ERROR,
+        UNKNOWN_TRANSACTION_COMMIT_RESULT,
+    };
+    let may_have_written = match &*error.kind {
+        // The connection may have broken while it was made, which the driver says by this label.
+        ErrorKind::Io(_) => !error.contains_label(SYSTEM_OVERLOADED_ERROR),
+        ErrorKind::ServerSelection { .. }
+        | ErrorKind::ConnectionPoolCleared { .. }
+        | ErrorKind::DnsResolve { .. } => false,
+        ErrorKind::Command(command) if is_refused_at_once(command.code) => {
+            error.contains_label(RETRYABLE_WRITE_ERROR)
+        }
+        ErrorKind::Command(command) if is_interrupted(command.code) => true,
+        ErrorKind::Write(WriteFailure::WriteError(write))
+            if is_refused_at_once(write.code) || is_interrupted(write.code) =>
+        {
+            true
+        }
+        ErrorKind::BulkWrite(bulk) if bulk.write_errors.is_empty() => {
+            let source = std::error::Error::source(error)?;
+            let unknown = unavailable(source.downcast_ref()?)?;
+            unknown || bulk.partial_result.is_some()
+        }
+        _ => return None,
+    };
+    if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) {
+        return Some(true);
+    }
+    let nothing =
+        error.contains_label(NO_WRITES_PERFORMED) || error.contains_label(TRANSIENT_TRANSACTION_ERROR);
+    Some(may_have_written && !nothing)
+}
+
+/// `NotWritablePrimary`, `NotPrimaryNoSecondaryOk`, `NotPrimaryOrSecondary`, and what older servers call the first: the server
+/// refuses the operation before it begins.
+fn is_refused_at_once(code: i32) -> bool {
+    matches!(code, 10107 | 13435 | 13436 | 10058)
+}
+
+/// Shutdown, a new primary, and what a router says of a shard that it can't reach: the operation may have begun.
+fn is_interrupted(code: i32) -> bool {
+    matches!(code, 6 | 7 | 89 | 91 | 134 | 189 | 262 | 9001 | 11600 | 11602)
+}
+
 impl Context {
     /// The context of an operation on a document's collection.
     pub(crate) fn of(meta: &'static DocumentMeta) -> Context {
@@ -89,6 +140,12 @@ impl Context {
 
     /// An error of any operation but `insert_many` and a bulk, whose errors are several.
     pub(crate) fn driver(self, error: mongodb::error::Error) -> Error {
+        if let Some(outcome_unknown) = unavailable(&error) {
+            return Error::Unavailable {
+                outcome_unknown,
+                source: Box::new(error),
+            };
+        }
         let reply = error.server_response().map(|reply| &**reply);
         let mapped = match &*error.kind {
             ErrorKind::Write(WriteFailure::WriteError(write)) => {
@@ -174,15 +231,149 @@ impl Context {
                 needs: "MongoDB 5.1",
                 is: format!("an earlier one: {}", refusal.message),
             }),
-            28 => Some(Error::NotADocument {
-                collection: self.collection,
-                field: message::element(refusal.message)?,
-                source: None,
-            }),
+            28 => match message::element(refusal.message) {
+                Some(field) => Some(Error::NotADocument {
+                    collection: self.collection,
+                    field,
+                    source: None,
+                }),
+                None => Some(self.refusal(refusal)),
+            },
             2 if refusal.message.contains("object to insert too large") => {
                 Some(self.too_large(message::size(refusal.message)))
             }
-            _ => None,
+            code => self.by_rule(code, refusal),
+        }
+    }
+
+    /// The rules of the server's own.
+    fn by_rule(self, code: i32, refusal: Refusal<'_>) -> Option<Error> {
+        let collection = self.collection;
+        let said = refusal.message;
+        let index = |field: Option<String>, what: &str| Error::Index {
+            collection,
+            field,
+            message: format!("{what}: {said} (code {code})"),
+            source: None,
+        };
+        let of_type = |is: &'static str| Error::CollectionType {
+            collection,
+            is,
+            message: said.to_owned(),
+            source: None,
+        };
+        Some(match code {
+            // IllegalOperation
+            20 if said.contains("capped") => of_type("a capped collection"),
+            20 | 72 if said.contains("time-series") || said.contains("timeseries") => {
+                of_type("a time-series collection")
+            }
+            20 if said.contains("retryWrites") || said.contains("Transaction numbers") => {
+                Error::Unsupported {
+                    operation: "a retryable write or a transaction",
+                    needs: "a replica set or a sharded cluster (without transactions, `retryWrites=false` in the connection string)",
+                    is: "a standalone server".to_owned(),
+                }
+            }
+            10003 => of_type("a capped collection"),
+            // CommandNotSupportedOnView
+            166 => of_type("a view"),
+            // CursorNotFound, CursorKilled
+            43 | 237 => Error::CursorLost {
+                collection,
+                last: None,
+                source: None,
+            },
+            // ImmutableField
+            66 => Error::Immutable {
+                collection,
+                field: message::quoted(said, "mmutable field '")
+                    .or_else(|| message::quoted(said, "mmutable) field '"))
+                    .unwrap_or("_id")
+                    .to_owned(),
+                source: None,
+            },
+            // CannotCreateIndex, InvalidIndexSpecificationOption
+            67 | 197 => index(
+                None,
+                "an index can't be made as it is declared: change its declaration",
+            ),
+            // IndexOptionsConflict, IndexKeySpecsConflict
+            85 | 86 => index(
+                None,
+                "an index with the same keys or the same name exists with other options: drop it, or declare it as it is",
+            ),
+            // IndexNotFound, NoQueryExecutionPlans
+            27 | 291 => index(
+                None,
+                "the query needs an index that does not exist: declare it, and call `sync`",
+            ),
+            2 if said.contains("hint provided does not correspond") => {
+                index(None, "the index that `hint` names does not exist")
+            }
+            16766 => index(
+                message::after(said, "at path: ").or_else(|| message::after(said, "array at path ")),
+                "a hashed index takes no array: store a single value there, or declare another kind of index",
+            ),
+            171 => index(
+                None,
+                "an index takes one array in a document: declare an index for each of the fields",
+            ),
+            17261 => index(
+                None,
+                "the text index takes the language of a document from a field, and it holds no string: name another field by \
+                 `language_override`",
+            ),
+            17262 => index(
+                None,
+                "the text index takes the language of a document from a field, and its value is not a language: name another \
+                 field by `language_override`",
+            ),
+            16755 | 16756 => index(
+                None,
+                "a geospatial index can't take the value: store valid GeoJSON",
+            ),
+            17280 => index(None, "the value is too large for its index"),
+            // Invalid regular expressions and their options.
+            51091 | 51108 => Error::Pattern {
+                collection,
+                message: said.to_owned(),
+                source: None,
+            },
+            // QueryExceededMemoryLimitNoDiskUseAllowed, and what older servers say of `$group` and `$sort`.
+            292 | 16945 | 16819 | 16820 => Error::Memory {
+                collection,
+                source: None,
+            },
+            // WriteConflict
+            112 => Error::Contention {
+                collection,
+                message: "another writer changed the same document at the same time: try again".to_owned(),
+                source: None,
+            },
+            2 | 14 => match message::stored_type(said) {
+                Some(told) => Error::StoredType {
+                    collection,
+                    id: told.id,
+                    field: told.field,
+                    needs: told.needs,
+                    is: told.is,
+                    source: None,
+                },
+                None => self.refusal(refusal),
+            },
+            // FailedToParse, Overflow, and the rules of names, options and updates.
+            9 | 15 | 20 | 40 | 52 | 53 | 54 | 56 | 57 | 72 | 73 | 168 => self.refusal(refusal),
+            _ => return None,
+        })
+    }
+
+    fn refusal(self, refusal: Refusal<'_>) -> Error {
+        Error::Refused {
+            collection: self.collection,
+            code: refusal.code,
+            message: refusal.message.to_owned(),
+            source: None,
         }
     }
 
@@ -223,6 +414,7 @@ impl Context {
             index,
             fields,
             value: Box::new(value),
+            existing: None,
             source: None,
         }
     }
@@ -273,7 +465,16 @@ fn with_source(mut error: Error, driver: mongodb::error::Error) -> Error {
     if let Error::DuplicateKey { source, .. }
     | Error::Invalid { source, .. }
     | Error::NotADocument { source, .. }
-    | Error::TooLarge { source, .. } = &mut error
+    | Error::TooLarge { source, .. }
+    | Error::Contention { source, .. }
+    | Error::CursorLost { source, .. }
+    | Error::Immutable { source, .. }
+    | Error::StoredType { source, .. }
+    | Error::Index { source, .. }
+    | Error::Pattern { source, .. }
+    | Error::Memory { source, .. }
+    | Error::CollectionType { source, .. }
+    | Error::Refused { source, .. } = &mut error
     {
         *source = Some(Box::new(driver));
     }

@@ -1,6 +1,7 @@
 //! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
 
 mod behind;
+mod resume;
 
 use crate::join::{Join, ReadFrom as _, Work};
 use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
@@ -10,6 +11,8 @@ use behind::{Key, at, behind};
 pub(crate) use behind::{holds_text, is_compared_alike};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
+pub(crate) use resume::Place;
+pub use resume::ResumableFind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -105,13 +108,13 @@ struct Position {
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is awaited"]
-pub struct Paged<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct Paged<T, Out, J = ()> {
+    find: Find<T, Out, J>,
     size: u32,
     after: Option<PageToken>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Paged")
             .field("find", &self.find)
@@ -121,7 +124,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
@@ -135,7 +138,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// let page = query.await?;
     /// # Ok(()) }
     /// ```
-    pub fn page(self, size: u32) -> Paged<'c, T, Out, J> {
+    pub fn page(self, size: u32) -> Paged<T, Out, J> {
         Paged {
             find: self,
             size,
@@ -144,7 +147,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
     ///
     /// ```no_run
@@ -162,11 +165,9 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, 
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
-    for Paged<'c, T, Out, J>
-{
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
     type Output = Result<Page<J::Row<Out>>>;
-    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<J::Row<Out>>>>;
+    type IntoFuture = futures::future::BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -181,36 +182,13 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 message: message.to_owned(),
             };
             let shape = (T::META.shape)();
-            let has_several = |order: &&Order<T>| order.multi || Key::of(shape, order.name, false).is_array();
-            if let Some(order) = find.sort.iter().find(has_several) {
-                return Err(refuse(&format!(
-                    "pages can't be sorted by `{}`, which has several values in one document",
-                    order.name
-                )));
-            }
+            refuse_several::<T>(&find.sort)?;
             if find.options.skip.is_some() || find.options.limit.is_some() {
                 return Err(refuse(
                     "a page has its size instead of `limit`, and its token instead of `skip`",
                 ));
             }
-            let mut keys: Vec<Key> = find
-                .sort
-                .iter()
-                .map(|o| Key::of(shape, o.name, o.descending))
-                .collect();
-            if !keys.iter().any(|key| key.name == "_id") {
-                keys.push(Key::of(
-                    shape,
-                    "_id",
-                    keys.last().is_some_and(|key| key.descending),
-                ));
-            }
-            if find.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
-                return Err(refuse(
-                    "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
-                     collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none",
-                ));
-            }
+            let keys = total_order(&find)?;
             let order: Vec<String> = keys
                 .iter()
                 .map(|key| format!("{}:{}", key.name, key.direction()))
@@ -230,7 +208,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 let filter = find.filter.into_document()?;
                 if holds_text(shape, "_id")
                     && let Some((one, other)) =
-                        twins::<T>(find.collection, &filter, &find.options, &keys, &position).await?
+                        twins::<T>(&find.collection, &filter, &find.options, &keys, &position).await?
                 {
                     return Err(refuse(&format!(
                         "the page begins at two documents that this collation takes for equal, with the ids {one} and \
@@ -247,27 +225,19 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
             find.sort.clear();
             find.options.sort = Some(sort);
             if let Some(fields) = &mut find.fields {
-                // The token needs them, whether the projection has them or not. A field within a selected one is there.
-                for Key { name, .. } in &keys {
-                    let there = fields
-                        .iter()
-                        .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
-                    if !there {
-                        fields.retain(|f| f.strip_prefix(name).is_none_or(|rest| !rest.starts_with('.')));
-                        fields.push(name);
-                    }
-                }
+                keep_keys(fields, &keys);
             }
             // One of several values stands for an array, another one in each direction: such a document would come
             // twice.
             let may_be_refused = keys.iter().any(Key::may_be_refused);
-            let (find, join) = find.without_join();
-            let from = find.collection.source();
+            let (mut find, join) = find.without_join();
+            let from = find.collection.source().on_disk(find.options.allow_disk_use);
+            let again = on_disk(&mut find).await?;
             let mut work = Work::of_query(&join, find.options.projection.is_some());
             let mut items = Vec::new();
             let mut last = None;
             let mut more = false;
-            find.each("page", |document| {
+            let mut take = |document: &RawDocument| {
                 if items.len() == size as usize {
                     more = true;
                     return Ok(());
@@ -287,8 +257,12 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     last = values.filter(|_| is_last);
                 }
                 Ok(())
-            })
-            .await?;
+            };
+            match (find.each("page", &mut take).await, again) {
+                // The server has sorted nothing yet, so it has given nothing.
+                (Err(Error::Memory { .. }), Some(again)) => again.each("page", &mut take).await?,
+                (done, _) => done?,
+            }
             let next = match (more, last) {
                 (true, Some(v)) => Some(write(Position { s: order, v }).map_err(|source| Error::Encode {
                     field: "page token".to_owned(),
@@ -304,6 +278,97 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
         })
     }
 }
+
+/// Refuses an order by what has several values in one document.
+fn refuse_several<T: Document>(sort: &[Order<T>]) -> Result<()> {
+    let shape = (T::META.shape)();
+    let has_several = |order: &&Order<T>| order.multi || Key::of(shape, order.name, false).is_array();
+    match sort.iter().find(has_several) {
+        Some(order) => Err(Error::Query {
+            collection: T::META.collection,
+            message: format!(
+                "pages can't be sorted by `{}`, which has several values in one document",
+                order.name
+            ),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The order of a query with the id behind it, in which every document has a place of its own.
+fn total_order<T: Document, Out, J>(find: &Find<T, Out, J>) -> Result<Vec<Key>> {
+    let shape = (T::META.shape)();
+    let mut keys: Vec<Key> = find
+        .sort
+        .iter()
+        .map(|o| Key::of(shape, o.name, o.descending))
+        .collect();
+    if !keys.iter().any(|key| key.name == "_id") {
+        keys.push(Key::of(
+            shape,
+            "_id",
+            keys.last().is_some_and(|key| key.descending),
+        ));
+    }
+    if find.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
+        return Err(Error::Query {
+            collection: T::META.collection,
+            message: "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
+                      collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none"
+                .to_owned(),
+        });
+    }
+    Ok(keys)
+}
+
+/// Reads these with a projection, whether it has them or not. A field within a selected one is there.
+fn keep_keys(fields: &mut Vec<&'static str>, keys: &[Key]) {
+    for Key { name, .. } in keys {
+        let there = fields
+            .iter()
+            .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
+        if !there {
+            fields.retain(|f| f.strip_prefix(name).is_none_or(|rest| !rest.starts_with('.')));
+            fields.push(name);
+        }
+    }
+}
+
+/// Lets a server sort the page on disk where that is not its default: from MongoDB 6.0 on it is. Where the server is not known
+/// yet, the same query with that option is given back, for the case that the server refuses the first.
+async fn on_disk<T: Document, Out>(find: &mut Find<T, Out>) -> Result<Option<Find<T, Out>>> {
+    if find.options.allow_disk_use.is_some() {
+        return Ok(None);
+    }
+    let odm = find.collection.odm();
+    let known = match find.collection.session() {
+        // A transaction has asked already.
+        Some(_) => Some(odm.server().await?),
+        None => odm.known_server(),
+    };
+    if let Some(server) = known {
+        if server.max_wire_version() < SORTS_ON_DISK {
+            find.options.allow_disk_use = Some(true);
+        }
+        return Ok(None);
+    }
+    let filter = std::mem::replace(&mut find.filter, Filter::all()).into_document()?;
+    let mut again = Find {
+        collection: find.collection.clone(),
+        filter: Filter::raw(filter.clone()),
+        options: find.options.clone(),
+        sort: Vec::new(),
+        fields: None,
+        join: (),
+        into: std::marker::PhantomData,
+    };
+    find.filter = Filter::raw(filter);
+    again.options.allow_disk_use = Some(true);
+    Ok(Some(again))
+}
+
+/// The wire version of MongoDB 6.0, whose sorts may use the disk by default.
+const SORTS_ON_DISK: i32 = 17;
 
 /// The ids of two documents that stand where a page ended, where the collation takes them for equal. It may, even where
 /// case counts: some characters have no weight, and some can be written in two ways.

@@ -191,6 +191,8 @@ pub struct FieldMeta {
     pub volatile: bool,
     /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
     pub skips_none: bool,
+    /// Whether it is a set: an array whose items have no order, and each of which counts once.
+    pub set: bool,
 }
 
 impl FieldMeta {
@@ -219,6 +221,7 @@ impl FieldMeta {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
         }
     }
 
@@ -253,7 +256,10 @@ impl FieldMeta {
             Some(max) => size::array(item, max),
             None => None,
         };
-        FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        FieldMeta {
+            set: T::SET,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        }
     }
 
     /// A field whose type contains the struct again: its size is not asked for, which would go round in a circle.
@@ -273,7 +279,10 @@ impl FieldMeta {
         ty: &'static str,
         bounds: Bounds,
     ) -> FieldMeta {
-        FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        FieldMeta {
+            set: T::SET,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        }
     }
 
     /// A field that refers to other documents: by one value, or by an array with a declared number of them.
@@ -291,6 +300,7 @@ impl FieldMeta {
         };
         FieldMeta {
             reference: Some(reference),
+            set: R::SET,
             ..FieldMeta::with(rust, name, ty, crate::reference::shape::<R>, bounds, size)
         }
     }

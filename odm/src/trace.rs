@@ -18,9 +18,26 @@ use tracing::{Instrument, Span, field::Empty};
 #[derive(Clone)]
 pub(crate) struct Trace {
     span: Span,
+    /// Whether it only reads, so that an error of it never leaves a write behind.
+    reads: bool,
     started: Instant,
     counts: Arc<Counts>,
 }
+
+/// The operations that only read.
+const READS: [&str; 11] = [
+    "stream",
+    "find",
+    "find_one",
+    "count",
+    "exists",
+    "page",
+    "get",
+    "get_many",
+    "aggregate",
+    "explain",
+    "plan",
+];
 
 #[derive(Default)]
 struct Counts {
@@ -47,6 +64,7 @@ impl Trace {
         );
         Trace {
             span,
+            reads: READS.contains(&operation),
             started: Instant::now(),
             counts: Arc::default(),
         }
@@ -74,15 +92,24 @@ impl Trace {
         goes_on: bool,
     ) -> impl Future<Output = Result<T>> + use<T, F> {
         let trace = self.clone();
-        work.inspect(move |made| {
-            if let Err(error) = made {
+        work.map(move |made| {
+            let made = made.map_err(|error| trace.outcome(error));
+            if let Err(error) = &made {
                 trace.failed(error);
             }
             if made.is_err() || !goes_on {
                 trace.record();
             }
+            made
         })
         .instrument(self.span.clone())
+    }
+
+    fn outcome(&self, error: Error) -> Error {
+        match self.reads {
+            true => error.of_read(),
+            false => error,
+        }
     }
 
     /// The batches of a stream, asked for within the span, which ends when the stream is dropped.
@@ -166,6 +193,7 @@ impl<R> Stream for Batches<R> {
         }
         let _entered = this.trace.span.enter();
         let next = ready!(this.batches.poll_next_unpin(cx));
+        let next = next.map(|next| next.map_err(|error| this.trace.outcome(error)));
         match &next {
             Some(Ok(batch)) => {
                 this.round_trips += 1;
@@ -190,7 +218,7 @@ impl<R> Drop for Batches<R> {
 }
 
 /// What kind of error it is, without any value.
-fn kind(error: &Error) -> Cow<'static, str> {
+pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
     let name = match error {
         Error::NotFound { .. } => "NotFound",
         Error::DuplicateKey { .. } => "DuplicateKey",
@@ -214,6 +242,17 @@ fn kind(error: &Error) -> Cow<'static, str> {
         Error::UnknownReferences { .. } => "UnknownReferences",
         Error::ExistingDocuments { .. } => "ExistingDocuments",
         Error::SchemaConflict { .. } => "SchemaConflict",
+        Error::Contention { .. } => "Contention",
+        Error::Unavailable { .. } => "Unavailable",
+        Error::Unfinished { .. } => "Unfinished",
+        Error::CursorLost { .. } => "CursorLost",
+        Error::Immutable { .. } => "Immutable",
+        Error::StoredType { .. } => "StoredType",
+        Error::Index { .. } => "Index",
+        Error::Pattern { .. } => "Pattern",
+        Error::Memory { .. } => "Memory",
+        Error::CollectionType { .. } => "CollectionType",
+        Error::Refused { code, .. } => return format!("Refused (code {code})").into(),
         Error::Application(_) => "Application",
         Error::Driver(error) => return of_driver(error),
     };
@@ -250,9 +289,6 @@ mod tests {
         let driver = mongodb::error::Error::from(ErrorKind::Command(command));
         assert_eq!(kind(&driver.into()), "Driver (code 112)");
         let network = std::io::Error::other("secret");
-        assert_eq!(
-            kind(&mongodb::error::Error::from(network).into()),
-            "Driver (network)"
-        );
+        assert_eq!(kind(&mongodb::error::Error::from(network).into()), "Unavailable");
     }
 }

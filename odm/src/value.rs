@@ -68,6 +68,8 @@ pub trait Array: 'static {
     type Item: Value;
     /// Whether it is stored as a document with a key for each item.
     const MAP: bool = false;
+    /// Whether it is a set: its items have no order, and each of them counts once.
+    const SET: bool = false;
     /// How it looks in BSON, without its bound.
     fn shape() -> Shape;
 }
@@ -125,6 +127,80 @@ pub trait BoundDeclared<T: ?Sized> {}
 )]
 pub trait OpaqueDeclared<T: ?Sized> {}
 
+/// How the values of a type are compared, so far as the compiler has to know: whether the server, which compares bytes, finds
+/// what Rust's `==` does. `#[derive(Embed)]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "odm does not know how `{Self}` is compared",
+    note = "a struct or enum of yours derives `Embed`; a type parameter needs the bound `odm::Compared` beside `odm::Value`"
+)]
+pub trait Compared: 'static {
+    /// [`ByValue`], [`ByParts`], [`Listed`] or [`AsSet`].
+    type As;
+}
+
+/// A plain value, which is equal where its bytes are: a number, a text, a reference.
+pub struct ByValue(());
+
+/// A value of several parts that have names: a struct, a map, a variant with content.
+pub struct ByParts(());
+
+/// An array of such values.
+pub struct Listed<A>(PhantomData<A>);
+
+/// A set of such values.
+pub struct AsSet<A>(PhantomData<A>);
+
+/// In a field that nothing looks into.
+pub struct Opaque(());
+
+impl Compared for Opaque {
+    type As = ByValue;
+}
+
+/// What a field can be compared with as a whole: by `eq`, `ne`, `in_` and `not_in`.
+#[diagnostic::on_unimplemented(
+    message = "a `{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
+    label = "not a field that is compared as a whole",
+    note = "one item by its value: `.contains(item)`, `.contains_any(items)`, `.all(items)`",
+    note = "one item by its fields: `.elem(|item| item.field.eq(value))`; the number of items: `.size(n)`",
+    note = "items without an order are a set, which can be compared: `BTreeSet<T>` or `HashSet<T>`"
+)]
+pub trait Whole<T: ?Sized> {}
+impl<T: ?Sized> Whole<T> for ByValue {}
+impl<T: ?Sized> Whole<T> for ByParts {}
+impl<T: ?Sized, A> Whole<T> for AsSet<A> {}
+impl<T: ?Sized> Whole<T> for Listed<ByValue> {}
+impl<T: ?Sized> Whole<T> for Listed<Listed<ByValue>> {}
+impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
+
+/// What has an order that the server and the application agree on: it can be sorted by, and be in an index.
+#[diagnostic::on_unimplemented(
+    message = "a `{T}` is a struct, a map or a variant with content, or an array of these, which the server orders and finds by its bytes, in the order of its fields",
+    label = "compared by bytes on the server",
+    note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
+    note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
+)]
+pub trait Ordered<T: ?Sized> {}
+impl<T: ?Sized> Ordered<T> for ByValue {}
+impl<T: ?Sized> Ordered<T> for AsSet<ByValue> {}
+impl<T: ?Sized> Ordered<T> for AsSet<Listed<ByValue>> {}
+impl<T: ?Sized> Ordered<T> for Listed<ByValue> {}
+impl<T: ?Sized> Ordered<T> for Listed<Listed<ByValue>> {}
+impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
+
+/// What the server takes as one value where the application does: documents can be grouped by it.
+#[diagnostic::on_unimplemented(
+    message = "a `{T}` is a struct, a map, a set or a variant with content, which the server takes for another one where its bytes differ: the order of its fields or items",
+    label = "compared by bytes on the server",
+    note = "group by its fields: `|p| (p.home.city, p.home.zip)`",
+    note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
+)]
+pub trait Grouped<T: ?Sized> {}
+impl<T: ?Sized> Grouped<T> for ByValue {}
+impl<T: ?Sized> Grouped<T> for Listed<ByValue> {}
+impl<T: ?Sized> Grouped<T> for Listed<Listed<ByValue>> {}
+impl<T: ?Sized> Grouped<T> for Listed<Listed<Listed<ByValue>>> {}
+
 /// What would make a document embeddable: nothing does (rule two, it stands alone).
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
@@ -181,6 +257,9 @@ macro_rules! leaf {
             fn shape() -> Shape {
                 $shape
             }
+        }
+        impl Compared for $ty {
+            type As = ByValue;
         }
     )*};
 }
@@ -260,6 +339,33 @@ impl<T: Value> Value for std::sync::Arc<T> {
     }
 }
 
+macro_rules! compared {
+    ($([$($p:tt)*] $ty:ty => $as:ty;)*) => {$(
+        impl<$($p)*> Compared for $ty {
+            type As = $as;
+        }
+    )*};
+}
+
+compared! {
+    [T: Compared] Option<T> => T::As;
+    [T: Compared + ?Sized] Box<T> => T::As;
+    [T: Compared + ?Sized] std::sync::Arc<T> => T::As;
+    [T: 'static] PhantomData<T> => ByValue;
+    [T: Compared, const N: usize] [T; N] => Listed<T::As>;
+    [T: Compared] [T] => Listed<T::As>;
+    [T: Compared] Vec<T> => Listed<T::As>;
+    [T: Compared] VecDeque<T> => Listed<T::As>;
+    [T: Compared, S: 'static] HashSet<T, S> => AsSet<T::As>;
+    [T: Compared] BTreeSet<T> => AsSet<T::As>;
+    [K: 'static, V: 'static, S: 'static] HashMap<K, V, S> => ByParts;
+    [K: 'static, V: 'static] BTreeMap<K, V> => ByParts;
+    [] bson::Bson => ByValue;
+    [] bson::Document => ByValue;
+    [] bson::RawDocumentBuf => ByValue;
+    [] bson::RawBson => ByValue;
+}
+
 #[diagnostic::do_not_recommend]
 impl<T: 'static> Value for PhantomData<T> {
     const SIZE: Size = Size::fixed(0);
@@ -302,16 +408,20 @@ macro_rules! tuples {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }
         }
+        impl<$($t: 'static),*> Compared for ($($t,)*) {
+            type As = Listed<ByValue>;
+        }
     )*};
 }
 
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D E F G H));
 
 macro_rules! arrays {
-    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $shape:expr;)*) => {$(
+    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $set:expr, $shape:expr;)*) => {$(
         impl<$($p)*> Array for $ty {
             type Item = $item;
             const MAP: bool = $map;
+            const SET: bool = $set;
             fn shape() -> Shape {
                 $shape
             }
@@ -320,17 +430,17 @@ macro_rules! arrays {
 }
 
 arrays! {
-    Vec<T>, [T: Value], T, false, Shape::Array(T::shape);
-    VecDeque<T>, [T: Value], T, false, Shape::Array(T::shape);
-    Box<[T]>, [T: Value], T, false, Shape::Array(T::shape);
-    std::sync::Arc<[T]>, [T: Value], T, false, Shape::Array(T::shape);
-    HashSet<T, S>, [T: Value, S: 'static], T, false, Shape::Array(T::shape);
-    BTreeSet<T>, [T: Value], T, false, Shape::Array(T::shape);
-    HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, Shape::Map(V::shape);
-    BTreeMap<K, V>, [K: MapKey, V: Value], V, true, Shape::Map(V::shape);
-    Option<A>, [A: Array], A::Item, A::MAP, Shape::Optional(A::shape);
-    Box<A>, [A: Array], A::Item, A::MAP, A::shape();
-    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::shape();
+    Vec<T>, [T: Value], T, false, false, Shape::Array(T::shape);
+    VecDeque<T>, [T: Value], T, false, false, Shape::Array(T::shape);
+    Box<[T]>, [T: Value], T, false, false, Shape::Array(T::shape);
+    std::sync::Arc<[T]>, [T: Value], T, false, false, Shape::Array(T::shape);
+    HashSet<T, S>, [T: Value, S: 'static], T, false, true, Shape::Array(T::shape);
+    BTreeSet<T>, [T: Value], T, false, true, Shape::Array(T::shape);
+    HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, false, Shape::Map(V::shape);
+    BTreeMap<K, V>, [K: MapKey, V: Value], V, true, false, Shape::Map(V::shape);
+    Option<A>, [A: Array], A::Item, A::MAP, A::SET, Shape::Optional(A::shape);
+    Box<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape();
+    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape();
 }
 
 #[diagnostic::do_not_recommend]

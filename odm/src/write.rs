@@ -75,30 +75,33 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Insert<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Insert<T: Document> {
+    collection: Collection<T>,
     document: Fresh<T>,
 }
 
-impl<'c, T: Document> Insert<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, document: Fresh<T>) -> Self {
+impl<T: Document> Insert<T> {
+    pub(crate) fn new(collection: &Collection<T>, document: Fresh<T>) -> Self {
+        let collection = collection.clone();
         Insert { collection, document }
     }
 }
 
 impl Done for () {}
 
-impl<'c, T: Document> IntoFuture for Insert<'c, T> {
+impl<T: Document> IntoFuture for Insert<T> {
     type Output = Result<T>;
-    type IntoFuture = BoxFuture<'c, Result<T>>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
+            let collection = &collection;
             let (document, mut raw) = encoded(document)?;
             let trace = collection.trace("insert");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let mut token = None;
                     let derives = amend(collection, &trace).concerns(T::META);
                     if derives {
@@ -233,6 +236,7 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .run(async {
             let (id, filter) = (&id, &target_filter::<T>(&id, seen));
             let trace = &trace;
+            collection.odm().know_declarations(trace).await?;
             let mut token = None;
             let amended = amend(collection, trace)
                 .replace(T::META, &raw, &mut token)
@@ -321,7 +325,8 @@ impl Done for Replaced {}
 /// What refers to a document is treated as its reference declares, by the models that the [`Odm`](crate::Odm) was made with
 /// and by what the database holds: with `on_delete = restrict` it holds the deletion back, which is found before anything is
 /// deleted, also where a `cascade` leads to it; with `cascade` it is deleted too, with `nullify` and `pull` it lets go of the
-/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are.
+/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are, but that
+/// the end of a two-way reference raises the version.
 ///
 /// A document that refers to itself does not hold itself back, and with [`delete_where`](Collection::delete_where) no document
 /// holds another one back that the same condition deletes. What a cascade deletes at another place does: it could not be
@@ -355,8 +360,8 @@ impl Done for Replaced {}
 /// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Delete<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Delete<T: Document> {
+    collection: Collection<T>,
     what: What<T>,
     collation: Option<Collation>,
 }
@@ -393,18 +398,18 @@ pub struct Deleted {
     pub pulled: u64,
 }
 
-impl<'c, T: Document> Delete<'c, T> {
-    pub(crate) fn one(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+impl<T: Document> Delete<T> {
+    pub(crate) fn one(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::One(id, seen),
             collation: None,
         }
     }
 
-    pub(crate) fn many(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn many(collection: &Collection<T>, filter: Filter<T>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::Many(filter),
             collation: None,
         }
@@ -468,9 +473,9 @@ async fn delete<T: Document>(
     Ok((done, 1))
 }
 
-impl<'c, T: Document> IntoFuture for Delete<'c, T> {
+impl<T: Document> IntoFuture for Delete<T> {
     type Output = Result<Deleted>;
-    type IntoFuture = BoxFuture<'c, Result<Deleted>>;
+    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
@@ -479,12 +484,14 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                 what,
                 collation,
             } = self;
+            let collection = &collection;
             match what {
                 What::One(id, seen) => {
                     let id = id?;
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let filter = target_filter::<T>(&id, seen);
                             let (done, trips) = delete(collection, filter, false, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
@@ -507,6 +514,7 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let (done, trips) = delete(collection, filter, true, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             Ok(done)

@@ -52,6 +52,11 @@ impl Kind {
     pub fn is_sorted(self) -> bool {
         matches!(self, Kind::Ascending | Kind::Descending)
     }
+
+    /// By value, in an order or by its hash.
+    pub fn is_by_value(self) -> bool {
+        self.is_sorted() || self == Kind::Hashed
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -27,6 +27,11 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
     }
+    let parameters = super::generics::parameters(target.container.generics);
+    let is_ordered = |index: &crate::attr::index::Index| index.keys.iter().any(|key| key.kind.is_by_value());
+    if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {
+        out.extend(quote_spanned!(span=> #odm::check::indexed::<#stored>();));
+    }
     let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
         out.extend(quote_spanned! {span=>

@@ -133,7 +133,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
         .order
         .value
         .iter()
-        .map(|key| index::key_of(odm, &child_key(target, &of, key), key));
+        .map(|key| index::key_of(odm, &child_key(target, &of, key), key, !target.is_generic()));
     let (last, sync) = (subset.last(), sync(odm, subset.sync.as_ref()));
     let parent = parent(target, &of, subset.by.as_ref());
     let filter = filter(target, &of, subset.filter.as_ref());

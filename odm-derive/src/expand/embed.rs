@@ -94,6 +94,7 @@ fn value(
     document: TokenStream,
     names: Option<TokenStream>,
     shape: TokenStream,
+    compared: TokenStream,
 ) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::stored(target, &target.fields);
@@ -104,7 +105,9 @@ fn value(
     let names = names.map(|names| quote!(const NAMES: #odm::Names = #names;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
+    let compared = super::compared(target, compared);
     quote! {
+        #compared
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #size;
@@ -154,6 +157,7 @@ fn named(target: &Target) -> TokenStream {
                     }
                 })
             },
+            quote!(#odm::ByParts),
         )
     };
     let nested = (!target.container.serde.transparent).then(|| nested(target));
@@ -192,6 +196,10 @@ fn transparent(target: &Target) -> TokenStream {
         return unit(target);
     };
     let ty = field.stored();
+    let compared = match field.field.opaque {
+        true => quote!(#odm::ByValue),
+        false => quote!(<#ty as #odm::Compared>::As),
+    };
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
     if declares {
@@ -202,6 +210,7 @@ fn transparent(target: &Target) -> TokenStream {
             document,
             None,
             quote!(#odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[0] })),
+            compared,
         )
     } else {
         value(
@@ -210,6 +219,7 @@ fn transparent(target: &Target) -> TokenStream {
             quote!(<#ty as #odm::Value>::DOCUMENT),
             Some(quote!(<#ty as #odm::Value>::NAMES)),
             quote!(<#ty as #odm::Value>::shape()),
+            compared,
         )
     }
 }
@@ -228,6 +238,7 @@ fn tuple(target: &Target) -> TokenStream {
         reference::holds_document(target, &target.fields),
         None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
+        quote!(#odm::ByValue),
     );
     quote!(#fielded #value)
 }
@@ -240,5 +251,6 @@ fn unit(target: &Target) -> TokenStream {
         quote!(false),
         None,
         quote!(#odm::Shape::Null),
+        quote!(#odm::ByValue),
     )
 }

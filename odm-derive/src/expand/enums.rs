@@ -33,6 +33,12 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         let document = !plain;
         quote!(#document)
     };
+    let named = variants.iter().any(|variant| variant.style == Style::Named);
+    let compared = match plain || serde.untagged && !named {
+        true => quote!(#odm::ByValue),
+        false => quote!(#odm::ByParts),
+    };
+    let compared = super::compared(target, compared);
     let holds = reference::holds(target, &fields);
     let checks = reference::checks(target, &fields);
     let generic_asserts = reference::generic_asserts(target, &fields);
@@ -52,6 +58,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
             };
         }
         #computed
+        #compared
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));

@@ -13,9 +13,10 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let path = path(target, &key.path);
         // An attribute on a field has the assertion on the field's type.
         if index.expire_after.is_some() && !index.on_field {
-            on_path(target, key, dated(target, &key.path, path))
+            on_path(target, key, dated(target, &key.path, path), true)
         } else {
-            on_path(target, key, path)
+            // An attribute on a field has the assertion on the field's type.
+            on_path(target, key, path, !index.on_field)
         }
     });
     let some = quote!(::core::option::Option::Some);
@@ -91,7 +92,7 @@ pub fn collation(odm: &TokenStream, declared: &Collation) -> TokenStream {
 /// not hold where its fields are listed, so the path begins at the struct of paths itself.
 pub fn order_key(target: &Target, key: &Key) -> TokenStream {
     if !target.is_generic() {
-        return on_path(target, key, path(target, &key.path));
+        return on_path(target, key, path(target, &key.path), true);
     }
     let (odm, this) = (&target.odm, &target.this);
     let ty = paths::ty(target, quote!(#this), quote!(#odm::Root));
@@ -100,15 +101,17 @@ pub fn order_key(target: &Target, key: &Key) -> TokenStream {
         target,
         key,
         path_from(quote!({ let paths: #ty = #value; paths }), &key.path),
+        false,
     )
 }
 
-fn on_path(target: &Target, key: &Key, path: TokenStream) -> TokenStream {
-    key_of(&target.odm, &path, key)
+fn on_path(target: &Target, key: &Key, path: TokenStream, checked: bool) -> TokenStream {
+    // With parameters the types are not known.
+    key_of(&target.odm, &path, key, checked && !target.is_generic())
 }
 
 /// A field of an index, or of an order, by the path to it.
-pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
+pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -> TokenStream {
     let kind = match key.kind {
         Kind::Ascending => quote!(Ascending),
         Kind::Descending => quote!(Descending),
@@ -120,7 +123,10 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
         .path
         .last()
         .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-    let name = quote_spanned!(span=> #path.name());
+    let name = match checked && key.kind.is_by_value() {
+        true => quote_spanned!(span=> #odm::check::indexed_path(#path).name()),
+        false => quote_spanned!(span=> #path.name()),
+    };
     quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }
 

@@ -76,6 +76,29 @@ impl<'a> Target<'a> {
     }
 }
 
+/// `impl Compared`: how values of the type are compared.
+pub fn compared(target: &Target, as_: TokenStream) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    let parameters = generics::parameters(target.container.generics);
+    // A struct of one field is compared as that field is.
+    let alone = matches!(&target.container.data, crate::ast::Data::Struct(_, fields) if fields.len() == 1);
+    for field in target.fields.iter().filter(|field| alone && !field.field.opaque) {
+        let ty = field.stored();
+        if crate::ty::mentions(ty, &parameters) {
+            let bound = syn::parse_quote!(#ty: #odm::Compared);
+            generics.make_where_clause().predicates.push(bound);
+        }
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Compared for #this #where_clause {
+            type As = #as_;
+        }
+    }
+}
+
 pub fn default_crate() -> Path {
     parse_quote!(::odm)
 }

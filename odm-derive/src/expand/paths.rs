@@ -68,6 +68,11 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
                 #vis #name: #odm::Flattened<#root, #ty, #at>,
             };
         }
+        let at = match (&field.field.stored, field.field.opaque) {
+            (_, true) => quote!(#odm::StoredAs<#at, #odm::Opaque>),
+            (Some(stored), false) => quote!(#odm::StoredAs<#at, #stored>),
+            (None, false) => at,
+        };
         let codec = match (codec::of(target, field), read_only(field)) {
             (Some(_), true) if field.serde.serialize_with.is_none() => Some(quote!(, #odm::ReadOnly)),
             (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),

@@ -255,12 +255,16 @@ impl<I: Bucketed> Buckets<I> {
         let trace = self.collection.trace("push_many");
         trace
             .run(async {
-                for (start, items, encoded) in &rows {
+                for (at, (start, items, encoded)) in rows.iter().enumerate() {
                     let row = Row {
                         parent: parent.clone(),
                         start: *start,
                     };
-                    self.push_row(&row, items, encoded, &trace).await?;
+                    let pushed = self.push_row(&row, items, encoded, &trace).await;
+                    pushed.map_err(|error| match at > 0 && self.collection.session().is_none() {
+                        true => error.after_a_part(I::BUCKET.collection),
+                        false => error,
+                    })?;
                 }
                 Ok(())
             })
@@ -272,7 +276,14 @@ impl<I: Bucketed> Buckets<I> {
     /// Adds items to one row of buckets, and gives the page of the last.
     async fn push_row(&self, row: &Row, items: &[I], encoded: &[Document], trace: &Trace) -> Result<i32> {
         let meta = I::BUCKET;
+        let all = items.len();
         let (mut items, mut encoded) = (items, encoded);
+        // Out of a transaction, what has been added before an error stays.
+        let partly =
+            |items: &[I], error: Error| match items.len() < all && self.collection.session().is_none() {
+                true => error.after_a_part(I::BUCKET.collection),
+                false => error,
+            };
         let mut newest: Option<Newest> = None;
         let mut trips = 0;
         for attempt in 0..ATTEMPTS {
@@ -287,7 +298,8 @@ impl<I: Bucketed> Buckets<I> {
                 let (now, later) = items.split_at(part);
                 let (of_now, of_later) = encoded.split_at(part);
                 trips += 1;
-                if let Some(page) = self.add_to_open(row, now, of_now, trace).await? {
+                let added = self.add_to_open(row, now, of_now, trace).await;
+                if let Some(page) = added.map_err(|error| partly(items, error))? {
                     (items, encoded) = (later, of_later);
                     if items.is_empty() {
                         trace.done(trips, 1);
@@ -296,7 +308,8 @@ impl<I: Bucketed> Buckets<I> {
                 }
             }
             trips += 1;
-            let found = self.newest(row).await?;
+            let found = self.newest(row).await;
+            let found = found.map_err(|error| partly(items, error.of_read()))?;
             newest = Some(found);
             // One that has room again has been made by somebody else since the update looked.
             if found.room > 0 {
@@ -313,7 +326,10 @@ impl<I: Bucketed> Buckets<I> {
                     let others = is_ours(meta, &error) && self.collection.session().is_none();
                     if !others {
                         trace.done(trips + 1, 0);
-                        return Err(error);
+                        return Err(match inserted {
+                            0 => partly(items, error),
+                            _ => error.after_a_part(I::BUCKET.collection),
+                        });
                     }
                     let gone = inserted.saturating_mul(meta.most()).min(items.len());
                     items = items.get(gone..).unwrap_or_default();
@@ -323,14 +339,16 @@ impl<I: Bucketed> Buckets<I> {
                 }
             }
         }
-        Err(Error::Query {
+        let error = Error::Contention {
             collection: I::BUCKET.collection,
+            source: None,
             message: format!(
                 "{ATTEMPTS} times somebody else filled the newest bucket before this push: try again, or declare a greater \
                  `size` than {}",
                 meta.size
             ),
-        })
+        };
+        Err(partly(items, error))
     }
 
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
@@ -348,6 +366,7 @@ impl<I: Bucketed> Buckets<I> {
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
         relation::prepare(odm, I::Bucket::META, &mut built)?;
+        odm.know_declarations(trace).await?;
         let mut token = None;
         let amend = relation::Amend {
             odm,
@@ -586,7 +605,7 @@ fn start_of<I: Bucketed>(item: &Document) -> Result<Option<DateTime>> {
 
 /// Reading.
 impl<I: Bucketed> Buckets<I> {
-    fn of(&self, parent: Result<Bson>) -> Find<'_, I::Bucket> {
+    fn of(&self, parent: Result<Bson>) -> Find<I::Bucket> {
         let meta = I::BUCKET;
         let filter = parent.map(|parent| of_parent(meta, &parent));
         let mut find = Find::new(&self.collection, Filter::of(filter));
@@ -1037,8 +1056,9 @@ fn stays<I: Bucketed>(item: &Document, start: Option<DateTime>) -> Result<()> {
 }
 
 fn contended<I: Bucketed>(id: &Bson) -> Error {
-    Error::Query {
+    Error::Contention {
         collection: I::BUCKET.collection,
+        source: None,
         message: format!(
             "the bucket with _id {id} changed under {ATTEMPTS} attempts to change an item: try again"
         ),

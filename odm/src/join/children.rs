@@ -530,6 +530,9 @@ impl<C: Document + Clone> Wanted<C> {
             let mut find = Find::new(collection, Filter::raw(wanted.filter(parents)?));
             find.options.sort = Some(sort.clone()).filter(|sort| !sort.is_empty());
             find.options.limit = limit.map(i64::from);
+            if from.on_disk {
+                find.options.allow_disk_use = Some(true);
+            }
             Ok::<_, Error>(find)
         };
         let mut chunks = chunks(self.places.keys());
@@ -582,39 +585,30 @@ impl<C: Document + Clone> Wanted<C> {
                 _ => Ok(None),
             }
         };
+        let mut options = AggregateOptions::default();
+        options.allow_disk_use = from.on_disk.then_some(true);
         let mut chunks = chunks(self.places.keys());
         if chunks.len() <= 1 {
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let stages = pipeline(chunk)?;
-            return each_of(
-                collection,
-                "children",
-                stages,
-                AggregateOptions::default(),
-                |raw| {
-                    if let Some(child) = read(self, raw)? {
-                        self.add(child);
-                    }
-                    Ok(())
-                },
-            )
+            return each_of(collection, "children", stages, options, |raw| {
+                if let Some(child) = read(self, raw)? {
+                    self.add(child);
+                }
+                Ok(())
+            })
             .await;
         }
         let mut queries = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             let (wanted, read, stages) = (&*self, &read, pipeline(chunk)?);
+            let options = options.clone();
             queries.push(async move {
                 let mut children = Vec::new();
-                each_of(
-                    collection,
-                    "children",
-                    stages,
-                    AggregateOptions::default(),
-                    |raw| {
-                        children.extend(read(wanted, raw)?);
-                        Ok(())
-                    },
-                )
+                each_of(collection, "children", stages, options, |raw| {
+                    children.extend(read(wanted, raw)?);
+                    Ok(())
+                })
                 .await?;
                 Ok(children)
             });
@@ -638,6 +632,9 @@ impl<C: Document + Clone> Wanted<C> {
             find.options.limit = Some(limit.into());
             if !self.what.via.order.is_empty() {
                 find.options.sort = Some(self.sort());
+            }
+            if from.on_disk {
+                find.options.allow_disk_use = Some(true);
             }
             let (wanted, at) = (&*self, *at);
             queries.push(async move {

@@ -17,9 +17,16 @@ const IN_FLIGHT: usize = 4;
 pub struct Source {
     pub(crate) odm: Odm,
     pub(crate) session: Option<Shared>,
+    /// Whether the queries of a join may sort on disk.
+    pub(crate) on_disk: bool,
 }
 
 impl Source {
+    pub(crate) fn on_disk(mut self, on_disk: Option<bool>) -> Source {
+        self.on_disk = on_disk == Some(true);
+        self
+    }
+
     pub(crate) fn collection<T: Document>(&self) -> Collection<T> {
         Collection::new(&self.odm, self.session.clone())
     }
@@ -50,6 +57,7 @@ impl ReadFrom for Odm {
         Source {
             odm: self.clone(),
             session: None,
+            on_disk: false,
         }
     }
 }
@@ -59,6 +67,7 @@ impl ReadFrom for Tx {
         Source {
             odm: self.odm().clone(),
             session: Some(self.shared().clone()),
+            on_disk: false,
         }
     }
 }
@@ -68,6 +77,7 @@ impl<T: Document> ReadFrom for Collection<T> {
         Source {
             odm: self.odm().clone(),
             session: self.session().cloned(),
+            on_disk: false,
         }
     }
 }

@@ -52,10 +52,75 @@ pub(super) fn duplicate(message: &str) -> Duplicate<'_> {
 }
 
 /// Reads `Cannot create field 'rows' in element {extra: null}`: the name of the element, whose value may contain anything.
+/// So it does `Cannot use the part (seen) of (range.seen) to traverse the element ({range: null})`.
 pub(super) fn element(message: &str) -> Option<String> {
-    let (_, element) = message.split_once("' in element {")?;
+    let (_, element) = message
+        .split_once("' in element {")
+        .or_else(|| message.split_once("to traverse the element ({"))?;
     let (name, _) = element.split_once(": ")?;
     Some(name.to_owned())
+}
+
+/// The text in quotes behind some words, of which the last is the quote.
+pub(super) fn quoted<'a>(message: &'a str, words: &str) -> Option<&'a str> {
+    let (_, rest) = message.split_once(words)?;
+    rest.split_once('\'').map(|(text, _)| text)
+}
+
+/// The word behind some words.
+pub(super) fn after(message: &str, words: &str) -> Option<String> {
+    let (_, rest) = message.split_once(words)?;
+    let word = rest.split([' ', ',']).next().filter(|word| !word.is_empty())?;
+    Some(word.trim_matches(['\'', '"', '.']).to_owned())
+}
+
+/// What is stored in a field, where an operator needs another type.
+#[derive(Debug, PartialEq)]
+pub(super) struct StoredType {
+    pub(super) id: Option<String>,
+    pub(super) field: String,
+    pub(super) needs: &'static str,
+    pub(super) is: String,
+}
+
+/// Reads the messages of the operators of arrays and numbers:
+/// `The field 'n' must be an array but is of type int in document {_id: 1}`, for instance.
+pub(super) fn stored_type(message: &str) -> Option<StoredType> {
+    let told = |field: &str, needs, is: &str| {
+        let (_, id) = message.split_once("{_id: ").unzip();
+        let id = id.and_then(|id| id.split_once('}')).map(|(id, _)| id.to_owned());
+        let is = is.trim_end_matches('.').to_owned();
+        let field = field.to_owned();
+        Some(StoredType { id, field, needs, is })
+    };
+    const ARRAY: &str = "an array";
+    let word = |words: &str| after(message, words);
+    if let Some(field) = quoted(message, "The field '")
+        && let Some(is) = word("must be an array but is of type ")
+    {
+        return told(field, ARRAY, &is);
+    }
+    if let Some(field) = quoted(message, "Field named '")
+        && let Some(is) = word("has non-array type ")
+    {
+        return told(field, ARRAY, &is);
+    }
+    if let Some(field) = quoted(message, "Path '")
+        && let Some(is) = word("contains an element of non-array type ")
+    {
+        return told(field, ARRAY, &is);
+    }
+    if let Some(field) = quoted(message, "The path '")
+        && message.contains("must exist in the document in order to apply array updates")
+    {
+        return told(field, ARRAY, "nothing");
+    }
+    if let Some(field) = quoted(message, "has the field '")
+        && let Some(is) = word("of non-numeric type ")
+    {
+        return told(field, "a number", &is);
+    }
+    None
 }
 
 /// The longest list of values that is read: the server shortens strings to 150 bytes.
@@ -311,6 +376,36 @@ mod tests {
             ["first_name", "home.city"]
         );
         assert_eq!(fields_of_default_name("my index"), [""; 0]);
+    }
+
+    #[test]
+    fn the_type_that_is_stored_is_read() {
+        let read = |message: &str| {
+            let told = stored_type(message)?;
+            Some(format!("{:?} {} {} {}", told.id, told.field, told.needs, told.is))
+        };
+        for (message, expected) in [
+            (
+                "The field 'n' must be an array but is of type int in document {_id: 1}",
+                Some("Some(\"1\") n an array int"),
+            ),
+            (
+                "Cannot apply $addToSet to non-array field. Field named 'x' has non-array type null",
+                Some("None x an array null"),
+            ),
+            (
+                "Cannot apply $inc to a value of non-numeric type. {_id: 1} has the field 's' of non-numeric type string",
+                Some("Some(\"1\") s a number string"),
+            ),
+            (
+                "The path 'nope' must exist in the document in order to apply array updates.",
+                Some("None nope an array nothing"),
+            ),
+            ("can't use an array for _id", None),
+            ("The field 'n", None),
+        ] {
+            assert_eq!(read(message).as_deref(), expected, "{message}");
+        }
     }
 
     #[test]

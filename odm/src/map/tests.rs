@@ -599,49 +599,231 @@ fn a_change_within_what_is_no_document_names_it() {
         let error = write_error(NO_META, refusal);
         assert!(error.source().is_some() && error.driver_error().is_some());
     }
-    let unknown = doc! { "index": 0, "code": 28, "errmsg": "something else" };
-    assert!(map(NO_META, &unknown).is_none());
+}
+
+/// The variant's name, and the text.
+fn told(code: i32, message: &str) -> (String, String) {
+    let error = NO_META.driver(written(doc! { "index": 0, "code": code, "errmsg": message }));
+    assert!(
+        error.driver_error().is_some(),
+        "{message}: the driver's error is kept"
+    );
+    let variant = format!("{error:?}");
+    let end = variant.find([' ', '(']).unwrap_or(variant.len());
+    (variant[..end].to_owned(), error.to_string())
 }
 
 #[test]
-fn what_has_no_name_here_stays_the_drivers() {
-    for (code, message) in [
-        (2, "can't use an array for _id"),
+fn what_the_server_refuses_has_a_type() {
+    for (code, message, variant, says) in [
         (
             2,
-            "The positional operator did not find the match needed from the query.",
+            "can't use an array for _id",
+            "Refused",
+            "can't use an array for _id (code 2)",
+        ),
+        (
+            2,
+            "The field 'n' must be an array but is of type int in document {_id: 1}",
+            "StoredType",
+            "`n` of the document with _id 1 is stored as int, and the operation needs an array",
+        ),
+        (
+            2,
+            "error processing query: planner returned error :: caused by :: hint provided does not correspond to an existing index",
+            "Index",
+            "`hint`",
         ),
         (
             9,
             "Unknown modifier: $nope. Expected a valid update modifier or pipeline-style update specified as an array",
+            "Refused",
+            "$nope",
         ),
         (
             14,
             "Cannot apply $inc to a value of non-numeric type. {_id: 1} has the field 's' of non-numeric type string",
+            "StoredType",
+            "needs a number",
         ),
         (
             15,
             "cannot insert document because it exceeds 180 levels of nesting",
+            "Refused",
+            "180 levels",
         ),
-        (40, "Updating the path 'n' would create a conflict at 'n'"),
+        (
+            20,
+            "cannot remove from a capped collection: db.people",
+            "CollectionType",
+            "people is a capped collection",
+        ),
+        (
+            28,
+            "Cannot use the part (seen) of (range.seen) to traverse the element ({range: null})",
+            "NotADocument",
+            "`range`",
+        ),
+        (28, "something else", "Refused", "something else (code 28)"),
+        (
+            40,
+            "Updating the path 'n' would create a conflict at 'n'",
+            "Refused",
+            "conflict at 'n'",
+        ),
+        (
+            43,
+            "cursor id 7 not found",
+            "CursorLost",
+            "the server has closed the cursor",
+        ),
         (
             66,
             "Performing an update on the path '_id' would modify the immutable field '_id'",
+            "Immutable",
+            "`_id` can't be changed",
         ),
-        (72, "Cannot use (or request) retryable writes with multi=true"),
+        (
+            66,
+            "After applying the update, the (immutable) field 'region' was found to have been altered to region: 9",
+            "Immutable",
+            "`region` can't be changed",
+        ),
+        (
+            67,
+            "unsupported expression in partial index: $not",
+            "Index",
+            "change its declaration: unsupported expression",
+        ),
+        (
+            72,
+            "Cannot use (or request) retryable writes with multi=true",
+            "Refused",
+            "code 72",
+        ),
+        (
+            85,
+            "Index already exists with a different name: x",
+            "Index",
+            "drop it",
+        ),
         (
             112,
             "WriteConflict error: this operation conflicted with another operation.",
+            "Contention",
+            "try again",
         ),
-        (171, "cannot index parallel arrays [b] [a]"),
+        (
+            166,
+            "Namespace db.people is a view, not a collection",
+            "CollectionType",
+            "people is a view",
+        ),
+        (171, "cannot index parallel arrays [b] [a]", "Index", "one array"),
+        (
+            292,
+            "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",
+            "Memory",
+            "`.allow_disk_use()`",
+        ),
+        (
+            16766,
+            "Error: hashed indexes do not currently support array values. Found array at path: tags",
+            "Index",
+            "takes no array",
+        ),
+        (
+            17261,
+            "found language override field in document with non-string type",
+            "Index",
+            "`language_override`",
+        ),
+        (
+            17262,
+            "language override unsupported: klingon",
+            "Index",
+            "`language_override`",
+        ),
+        (
+            51091,
+            "Regular expression is invalid: regular expression is too large",
+            "Pattern",
+            "too large",
+        ),
     ] {
-        let write = doc! { "index": 0, "code": code, "errmsg": message };
-        assert!(map(NO_META, &write).is_none(), "{message}");
-        let Error::Driver(source) = NO_META.driver(written(write)) else {
-            panic!("{message}")
-        };
-        assert!(source.to_string().contains(message));
+        let (found, text) = told(code, message);
+        assert_eq!(found, variant, "{code} {message}: {text}");
+        assert!(text.contains(says), "{code}: {text}");
+        assert!(text.starts_with("people"), "{code}: {text}");
     }
+    // What has no name here stays the driver's.
+    assert_eq!(told(13, "not authorized on db").0, "Driver");
+    assert!(matches!(
+        map(NO_META, &doc! { "code": 16766, "errmsg": "Found array at path: tags" }),
+        Some(Error::Index { field: Some(field), .. }) if field == "tags"
+    ));
+}
+
+/// A reply to a command that failed.
+fn failed(code: i32, labels: &[&str]) -> mongodb::error::Error {
+    let reply = doc! { "code": code, "codeName": "Name", "errmsg": "words" };
+    let command: mongodb::error::CommandError = deserialize_from_document(reply).expect("an error");
+    let mut concern = doc! { "code": code, "codeName": "Name", "errmsg": "words" };
+    concern.insert("errorLabels", labels.to_vec());
+    match labels.is_empty() {
+        true => ErrorKind::Command(command).into(),
+        // The driver takes the labels of this one from what is read.
+        false => ErrorKind::Write(WriteFailure::WriteConcernError(
+            deserialize_from_document(concern).expect("an error"),
+        ))
+        .into(),
+    }
+}
+
+#[test]
+fn an_unavailable_server_is_told_from_a_lost_reply() {
+    // Refused before the operation began: nothing was written.
+    for code in [10107, 13435, 13436] {
+        let error = NO_META.driver(failed(code, &[]));
+        assert!(
+            error.is_transient() && !error.outcome_unknown(),
+            "{code}: {error}"
+        );
+    }
+    // It may have begun.
+    for code in [6, 7, 89, 91, 189, 9001, 11600, 11602] {
+        let error = NO_META.driver(failed(code, &[]));
+        assert!(matches!(error, Error::Unavailable { .. }), "{code}: {error}");
+        assert!(error.outcome_unknown() && !error.is_transient(), "{code}");
+        let read = error.of_read();
+        assert!(read.is_transient() && !read.outcome_unknown(), "{code}: a read");
+    }
+    let lost: Error = mongodb::error::Error::from(std::io::Error::other("reset")).into();
+    assert!(lost.outcome_unknown());
+    // Written, and perhaps not for good.
+    let unsure = NO_META.driver(failed(64, &["RetryableWriteError"]));
+    assert!(unsure.outcome_unknown() && !unsure.is_transient(), "{unsure}");
+    let refused = NO_META.driver(failed(13, &[]));
+    assert!(!refused.outcome_unknown() && !refused.is_transient());
+    // A part was written.
+    let contended = NO_META.driver(failed(112, &[]));
+    assert!(contended.is_transient());
+    let part = contended.after_a_part("people");
+    assert!(
+        matches!(part, Error::Unfinished { .. }) && !part.is_transient(),
+        "{part}"
+    );
+}
+
+#[test]
+fn the_text_of_a_drivers_error_has_no_bytes() {
+    let error: Error = failed(13, &[]).into();
+    assert_eq!(error.to_string(), "words (code 13, Name)");
+    let labelled: Error = failed(64, &["RetryableWriteError"]).into();
+    assert_eq!(
+        labelled.to_string(),
+        "the write was made, and not acknowledged as its write concern demands: words (code 64, Name) [RetryableWriteError]"
+    );
 }
 
 /// The driver's error for a write that was refused.

@@ -27,6 +27,7 @@ fn built(update: Document) -> Built {
         guards: Vec::new(),
         raw: Vec::new(),
         marked: None,
+        only_adds: false,
     }
 }
 
@@ -160,7 +161,7 @@ fn a_push_onto_a_two_way_array_adds_to_a_set() {
         more: 2,
         max: 20,
         unless_there,
-        id: None,
+        field: None,
         numbered: false,
     };
     let mut update = built(doc! { "$push": { "authors": { "$each": [1, 2] } } });
@@ -247,6 +248,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             guards,
             raw: Vec::new(),
             marked: None,
+            only_adds: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

@@ -3,7 +3,7 @@
 
 use super::batch::{all, behind, document_id, ids};
 use super::graph::{Edge, Graph, is};
-use super::scope::Scope;
+use super::scope::{Scope, names_one};
 use super::write::IN_ONE;
 use crate::document::DocumentMeta;
 use crate::names::meet;
@@ -148,6 +148,8 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
             .any(|target| reached.iter().any(|one| is(one, target)))
     };
     let reads = |path: &str| reads(filter, path);
+    // Of one document that is named by its id no part is written before it.
+    let version = meta.version().filter(|_| !names_one(filter));
     graph
         .copying(meta)
         .filter(|edge| follows(edge))
@@ -155,7 +157,7 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
         || graph
             .outgoing(meta)
             .filter(|edge| edge.is_two_way() && edge.target(meta).is_some())
-            .any(|edge| reads(&edge.path))
+            .any(|edge| reads(&edge.path) || version.is_some_and(reads))
 }
 
 /// Whether the deletion of documents of this type may change what the condition reads of others of them: their references to
@@ -182,7 +184,10 @@ pub(super) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     };
     graph.outgoing(meta).filter(empties).any(|edge| {
         let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
-        reads(filter, &edge.path) || beside.any(|path| reads(filter, &path))
+        let version = meta.version().filter(|_| edge.is_two_way() && !names_one(filter));
+        reads(filter, &edge.path)
+            || version.is_some_and(|version| reads(filter, version))
+            || beside.any(|path| reads(filter, &path))
     })
 }
 

@@ -317,6 +317,11 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
+        let graph = self.graph();
+        let moves = |write: &&Write<'_>| derived::relinks_for_others(graph, std::slice::from_ref(*write));
+        if let Some(write) = self.writes.iter().find(moves) {
+            return Err(derived::refuse_for_others(write.meta, graph));
+        }
         match self.is_linked() {
             true => self.in_order(scope, work).await,
             false => {
@@ -351,7 +356,11 @@ impl<'a> Duties<'a> {
             Some(session) => owing
                 .into_iter()
                 .for_each(|(meta, token)| session.owe(meta, token)),
-            None => done.copies(derived::settle_all(scope, owing).await?),
+            None => {
+                let settled = derived::settle_all(scope, owing).await;
+                let collection = self.writes.first().map_or("", |write| write.meta.collection);
+                done.copies(settled.map_err(|error| error.after_a_part(collection))?);
+            }
         }
         Ok(done)
     }
@@ -360,7 +369,7 @@ impl<'a> Duties<'a> {
     fn owing(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in &self.writes {
-            if self.graph().takes_part(write.meta)
+            if self.graph().has_a_part(write.meta)
                 && !metas.iter().any(|meta| meta.collection == write.meta.collection)
             {
                 metas.push(write.meta);
@@ -397,9 +406,14 @@ impl<'a> Duties<'a> {
             Break(done) => return Ok(done),
         };
         let done = work(scope.session.cloned()).await?;
-        let recheck = self.recheck(scope, before, &done).await?;
+        // Out of a transaction the write is made, whatever this finds.
+        let made = |error: crate::Error| match (scope.session, self.writes.first()) {
+            (None, Some(write)) => error.after_a_part(write.meta.collection),
+            _ => error,
+        };
+        let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
-            (Some(recheck), None) => checks::after(scope, &[recheck]).await?,
+            (Some(recheck), None) => checks::after(scope, &[recheck]).await.map_err(made)?,
             (Some(recheck), Some(session)) => session.at_the_end(recheck),
             (None, _) => {}
         }
@@ -1039,7 +1053,7 @@ async fn unlink(
         }
     }
     // What is derived of them is derived without them before they go.
-    let derives = graph.derived_from(meta).next().is_some();
+    let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     for ids in crate::key::chunks(&keys) {
         let mut which = doc! { "_id": { "$in": ids } };
         if let Some(going) = going {

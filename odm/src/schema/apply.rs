@@ -137,8 +137,8 @@ impl Odm {
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
-    /// it may not write either. [`Error::SchemaConflict`] if after eight attempts the database
-    /// still differs: somebody else keeps changing it.
+    /// it may not write either. [`Error::Contention`] if somebody else changes the database under eight attempts;
+    /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
     pub async fn sync(&self) -> Result<Applied> {
         Trace::new("(all)", "sync").run(self.until_it_is()).await
     }
@@ -174,6 +174,13 @@ impl Odm {
             }
         }
         match last {
+            Some(Failure::Stale { collection, what }) => Err(Error::Contention {
+                collection,
+                message: format!(
+                    "somebody else changed the database under {ATTEMPTS} attempts to make it as it is declared: try again ({what})"
+                ),
+                source: None,
+            }),
             Some(failure) => Err(failure.into()),
             None => Ok(applied),
         }
@@ -433,15 +440,23 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
                 // IndexOptionsConflict, IndexKeySpecsConflict
                 Some(85 | 86) => Failure::Index {
                     collection,
-                    what: e.to_string(),
+                    what: crate::error::Told(&e).to_string(),
                 },
                 // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, WriteConflict,
                 // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
                 Some(26 | 27 | 46 | 48 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
                     collection,
-                    what: e.to_string(),
+                    what: crate::error::Told(&e).to_string(),
                 },
-                _ => Failure::Final(e.into()),
+                // Which documents are in the way is asked for.
+                Some(11000) => Failure::Final(Error::Driver(Box::new(e))),
+                _ => {
+                    let context = crate::map::Context {
+                        collection,
+                        meta: None,
+                    };
+                    Failure::Final(context.driver(e))
+                }
             });
         }
     };

@@ -118,6 +118,12 @@ fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     })
 }
 
+/// The fields of the unique index of a reference by which each document is referred to once.
+pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
+    let index = Index::implied(edge)?;
+    index.unique.then_some(index.paths)
+}
+
 impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.

@@ -27,7 +27,7 @@ pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{least, parallel};
+pub(crate) use index::{least, parallel, referred_once};
 pub use plan::{Change, Plan};
 
 use crate::document::DocumentMeta;

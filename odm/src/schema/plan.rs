@@ -665,7 +665,7 @@ impl Look {
             }
         }
         let subsets: Vec<Index> = graph
-            .derived_from(meta)
+            .all_derived_from(meta)
             .filter_map(|derived| match derived.what {
                 Derivation::Subset(subset) => Index::of_subset(graph.edge(derived.edge)?, subset),
                 Derivation::Computed { .. } => None,

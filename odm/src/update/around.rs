@@ -41,6 +41,31 @@ pub(super) fn all(shape: Shape, operators: &Document) -> Vec<Around> {
     found
 }
 
+/// The structs that may be stored as `null` around what is taken out of an array: the server refuses an array operator within
+/// `null`, where there is nothing to take.
+pub(super) fn around_taken(shape: Shape, operators: &Document) -> Vec<String> {
+    let fields = ["$pull", "$pullAll", "$pop"]
+        .into_iter()
+        .filter_map(|operator| operators.get_document(operator).ok())
+        .flat_map(Document::keys);
+    let mut found: Vec<String> = Vec::new();
+    for name in fields {
+        let mut at = shape;
+        for (dot, _) in name.match_indices('.') {
+            let (above, _) = name.split_at(dot);
+            let part = above.rsplit('.').next().unwrap_or(above);
+            let Some(within) = shape::within(at, part) else {
+                break;
+            };
+            at = within.shape;
+            if shape::may_be_null(at) && !found.iter().any(|known| known == above) {
+                found.push(above.to_owned());
+            }
+        }
+    }
+    found
+}
+
 /// The names that are written by operators which can't write within `null`: the others take something away, or do nothing to
 /// a document that is there.
 fn written(operators: &Document) -> impl Iterator<Item = &str> {

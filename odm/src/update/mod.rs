@@ -1,9 +1,10 @@
 //! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
 
+use crate::equal::Place;
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Number, Shape, VariantMeta};
+use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::value::Array;
 use crate::{Error, Result, Rule, Violation, check, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -13,9 +14,11 @@ mod around;
 mod change;
 pub(crate) mod growth;
 mod guard;
+mod range;
 
 pub use change::Change;
-pub(crate) use guard::Guard;
+pub(crate) use guard::{Guard, at_most};
+use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.
 ///
@@ -100,9 +103,145 @@ pub(crate) struct Built {
     pub(crate) raw: Vec<Raw>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
+    /// Whether it changes nothing but that it adds items by their values, where no item equals them.
+    pub(crate) only_adds: bool,
 }
 
 impl Built {
+    /// How many items it adds by their values.
+    fn added_by_value(&self) -> usize {
+        let is_added = |guard: &&Guard| matches!(guard, Guard::Absent { .. });
+        self.guards.iter().filter(is_added).count()
+    }
+
+    /// The condition that a document has the item which this update of many documents adds by its value, if it adds one.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where it changes something else too: a document that has the item would not be changed at all.
+    pub(crate) fn adds_alone(&self, collection: &'static str) -> Result<Option<Document>> {
+        let added = self.guards.iter().find_map(|guard| match guard {
+            Guard::Absent { name, there, .. } => Some((name, there)),
+            _ => None,
+        });
+        match added {
+            None => Ok(None),
+            Some((_, there)) if self.only_adds && self.added_by_value() == 1 => Ok(Some(there.clone())),
+            Some((name, _)) => Err(Error::Query {
+                collection,
+                message: format!(
+                    "an item is added to `{name}` where no item equals it, which is a condition on the whole update: in an update of \
+                     many documents, and in a bulk, it is one item and the only change. Make the other changes by an update of \
+                     their own"
+                ),
+            }),
+        }
+    }
+
+    /// The update without the items that a document with these values has already; `None` where nothing is left of it, and
+    /// where it has none of them.
+    pub(crate) fn without_known(&self, stored: &dyn Fn(&str) -> Option<Bson>) -> Option<Known> {
+        let mut left = self.clone();
+        let mut known = Vec::new();
+        left.guards.retain(|guard| {
+            let Guard::Absent {
+                place, name, item, ..
+            } = guard
+            else {
+                return true;
+            };
+            let is_known = match stored(name) {
+                Some(Bson::Array(items)) => items.iter().any(|there| place.same(there, item)),
+                _ => false,
+            };
+            if is_known {
+                known.push((place.clone(), name.clone(), item.clone()));
+            }
+            !is_known
+        });
+        if known.is_empty() {
+            return None;
+        }
+        for (place, name, item) in &known {
+            left.take_push(place, name, item);
+            for guard in &mut left.guards {
+                if let Guard::Room {
+                    name: of,
+                    more,
+                    unless_there,
+                    ..
+                } = guard
+                    && of == name
+                {
+                    *more = more.saturating_sub(1);
+                    if let Some(values) = unless_there {
+                        values.retain(|value| !place.same(value, item));
+                    }
+                }
+            }
+        }
+        left.guards
+            .retain(|guard| !matches!(guard, Guard::Room { more: 0, .. }));
+        Some(match left.only_adds && left.added_by_value() == 0 {
+            true => Known::All,
+            false => Known::Some(Box::new(left)),
+        })
+    }
+
+    /// Gives a document that an upsert inserts these values, which its condition demands and does not say as the server takes them.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the update changes one of them too.
+    pub(crate) fn insert_given(
+        &mut self,
+        collection: &'static str,
+        given: Vec<(&'static str, Bson)>,
+    ) -> Result<()> {
+        for (name, value) in given {
+            let mut changed = self
+                .update
+                .values()
+                .filter_map(Bson::as_document)
+                .flat_map(Document::keys);
+            if changed.any(|changed| crate::names::meet(changed, name)) {
+                return Err(Error::Query {
+                    collection,
+                    message: format!(
+                        "an upsert that inserts `{name}` as its condition says can't change it too: set what `{name}` is to be by \
+                         `set_on_insert`, and find the document by another field; or make two updates"
+                    ),
+                });
+            }
+            let inserts = self.update.entry("$setOnInsert".to_owned());
+            if let Bson::Document(inserts) = inserts.or_insert_with(|| Document::new().into()) {
+                inserts.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an item out of what is pushed.
+    fn take_push(&mut self, place: &Place, name: &str, item: &Bson) {
+        let Ok(pushes) = self.update.get_document_mut("$push") else {
+            return;
+        };
+        let is_left = match pushes.get_mut(name) {
+            Some(Bson::Document(push)) if push.contains_key("$each") => match push.get_array_mut("$each") {
+                Ok(items) => {
+                    items.retain(|pushed| !place.same(pushed, item));
+                    !items.is_empty()
+                }
+                Err(_) => true,
+            },
+            _ => false,
+        };
+        if !is_left {
+            pushes.remove(name);
+        }
+        if pushes.is_empty() {
+            self.update.remove("$push");
+        }
+    }
+
     /// The condition on what is changed, with the one that it is marked, where it has to be.
     pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
@@ -114,6 +253,15 @@ impl Built {
             Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
+}
+
+/// What is left of an update where items that it adds are there already.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Nothing: all of them are.
+    All,
+    /// The other changes.
+    Some(Box<Built>),
 }
 
 impl<R> Default for Changes<R> {
@@ -340,43 +488,59 @@ impl<R> Changes<R> {
         });
     }
 
-    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
-        let by = match by {
-            Bson::Int32(n) => Number::Int((*n).into()),
-            Bson::Int64(n) => Number::Int(*n),
-            Bson::Double(n) => Number::Float(*n),
-            _ => return,
-        };
-        let Some(bounds) = field.map(|field| field.bounds) else {
-            return;
-        };
-        if let Number::Float(n) = by
-            && n.is_nan()
-            && let Some(rule) = bounds.max.map(Rule::Max).or(bounds.min.map(Rule::Min))
-        {
-            return self.fail(Error::Invalid {
-                collection: String::new(),
-                violations: vec![Violation::new(name, rule, Some(Bson::Double(n)))],
-                source: None,
-            });
+    /// The numbers that may stand in a field; or in the items of the array, if the change is of them.
+    fn range(&self, field: Option<&'static FieldMeta>) -> Range {
+        match (field, self.array) {
+            (Some(field), _) => Range::of(field),
+            (None, Some(array)) => Range::of_items(array),
+            (None, None) => Range::default(),
         }
-        let bound = if by.is_positive() { bounds.max } else { bounds.min };
-        let bound = bound.filter(|_| by.value() != 0.0);
-        if let Some(bound) = bound {
-            self.guards.push(Guard::Sum {
-                name: name.to_owned(),
-                by,
-                bound,
-            });
+    }
+
+    /// Adds to a number: keeps it within its bounds.
+    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self.range(field).of_sum(name, &by);
+        self.change_number("$inc", name, field, by, limits);
+    }
+
+    /// Takes from a number.
+    fn take(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let least = by.clone();
+        match range::negated(by) {
+            Some(by) => self.add(name, field, by),
+            None => self.problem(format!(
+                "`dec` takes no {least} from `{name}`: a number of its type can't be so great, so add it in two steps by `inc`"
+            )),
         }
-        // A sum of a missing field is what is added, which may lie before the other bound.
-        let ahead = |rule: &Rule| matches!(rule, Rule::Max(_)) == by.is_positive();
-        if let Some(rule) = guard::broken(by, &bounds).filter(|rule| bound.is_none() || !ahead(rule)) {
-            self.guards.push(Guard::Base {
-                name: name.to_owned(),
-                bound: rule,
-            });
-        }
+    }
+
+    fn multiply(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self.range(field).of_product(name, &by);
+        self.change_number("$mul", name, field, by, limits);
+    }
+
+    fn change_number(
+        &mut self,
+        operator: &'static str,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        by: Bson,
+        limits: Result<Limits>,
+    ) {
+        let Some(limits) = self.value(limits) else { return };
+        let name_of = || name.to_owned();
+        let sums = limits.all.into_iter().map(|limit| Guard::Sum {
+            name: name_of(),
+            limit,
+        });
+        self.guards.extend(sums);
+        let base = limits.missing.map(|bound| Guard::Base {
+            name: name_of(),
+            bound,
+        });
+        self.guards.extend(base);
+        self.needs_value(name, field);
+        self.put(operator, name, by, never);
     }
 
     /// Keeps the change off a document that has `null` there, as serde stores `None`.
@@ -433,6 +597,22 @@ impl<R> Changes<R> {
         )
     }
 
+    /// Whether it does nothing but add items by their values.
+    fn only_adds(&self) -> bool {
+        let mut added = 0;
+        for guard in &self.guards {
+            added += usize::from(matches!(guard, Guard::Absent { .. }));
+        }
+        let mut operators = self.operators.iter();
+        match (operators.next(), operators.next()) {
+            (Some((operator, Bson::Document(pushes))), None) if operator == "$push" => {
+                let all: usize = pushes.values().map(|push| pushed(push).len()).sum();
+                added > 0 && all == added
+            }
+            _ => false,
+        }
+    }
+
     fn items<I: serde::Serialize, V: Operand<I>>(
         &mut self,
         name: &str,
@@ -476,7 +656,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
-                    id: field.and_then(crate::copy::entry),
+                    field,
                     numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
@@ -490,6 +670,46 @@ impl<R> Changes<R> {
                 violations: vec![Violation::new(name, Rule::MaxItems(max), None)],
                 source: None,
             });
+        }
+    }
+
+    /// Adds items to a set: those that are compared by their bytes by `$addToSet`, and each other one by a `$push` under the
+    /// condition that no item equals it.
+    fn add_items(&mut self, name: &str, field: Option<&'static FieldMeta>, mut values: Vec<Bson>) {
+        let Some(place) = field.and_then(|field| Place::items(field, name)) else {
+            self.room(name, field, &values, true);
+            self.needs_value(name, field);
+            return self.each("$addToSet", name, values);
+        };
+        let mut new: Vec<Bson> = Vec::new();
+        values.retain(|value| {
+            let is_same = |other: &Bson| place.same(other, value);
+            let is_added = |guard: &Guard| matches!(guard, Guard::Absent { name: of, item, .. } if of == name && is_same(item));
+            let is_new = !new.iter().any(is_same) && !self.guards.iter().any(is_added);
+            if is_new {
+                new.push(value.clone());
+            }
+            is_new
+        });
+        for item in new {
+            match (
+                place.condition("$eq", item.clone()),
+                place.condition("$ne", item.clone()),
+            ) {
+                (Ok(there), Ok(absent)) => self.guards.push(Guard::Absent {
+                    place: place.clone(),
+                    name: name.to_owned(),
+                    item,
+                    there,
+                    absent,
+                }),
+                (Err(error), _) | (_, Err(error)) => return self.fail(error),
+            }
+        }
+        self.room(name, field, &values, true);
+        self.needs_value(name, field);
+        if !values.is_empty() {
+            self.each("$push", name, values);
         }
     }
 
@@ -535,6 +755,14 @@ impl<R> Changes<R> {
             .array
             .and_then(|array| shape::items(shape::of_field(array)));
         if let Some(items) = items {
+            let taken = around::around_taken(items, &changes.operators);
+            self.guards
+                .extend(taken.into_iter().map(|field| Guard::ItemValues {
+                    name: array.to_owned(),
+                    within: within.clone(),
+                    field,
+                    there: false,
+                }));
             let around = around::all(items, &changes.operators);
             self.guards
                 .extend(around.into_iter().map(|around| Guard::ItemValues {
@@ -568,13 +796,20 @@ impl<R> Changes<R> {
         }
         for guard in changes.guards {
             match guard {
-                Guard::Sum { name: field, by, bound } => self.guards.push(Guard::Items {
-                    name: array.to_owned(),
-                    within: within.clone(),
-                    field,
-                    by,
-                    bound,
-                }),
+                Guard::Sum { name: field, limit } => {
+                    let of = match field.as_str() {
+                        "" => guard::alternatives(within),
+                        _ => vec![within.clone()],
+                    };
+                    self.guards.extend(of.into_iter().map(|within| Guard::Items {
+                        name: array.to_owned(),
+                        within,
+                        field: field.clone(),
+                        limit: limit.clone(),
+                    }));
+                }
+                // An item that is a number is there.
+                Guard::Base { name, .. } if name.is_empty() => {}
                 Guard::Base { name: field, bound } => self.guards.push(Guard::ItemBases {
                     name: array.to_owned(),
                     within: within.clone(),
@@ -655,6 +890,12 @@ fn has_plain_items(array: &'static FieldMeta) -> bool {
     false
 }
 
+/// The items of a `$push` behind `$each`.
+fn pushed(push: &Bson) -> &[Bson] {
+    let each = push.as_document().and_then(|push| push.get_array("$each").ok());
+    each.map_or(&[], Vec::as_slice)
+}
+
 const OPERATORS: [&str; 13] = [
     "$set",
     "$unset",
@@ -700,7 +941,8 @@ impl<T: crate::Document> Changes<T> {
                 source: None,
             });
         }
-        if !upsert && self.only_takes() {
+        let takes = !upsert && self.only_takes();
+        if takes {
             for guard in &mut self.guards {
                 if let Guard::Value { takes, .. } = guard {
                     *takes = true;
@@ -733,6 +975,15 @@ impl<T: crate::Document> Changes<T> {
                 self.guards.push(Guard::Around(around));
             }
         }
+        for name in around::around_taken((T::META.shape)(), &self.operators) {
+            let known = |guard: &Guard| {
+                matches!(guard, Guard::Value { .. } | Guard::Around(_)) && guard.name() == name
+            };
+            if !self.guards.iter().any(known) {
+                self.guards.push(Guard::Value { name, takes });
+            }
+        }
+        let only_adds = self.only_adds();
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
@@ -770,9 +1021,15 @@ impl<T: crate::Document> Changes<T> {
             return Err(Error::Query { collection, message });
         }
         growth::may_be_sent(collection, &self.operators)?;
+        let by_value = |name: &str| {
+            let mut guards = self.guards.iter();
+            guards.any(|guard| matches!(guard, Guard::Absent { name: of, .. } if of == name))
+        };
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
-                fields.iter_mut().for_each(|(_, value)| without_each(value));
+                // An item that may turn out to be there is taken out of the list again.
+                let one_by_one = fields.iter_mut().filter(|(name, _)| !by_value(name.as_str()));
+                one_by_one.for_each(|(_, value)| without_each(value));
             }
         }
         Ok(Built {
@@ -781,6 +1038,7 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
             raw: self.raw,
             marked: None,
+            only_adds,
         })
     }
 }
@@ -883,7 +1141,7 @@ impl<R> Changes<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Bounds;
+    use crate::shape::{Bounds, Number};
 
     const LEVEL: &FieldMeta = &FieldMeta::value::<i32>(
         "level",
@@ -898,7 +1156,7 @@ mod tests {
 
     fn added(by: i32) -> Changes<()> {
         let mut changes = Changes::new();
-        changes.add("level", Some(LEVEL), &by.into());
+        changes.add("level", Some(LEVEL), by.into());
         changes
     }
 

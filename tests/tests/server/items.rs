@@ -222,7 +222,7 @@ fn what_plain_items_cannot_become_is_refused() {
             }
             other => panic!("{other}"),
         }
-        let query = async |update: odm::Update<'_, Exam>| match update.await.unwrap_err() {
+        let query = async |update: odm::Update<Exam>| match update.await.unwrap_err() {
             Error::Query { message, .. } => message,
             other => panic!("{other}"),
         };
@@ -337,8 +337,19 @@ fn a_struct_that_is_null_holds_back_what_is_written_within_it() {
                 "{null}: {refused}"
             );
         }
-        // What takes something away finds nothing to take.
+        // What takes something away finds nothing to take: the server refuses to look for it within `null` (code 28).
         sensors.update(2).pull(|s| s.range.seen, 8).await.unwrap();
+        let pull = sensors.update_where(|_| Filter::all()).pull(|s| s.range.seen, 8);
+        assert_eq!(pull.await.unwrap().refused, 0);
+        let mixed = sensors
+            .update(2)
+            .pull(|s| s.range.seen, 8)
+            .set(|s| s.least, Some(1));
+        let refused = mixed.await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::IsNull { field, .. } if field == "range"),
+            "{refused}"
+        );
         let [mut one, two, mut three] = all;
         one.range = Some(sensors::range(7, None));
         three.range = Some(sensors::range(7, Some(5)));

@@ -334,7 +334,8 @@ fn pages_go_on_behind_the_last_value_of_a_type() {
             ),
         ];
         for (at, (order, whole)) in orders.into_iter().enumerate() {
-            let sorted = articles.find_all().sort(whole).all().await.unwrap();
+            let all = articles.find_all().sort(whole).allow_disk_use();
+            let sorted = all.all().await.unwrap();
             let sorted: Vec<i32> = sorted.iter().map(|article| article.id).collect();
             for size in [1, 7, 39] {
                 let (mut ids, mut token) = (Vec::new(), None);

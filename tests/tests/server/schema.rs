@@ -23,6 +23,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         copied: None,
         volatile: false,
         skips_none: false,
+        set: false,
         unique: false,
     }
 }

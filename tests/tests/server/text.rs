@@ -68,7 +68,9 @@ async fn watched(t: &TestDb, names: &'static [&'static str]) -> (Odm, Arc<Mutex<
 fn is_made(synced: odm::Result<odm::schema::Applied>) -> bool {
     match synced {
         Ok(_) => true,
-        Err(Error::Driver(error)) if code(&error) == Some(67) => false,
+        Err(Error::Index {
+            source: Some(error), ..
+        }) if code(&error) == Some(67) => false,
         Err(other) => panic!("{other}"),
     }
 }

@@ -85,13 +85,16 @@ fn a_task_and_its_owner_agree() {
         assert_eq!(owner_of(&odm, 10).await, 1);
         agree(&odm).await;
 
-        // The other side was written without its version and its time stamp.
+        // The other side was written with its version, and without its time stamp.
         let stored = people.get(2).await.unwrap().unwrap();
-        assert_eq!((stored.version, stored.updated_at), (rod.version, rod.updated_at));
+        assert_eq!(
+            (stored.version, stored.updated_at),
+            (rod.version + 2, rod.updated_at)
+        );
         let stored = tasks.get(10).await.unwrap().unwrap();
-        assert_eq!(stored.version, 2, "one update of its own");
+        assert_eq!(stored.version, 3, "one update of its own, and the push");
         let stored = people.get(1).await.unwrap().unwrap();
-        assert_eq!(stored.version, kate.version + 1, "the push");
+        assert_eq!(stored.version, kate.version + 3, "a link, its end, and the push");
 
         // A task must have an owner.
         let error = people
@@ -1059,14 +1062,8 @@ pub(super) fn is_refusal(error: &Error) -> bool {
                 .contains("a two-way reference names each document once")
         }),
         // A task would have no owner; or what a delete of its own is to delete changes each time that it looks.
-        Error::Query { message, .. } => {
-            let is_beaten = [
-                "attempts to delete them",
-                "attempts to update it",
-                "was changed by somebody else",
-            ];
-            message.contains("must refer to a document") || is_beaten.iter().any(|it| message.contains(it))
-        }
+        Error::Contention { .. } => true,
+        Error::Query { message, .. } => message.contains("must refer to a document"),
         Error::Bulk { errors, .. } => errors.iter().all(|(_, error)| is_refusal(error)),
         _ => false,
     }

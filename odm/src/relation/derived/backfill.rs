@@ -19,6 +19,7 @@ use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 impl Odm {
     /// Takes copies for documents that were there before their declaration, or before it was changed. So are fields that are
@@ -27,7 +28,8 @@ impl Odm {
     /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
     /// `tracing`, and [`audit`](Odm::audit) lists it.
     ///
-    /// It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
+    /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not): by then
+    /// every other process has read it. It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
@@ -58,6 +60,7 @@ impl Odm {
             odm: self.clone(),
             all: false,
             snapshots: false,
+            at_once: false,
             read: Arc::default(),
         }
     }
@@ -70,6 +73,7 @@ pub struct Backfilling {
     odm: Odm,
     all: bool,
     snapshots: bool,
+    at_once: bool,
     /// How many documents were read so far, for those who wait.
     read: Arc<AtomicU64>,
 }
@@ -108,6 +112,21 @@ impl Backfilling {
         self
     }
 
+    /// Begins at once: no process writes to this database that may have read its declarations before these were stored. Without
+    /// this a backfill waits until five minutes have passed since then, so that every process knows of them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.sync().await?;
+    /// odm.backfill().at_once().await?; // nobody else runs yet
+    /// # Ok(()) }
+    /// ```
+    pub fn at_once(mut self) -> Backfilling {
+        self.at_once = true;
+        self
+    }
+
     /// How many documents were read so far.
     #[cfg(feature = "cli")]
     pub(crate) fn read(&self) -> Arc<AtomicU64> {
@@ -136,13 +155,18 @@ impl IntoFuture for Backfilling {
                 odm,
                 all,
                 snapshots,
+                at_once,
                 read,
             } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
-                let (mut filled, mut failed) = fill(&scope, all, &read).await?;
+                let waits = match at_once {
+                    true => Duration::ZERO,
+                    false => odm.waits(),
+                };
+                let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
                 if snapshots {
                     take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
                 }
@@ -162,7 +186,7 @@ impl IntoFuture for Backfilling {
 pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
-    let (_, failed) = fill(&scope, true, &AtomicU64::new(0)).await?;
+    let (_, failed) = fill(&scope, true, Duration::ZERO, &AtomicU64::new(0)).await?;
     Ok(failed.all().map(drop))
 }
 
@@ -247,13 +271,36 @@ pub(super) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
     named.map(|edge| edge.at).collect()
 }
 
-async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Written)> {
+/// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
+/// has changed fields that they read without a mark, and then does so no more.
+async fn wait(graph: &Graph, known: &Known, waits: Duration) {
+    let open = Lacking::all(graph).filter(|(_, edge)| !known.is_filled(&edge.id));
+    let declared = open.filter_map(|(_, edge)| known.declared(&edge.id)).max();
+    // Where the clocks of two processes differ, it is a holding time at most.
+    let passed = declared.map(|declared| SystemTime::now().duration_since(declared.to_system_time()));
+    let rest = passed.map(|passed| waits.saturating_sub(passed.unwrap_or_default()));
+    if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+        tracing::info!(
+            target: "odm",
+            seconds = rest.as_secs(),
+            "a backfill waits until every process has read the new declarations; `at_once()` says that no other one writes"
+        );
+        tokio::time::sleep(rest).await;
+    }
+}
+
+async fn fill(
+    scope: &Scope<'_>,
+    all: bool,
+    waits: Duration,
+    read: &AtomicU64,
+) -> Result<(Backfilled, Written)> {
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
     let mut failed = Written::default();
     scope.trip();
-    let mut known = odm.look_for_lacking().await?;
+    let mut known = odm.learn().await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
@@ -263,6 +310,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         scope.trip();
         known = Known::all(odm).await?;
     }
+    wait(graph, &known, waits).await;
     let unlinked = unlinked(graph, &known);
     for (lacking, edge) in Lacking::all(graph) {
         if known.is_filled(&edge.id) && !all {
@@ -310,7 +358,7 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
     }
     if !unlinked.is_empty() {
         scope.trip();
-        odm.look_for_lacking().await?;
+        odm.learn().await?;
     }
     Ok((filled, failed))
 }

@@ -920,7 +920,10 @@ pub(super) async fn adopt(
     }
     let graph = scope.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
-    for derived in graph.derived_in(meta) {
+    for derived in graph
+        .derived_in(meta)
+        .filter(|derived| !graph.is_derived_by_others(derived))
+    {
         let Some(edge) = graph.parent_edge(derived) else {
             continue;
         };
@@ -1071,8 +1074,9 @@ pub(super) async fn refresh(
         }
         tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
     }
-    Err(Error::Query {
+    Err(Error::Contention {
         collection: meta.collection,
+        source: None,
         message: format!(
             "what is derived from `{}` in the document with {} {:?} was changed by others under {ATTEMPTS} attempts; it is \
              noted as owed, and `recover()` will derive it",

@@ -6,17 +6,19 @@
 
 use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
-    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, lacking, restricted, sources,
-    with_those_of,
+    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, is_two_way, lacking, restricted,
+    sources, with_those_of,
 };
 use super::followed;
 use super::inspect::Kept;
+use super::others::{Others, is_refused, may_be_left};
 use crate::names::meet;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// The collection that the edges are stored in.
 pub(super) const EDGES: &str = "_odm_edges";
@@ -27,21 +29,37 @@ const MEETINGS: usize = 10;
 /// What the database knows and the models of a program lack.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown {
-    /// Collections of which there are copies, or that hold some.
+    /// Collections that are not written by this program, since what follows from them could not be left to another one.
     pub(crate) copied: Vec<&'static str>,
     /// Collections, whether these models have them or not, with references to them.
     pub(crate) referred: Vec<(String, String)>,
 }
 
-/// What the database knows of declared edges.
-pub(crate) struct Known(Vec<Document>);
+/// What a program lacks of the stored declarations.
+#[derive(Default)]
+struct Lacks {
+    /// What that is, in words.
+    names: Vec<String>,
+    /// Collections of which something is derived by them, or that hold it.
+    copied: Vec<&'static str>,
+    unknown: Unknown,
+    others: Others,
+}
+
+/// What the database knows of declared edges, and when it was asked.
+pub(crate) struct Known(Vec<Document>, Instant);
 
 impl Known {
     /// Everything that it knows.
     pub(super) async fn all(odm: &Odm) -> Result<Known> {
-        Ok(Known(
-            odm.stored_edges().find(doc! {}).await?.try_collect().await?,
-        ))
+        let asked = Instant::now();
+        let all = odm.stored_edges().find(doc! {}).await?.try_collect().await?;
+        Ok(Known(all, asked))
+    }
+
+    /// Since when an edge is declared as it is, by the clock of the process that stored it.
+    pub(super) fn declared(&self, id: &str) -> Option<DateTime> {
+        self.edge(id)?.get_datetime("declared").ok().copied()
     }
 
     pub(super) fn edge(&self, id: &str) -> Option<&Document> {
@@ -128,7 +146,7 @@ impl Odm {
     pub(crate) async fn compare_edges(&self) -> Result<(Vec<String>, Vec<String>)> {
         let known = Known::all(self).await?;
         let declared = self.declared(&known).await?;
-        Ok((not_filled(declared), self.unknown_to(&known).0))
+        Ok((not_filled(declared), self.unknown_to(&known).names))
     }
 
     /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
@@ -207,9 +225,13 @@ impl Odm {
     }
 
     /// Looks whether the database knows copies that these models lack or declare in an older way, and references that they lack.
-    /// If so, writes that would leave those copies stale are refused from now on, and deletions that would leave those
-    /// references dangling. [`sync`](Odm::sync) does the same; a program that leaves that to another one calls this when it
-    /// starts. Nothing is changed.
+    /// Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may ask this when it starts. It need not:
+    /// every process reads what is declared before its first write, and again every few minutes.
+    ///
+    /// Such copies follow a write of this program later: it leaves pending work in the document, which a program with all
+    /// models does by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Refused are only writes of which copies with
+    /// `sync = atomic` follow, of two-way references and buckets that are declared in another way, and deletions that would
+    /// leave references dangling.
     ///
     /// # Errors
     /// [`Error::UnknownCopies`] names the copies. Of references it is `tracing` that is told; the deletions are
@@ -242,32 +264,25 @@ impl Odm {
     }
 
     /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
-    pub(super) async fn learn(&self) -> Result<Known> {
+    pub(crate) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
         self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
-    /// The same for what is paid and mended alone: the application may write what it might before.
-    pub(crate) async fn look_for_lacking(&self) -> Result<Known> {
-        let known = Known::all(self).await?;
-        let (_, unknown) = self.unknown_to(&known);
-        self.set_lacking(unknown.copied);
-        self.set_unlinked(unlinked(self.graph(), &known));
-        Ok(known)
-    }
-
-    /// What copies of this these models lack, by name. What leads to them may not be written from now on, and what they lack
-    /// references to may not be deleted.
+    /// What copies of this these models lack, by name. From now on writes leave what follows from them to other programs, or are
+    /// refused, and what they lack references to may not be deleted.
     fn look_for_unknown(&self, known: &Known) -> Vec<String> {
-        let (names, unknown) = self.unknown_to(known);
-        self.set_lacking(unknown.copied.clone());
-        self.set_unknown(unknown);
-        names
+        let lacks = self.unknown_to(known);
+        self.set_lacking(lacks.copied);
+        self.set_unknown(lacks.unknown);
+        self.graph().set_others(lacks.others);
+        self.age().set(known.1);
+        lacks.names
     }
 
-    fn unknown_to(&self, known: &Known) -> (Vec<String>, Unknown) {
+    fn unknown_to(&self, known: &Known) -> Lacks {
         let graph = self.graph();
         let own: HashMap<String, Declaration> = declaration::all(graph)
             .map(|edge| (edge.id.clone(), edge))
@@ -277,6 +292,10 @@ impl Odm {
         let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
+        // The same of what can't be left to others.
+        let mut refused_holders: Vec<&'static str> = Vec::new();
+        let mut refused: Vec<(&'static str, Vec<String>)> = Vec::new();
+        let mut others = Others::default();
         // References, with the collections that they lead to.
         let mut referred: Vec<(String, String)> = Vec::new();
         for edge in &known.0 {
@@ -296,8 +315,26 @@ impl Odm {
                 holders.push(own.holder);
                 let both = [(from, &stored), (own.from, &own.is)];
                 let both = both.into_iter().filter_map(|(from, is)| Some((of(from)?, is)));
-                read.extend(both.map(|(meta, is)| (meta.collection, sources(is))));
+                let both: Vec<_> = both.map(|(meta, is)| (meta.collection, sources(is))).collect();
+                let is_refused = is_refused(&stored) || is_refused(&own.is);
+                let is_left = may_be_left(&stored) && others.add(graph, edge, &stored);
+                if is_refused || !is_left {
+                    refused_holders.push(own.holder);
+                }
+                if is_refused {
+                    refused.extend(both.iter().cloned());
+                }
+                read.extend(both);
                 continue;
+            }
+            let is_refused = is_refused(&stored);
+            let lacks = own.is_none_or(|own| !lacking(&own.is, &stored).is_empty());
+            let held = of(edge.get_str("holder").unwrap_or_default());
+            if lacks && may_be_left(&stored) && (held.is_some() || of(from).is_some()) {
+                let may_be_written = others.add(graph, edge, &stored);
+                // What is left to others there is not to be taken for done.
+                holders.extend(held.map(|meta| meta.collection));
+                refused_holders.extend(held.filter(|_| !may_be_written).map(|meta| meta.collection));
             }
             let Some(meta) = of(from) else {
                 continue;
@@ -305,6 +342,14 @@ impl Odm {
             match own {
                 None => {
                     names.extend(named(id, edge, &stored, declaration::copies(&stored)));
+                    if is_refused {
+                        refused.push((meta.collection, sources(&stored)));
+                    }
+                    if !is_two_way(&stored) {
+                        // Nobody here knows what its deletion means for those that refer to it.
+                        let refers = stored.contains_key("through").then(|| id.to_owned());
+                        referred.extend(refers.map(|id| (from.to_owned(), id)));
+                    }
                     read.push((meta.collection, sources(&stored)));
                 }
                 Some(own) => {
@@ -317,12 +362,33 @@ impl Odm {
                     }
                     for (_, source) in lacking {
                         holders.push(own.holder);
+                        if is_refused {
+                            refused_holders.push(own.holder);
+                            refused.push((meta.collection, vec![source.clone()]));
+                        }
                         read.push((meta.collection, vec![source]));
                     }
                 }
             }
         }
-        // What these models write there follows from other documents, too.
+        let leading_to = |read: Vec<_>, holders: Vec<&'static str>| {
+            let read = self.that_lead_to(read).into_iter();
+            read.chain(holders).collect()
+        };
+        Lacks {
+            names,
+            copied: leading_to(read, holders),
+            unknown: Unknown {
+                copied: leading_to(refused, refused_holders),
+                referred,
+            },
+            others,
+        }
+    }
+
+    /// These collections, with those from which what is read there follows in these models: fields of them, none for any.
+    fn that_lead_to(&self, mut read: Vec<(&'static str, Vec<String>)>) -> Vec<&'static str> {
+        let graph = self.graph();
         let mut at = 0;
         while let Some((collection, fields)) = read.get(at).cloned() {
             at += 1;
@@ -342,12 +408,7 @@ impl Odm {
                 }
             }
         }
-        let read = read.into_iter().map(|(collection, _)| collection);
-        let unknown = Unknown {
-            copied: read.chain(holders).collect(),
-            referred,
-        };
-        (names, unknown)
+        read.into_iter().map(|(collection, _)| collection).collect()
     }
 
     /// The copies and references that the database knows and these models lack, in words: what
@@ -450,6 +511,7 @@ impl Odm {
         }
         self.set_lacking(Vec::new());
         self.set_unknown(Unknown::default());
+        self.graph().set_others(Others::default());
         Ok(forgotten)
     }
 }
