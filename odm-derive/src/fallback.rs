@@ -149,6 +149,8 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 shape: || #odm::Shape::Any,
                 indexes: &[],
                 validation: #odm::Validation::STRICT,
+                collation: ::core::option::Option::None,
+                expiry: ::core::option::Option::None,
                 append_only: false,
                 bucket: ::core::option::Option::None,
             };
