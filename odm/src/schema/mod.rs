@@ -12,6 +12,7 @@
 // `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
 // there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
 mod apply;
+mod declared;
 mod existing;
 mod index;
 mod json_schema;

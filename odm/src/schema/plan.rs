@@ -1,5 +1,6 @@
 //! What would have to change in the database, before anything does.
 
+use super::declared;
 use super::existing::{self, Violations};
 use super::index::{Fit, Index, key_in_words};
 use super::validator::{self, Current};
@@ -355,7 +356,8 @@ impl Odm {
             ));
             return Ok(look);
         }
-        if let Some(wanted) = validator::wanted(&current, &schema, meta.validation) {
+        if let Some(mut wanted) = validator::wanted(&current, &schema, meta.validation) {
+            declared::with_rust_names(&mut wanted.words, (meta.shape)());
             let violations = match wanted.level {
                 Level::Off => None,
                 _ => existing::unfit(db, meta.collection, &schema).await?,
