@@ -164,7 +164,8 @@ fn a_write_whose_reply_is_lost_is_done_once_or_its_outcome_is_unknown() {
                             let known = error.is_transient() && after == before;
                             assert!(known || error.outcome_unknown(), "{what}: {error:?}");
                             // What is several writes by its nature may be made in part, and nothing of it twice.
-                            let times = |all: &[String], line| all.iter().filter(|one| *one == line).count();
+                            let times =
+                                |all: &[String], line: &String| all.iter().filter(|one| *one == line).count();
                             let is_once = |line: &String| {
                                 times(&after, line) <= times(&before, line).max(times(&once, line))
                             };
