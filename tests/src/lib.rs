@@ -1,5 +1,7 @@
 //! What the tests share: a database of its own for each, dropped at its end, and a record of the commands that were sent.
 
+pub mod proxy;
+
 use futures::FutureExt;
 use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;

@@ -20,6 +20,7 @@ mod json_schema;
 mod language;
 mod partial;
 mod plan;
+mod rust_names;
 mod validator;
 mod words;
 

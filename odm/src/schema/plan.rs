@@ -2,6 +2,7 @@
 
 use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
+use super::rust_names;
 use super::validator::{self, Current};
 use super::{json_schema, partial, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
@@ -372,7 +373,8 @@ impl Odm {
             ));
             return Ok(look);
         }
-        if let Some(wanted) = validator::wanted(&current, &schema, meta.validation) {
+        if let Some(mut wanted) = validator::wanted(&current, &schema, meta.validation) {
+            rust_names::with_rust_names(&mut wanted.words, (meta.shape)());
             let violations = match wanted.level {
                 Level::Off => None,
                 _ => existing::unfit(db, meta.collection, &schema).await?,

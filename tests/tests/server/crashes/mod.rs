@@ -37,11 +37,11 @@ pub mod atomic;
 pub mod eventual;
 mod linked;
 mod models;
-pub mod proxy;
+pub use odm_tests::proxy::{self, server};
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
+use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use odm::bson::{Bson, Document, doc};
 use odm::{FanOut, Model, Odm};
@@ -50,7 +50,6 @@ use proxy::Proxy;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A kind of edge, with the writes that can touch it.
@@ -431,14 +430,7 @@ pub async fn through(proxy: &Proxy, database: &str) -> Database {
 
 /// The options that are given for all tests, with the credentials in them, but by way of the proxy alone.
 pub async fn options(proxy: &Proxy) -> ClientOptions {
-    let mut options = ClientOptions::parse(uri()).await.unwrap();
-    options.hosts = vec![ServerAddress::parse(proxy.address.to_string()).unwrap()];
-    options.direct_connection = Some(true);
-    options.repl_set_name = None;
-    options.load_balanced = None;
-    // Not by requests that the server holds back for seconds, whose answers the proxy would wait for at the end.
-    options.server_monitoring_mode = Some(ServerMonitoringMode::Poll);
-    options
+    proxy.options().await
 }
 
 /// A bucket's own id is another one each time: it is known by its parent, its beginning and its page.
@@ -482,29 +474,6 @@ fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Docu
             || now == Some(Bson::Array(Vec::new()))
             || now.is_none() && SINGLE.contains(&name.as_str())
     })
-}
-
-/// The address of the server that takes writes: of a replica set the primary, whichever is named first.
-pub async fn server() -> String {
-    static ADDRESSES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
-    let uri = uri();
-    if let Some(known) = ADDRESSES.lock().unwrap().get(&uri) {
-        return known.clone();
-    }
-    let options = ClientOptions::parse(&uri).await.unwrap();
-    let first = options.hosts[0].to_string();
-    let address = match options.direct_connection {
-        Some(true) => first,
-        _ => {
-            // Every version knows it by this name.
-            let hello = doc! { "isMaster": 1 };
-            let admin = Client::with_options(options).unwrap().database("admin");
-            let hello = admin.run_command(hello).await.unwrap();
-            hello.get_str("primary").map_or(first, str::to_owned)
-        }
-    };
-    ADDRESSES.lock().unwrap().insert(uri, address.clone());
-    address
 }
 
 /// Takes out what the library knows of a document.

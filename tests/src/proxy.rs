@@ -6,10 +6,10 @@
 //!
 //! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
 
-use odm::bson::{Document, RawDocument, RawDocumentBuf, doc};
-use odm::mongodb::Client;
-use odm::mongodb::options::ClientOptions;
-use odm_tests::uri;
+use crate::uri;
+use mongodb::Client;
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,6 +48,7 @@ pub enum Fate {
 
 /// Between one process and the server.
 pub struct Proxy {
+    /// Where a process connects to.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     accepting: JoinHandle<()>,
@@ -69,8 +70,54 @@ struct Shared {
     connections: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// The address of the server that takes writes: of a replica set the primary, whichever is named first.
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn server() -> String {
+    static ADDRESSES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let uri = uri();
+    if let Some(known) = ADDRESSES.lock().unwrap().get(&uri) {
+        return known.clone();
+    }
+    let options = ClientOptions::parse(&uri).await.unwrap();
+    let first = options.hosts[0].to_string();
+    let address = match options.direct_connection {
+        Some(true) => first,
+        _ => {
+            // Every version knows it by this name.
+            let hello = doc! { "isMaster": 1 };
+            let admin = Client::with_options(options).unwrap().database("admin");
+            let hello = admin.run_command(hello).await.unwrap();
+            hello.get_str("primary").map_or(first, str::to_owned)
+        }
+    };
+    ADDRESSES.lock().unwrap().insert(uri, address.clone());
+    address
+}
+
 impl Proxy {
+    /// The options that are given for all tests, with the credentials in them, but by way of the proxy alone.
+    ///
+    /// # Panics
+    /// Where `MONGODB_URI` is not usable.
+    pub async fn options(&self) -> ClientOptions {
+        let mut options = ClientOptions::parse(uri())
+            .await
+            .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+        options.hosts = vec![ServerAddress::parse(self.address.to_string()).expect("an address")];
+        options.direct_connection = Some(true);
+        options.repl_set_name = None;
+        options.load_balanced = None;
+        // Not by requests that the server holds back for seconds, whose answers the proxy would wait for at the end.
+        options.server_monitoring_mode = Some(ServerMonitoringMode::Poll);
+        options
+    }
+
     /// One that ends everything at the command with this number, once it is armed.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub async fn start(server: &str, at: usize) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -105,6 +152,9 @@ impl Proxy {
     }
 
     /// What becomes of so many commands of this name, from now on.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub fn next(&self, name: &str, times: usize, fate: Fate) {
         self.shared
             .fates
@@ -114,31 +164,48 @@ impl Proxy {
     }
 
     /// Whether all that was to become of commands has.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub fn is_done(&self) -> bool {
         self.shared.fates.lock().unwrap().is_empty()
     }
 
     /// Waits for the cut.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub async fn cut(&self) {
         let mut dead = self.shared.dead.subscribe();
         dead.wait_for(|dead| *dead).await.unwrap();
     }
 
+    /// Whether everything has ended.
     pub fn is_cut(&self) -> bool {
         *self.shared.dead.borrow()
     }
 
+    /// The commands so far.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub fn names(&self) -> Vec<String> {
         self.shared.names.lock().unwrap().clone()
     }
 
     /// The commands since the last time.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub fn take_names(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.names.lock().unwrap())
     }
 
     /// Ends all connections, when the server has carried out what it got, and the transactions that are open then: the server
     /// itself does so a minute after their process has died.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
     pub async fn bury(self) {
         self.shared.dead.send_replace(true);
         self.accepting.await.unwrap();

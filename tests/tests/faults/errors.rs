@@ -1,0 +1,149 @@
+//! Errors that have a type, and whether the operation may be repeated.
+
+use super::*;
+use odm::Error;
+use odm_tests::proxy::Fate;
+use odm_tests::with_db;
+
+fn failed(code: i32, name: &str, message: &str) -> Fate {
+    Fate::Answered(doc! { "ok": 0.0, "code": code, "codeName": name, "errmsg": message })
+}
+
+/// Whatever the server refuses for a reason that the library knows has a type, by each kind of command.
+#[test]
+fn what_the_server_refuses_is_never_an_untyped_error() {
+    with_db(async |t| {
+        let proxy = proxy().await;
+        let (odm, _) = through(&proxy, &t).await;
+        let accounts = odm.collection::<Account>();
+        accounts.insert(account(1, 1)).await.unwrap();
+        for (code, name) in [
+            (2, "BadValue"),
+            (20, "IllegalOperation"),
+            (28, "PathNotViable"),
+            (43, "CursorNotFound"),
+            (66, "ImmutableField"),
+            (67, "CannotCreateIndex"),
+            (85, "IndexOptionsConflict"),
+            (121, "DocumentValidationFailure"),
+            (166, "CommandNotSupportedOnView"),
+            (292, "QueryExceededMemoryLimitNoDiskUseAllowed"),
+            (16766, "Location16766"),
+            (17261, "Location17261"),
+            (17262, "Location17262"),
+            (51091, "Location51091"),
+        ] {
+            let refused = |name: &str| proxy.next(name, 1, failed(code, name, "the server's words"));
+            refused("find");
+            let find = accounts.find_all().all().await.unwrap_err();
+            refused("aggregate");
+            let aggregate = accounts.aggregate().all::<Doc>().await.unwrap_err();
+            refused("insert");
+            let insert = accounts.insert(account(2, 1)).await.unwrap_err();
+            refused("update");
+            let update = accounts.update(1).set(|a| a.cents, 2).await.unwrap_err();
+            refused("findAndModify");
+            let returning = accounts.update(1).set(|a| a.cents, 2).returning();
+            let returning = returning.await.unwrap_err();
+            refused("delete");
+            let pets = odm.collection::<Pet>();
+            let delete = pets.delete_where(|p| p.id.eq(9)).await.unwrap_err();
+            assert!(proxy.is_done());
+            for error in [find, aggregate, insert, update, returning, delete] {
+                assert!(!matches!(error, Error::Driver(_)), "{code} {name}: {error:?}");
+                assert!(error.driver_error().is_some(), "{code} {name}: {error:?}");
+                let text = error.to_string();
+                assert!(
+                    text.starts_with("accounts") || text.starts_with("pets"),
+                    "{code} {name}: {text}"
+                );
+                assert!(!text.contains("RawDocumentBuf"), "{text}");
+                assert!(!error.outcome_unknown(), "{code} {name}: {text}");
+            }
+        }
+        proxy.bury().await;
+    });
+}
+
+#[test]
+fn an_unavailable_server_is_transient_for_a_read_and_unknown_for_a_write_that_may_have_begun() {
+    with_db(async |t| {
+        let proxy = proxy().await;
+        let (odm, _) = through(&proxy, &t).await;
+        let accounts = odm.collection::<Account>();
+        accounts.insert(account(1, 1)).await.unwrap();
+        for (code, begins) in [
+            (91, true),
+            (189, true),
+            (11600, true),
+            (11602, true),
+            (10107, false),
+            (13435, false),
+        ] {
+            // The driver repeats a read once.
+            proxy.next("find", 2, failed(code, "Code", "words"));
+            let read = accounts.find_all().all().await.unwrap_err();
+            assert!(matches!(read, Error::Unavailable { .. }), "{code}: {read}");
+            assert!(read.is_transient() && !read.outcome_unknown(), "{code}: {read}");
+            proxy.next("update", 1, failed(code, "Code", "words"));
+            let write = accounts
+                .update_where(|a| a.id.eq(1))
+                .set(|a| a.cents, 2)
+                .await
+                .unwrap_err();
+            assert!(matches!(write, Error::Unavailable { .. }), "{code}: {write}");
+            assert_eq!(write.outcome_unknown(), begins, "{code}: {write}");
+            assert_eq!(write.is_transient(), !begins, "{code}: {write}");
+            assert!(proxy.is_done());
+        }
+        proxy.bury().await;
+    });
+}
+
+#[test]
+fn contention_is_told_from_misuse() {
+    with_db(async |t| {
+        let proxy = proxy().await;
+        let (odm, _) = through(&proxy, &t).await;
+        let accounts = odm.collection::<Account>();
+        accounts.insert(account(1, 1)).await.unwrap();
+        // As if somebody had raised the sum before each attempt, and lowered it again before it was looked for.
+        let nothing = doc! { "ok": 1.0, "n": 0, "nModified": 0 };
+        proxy.next("update", 100, Fate::Answered(nothing));
+        let beaten = accounts.update(1).inc(|a| a.cents, 1).await.unwrap_err();
+        assert!(matches!(beaten, Error::Contention { .. }), "{beaten}");
+        assert!(beaten.is_transient());
+        let misuse = accounts.find_all().skip(1).page(2).await.unwrap_err();
+        assert!(matches!(misuse, Error::Query { .. }) && !misuse.is_transient());
+        proxy.bury().await;
+    });
+}
+
+#[test]
+fn a_change_that_passes_a_bound_names_the_document_and_the_stored_value() {
+    with_db(async |t| {
+        let (odm, _) = directly(&t).await;
+        let accounts = odm.collection::<Account>();
+        let mut one = account(7, 999);
+        let limit = |kind: &str, cents| Limit {
+            kind: kind.to_owned(),
+            cents,
+        };
+        one.limits = vec![limit("day", 10), limit("week", 99)];
+        accounts.insert(one).await.unwrap();
+        let error = accounts.update(7).inc(|a| a.cents, 2).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "accounts: `cents` of the document with _id 7 must be at most 1000 (999 is stored)"
+        );
+        let error = accounts
+            .update(7)
+            .each(|a| a.limits, |limit| limit.inc(|l| l.cents, 2))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "accounts: `limits.cents` of the document with _id 7 must be at most 100 (99 is stored)"
+        );
+    });
+}

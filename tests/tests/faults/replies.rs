@@ -1,0 +1,182 @@
+//! Replies that are lost: each kind of write of each front end is carried out once, or the error says that its outcome is
+//! unknown.
+//!
+//! The reply is withheld by a proxy, after the server has carried out the command: the fail points of a server break the
+//! connection before.
+
+use super::*;
+use futures::future::{BoxFuture, FutureExt};
+use odm::Result;
+use odm_tests::proxy::Fate;
+use odm_tests::with_db;
+
+/// A write, and whether the driver repeats each of its commands.
+struct Row {
+    name: &'static str,
+    /// Whether a reply that is lost once leaves the outcome unknown.
+    unknown: bool,
+    write: fn(Odm) -> BoxFuture<'static, Result<()>>,
+}
+
+macro_rules! rows {
+    ($($name:literal $unknown:literal |$odm:ident| $write:expr;)*) => {
+        [$(Row {
+            name: $name,
+            unknown: $unknown,
+            write: |$odm| async move { $write.await.map(drop) }.boxed(),
+        }),*]
+    };
+}
+
+fn all() -> Vec<Row> {
+    let rows = rows! {
+        "insert" false |odm| odm.collection::<Account>().insert(account(9, 1));
+        "insert_many" false |odm| odm.collection::<Account>().insert_many([account(8, 1), account(9, 1)]);
+        "update" false |odm| odm.collection::<Account>().update(1).inc(|a| a.cents, 1);
+        "returning" false |odm| odm.collection::<Account>().update(1).inc(|a| a.cents, 1).returning();
+        "replace" false |odm| odm.collection::<Account>().replace(account(1, 77));
+        "delete" false |odm| odm.collection::<Pet>().delete(1);
+        "upsert that inserts" false
+            |odm| odm.collection::<Account>().update(9).set(|a| a.name, "new").set(|a| a.limits, vec![]).inc(|a| a.cents, 1).upsert();
+        "upsert that changes" false
+            |odm| odm.collection::<Account>().update(1).set(|a| a.name, "new").set(|a| a.limits, vec![]).inc(|a| a.cents, 1).upsert();
+        "update_where" true |odm| odm.collection::<Account>().update_where(|a| a.id.lte(2)).inc(|a| a.cents, 1);
+        "delete_where" true |odm| odm.collection::<Pet>().delete_where(|p| p.id.lte(2));
+        "bulk of single writes" false |odm| {
+            odm.bulk().insert(account(9, 1)).update::<Account>(1, |a| a.inc(|a| a.cents, 1)).delete::<Account>(2)
+        };
+        "bulk with update_where" true |odm| {
+            odm.bulk().insert(account(9, 1)).update_where::<Account>(|a| a.id.lte(2), |a| a.inc(|a| a.cents, 1))
+        };
+        "push" false |odm| odm.buckets::<Entry>().push(1, Entry { cents: 5 });
+        "push_many" false |odm| odm.buckets::<Entry>().push_many(1, (0..7).map(|cents| Entry { cents }));
+        "insert with a copy" false |odm| odm.collection::<Pet>().insert(NewPet { id: 9, owner: Ref::new(1) });
+        "update of a copied field" false
+            |odm| odm.collection::<Owner>().update(1).set(|o| o.name, "Eve").inc(|o| o.visits, 1);
+        "update_where of a copied field" false
+            |odm| odm.collection::<Owner>().update_where(|o| o.id.eq(1)).set(|o| o.name, "Eve").inc(|o| o.visits, 1);
+        "delete with a cascade" false |odm| odm.collection::<Owner>().delete(1);
+        "transaction" false |odm| odm.transaction(async |tx| {
+            tx.collection::<Account>().update(1).inc(|a| a.cents, 1).await?;
+            tx.collection::<Account>().update_where(|a| a.id.lte(2)).inc(|a| a.cents, 1).await?;
+            tx.collection::<Account>().insert(account(9, 1)).await?;
+            tx.collection::<Account>().delete(3).await
+        });
+    };
+    rows.into_iter().collect()
+}
+
+/// The same documents before each write.
+async fn stock(t: &TestDb, odm: &Odm) {
+    for name in ["accounts", "owners", "pets", "accounts.entries", "entries"] {
+        t.db.collection::<Doc>(name).delete_many(doc! {}).await.unwrap();
+    }
+    for name in t.db.list_collection_names().await.unwrap() {
+        if !name.starts_with("_odm") && !name.starts_with("system.") {
+            t.db.collection::<Doc>(&name).delete_many(doc! {}).await.unwrap();
+        }
+    }
+    let accounts = (1..4).map(|id| account(id, 10));
+    odm.collection::<Account>().insert_many(accounts).await.unwrap();
+    let ada = Owner {
+        id: 1,
+        name: "Ada".into(),
+        visits: 0,
+    };
+    odm.collection::<Owner>().insert(ada).await.unwrap();
+    let pet = NewPet {
+        id: 1,
+        owner: Ref::new(1),
+    };
+    odm.collection::<Pet>().insert(pet).await.unwrap();
+}
+
+/// What is stored, without the library's own fields; a bucket's id is another one each time.
+async fn stored(t: &TestDb) -> Vec<String> {
+    use futures::TryStreamExt;
+    let mut all = Vec::new();
+    for name in t.db.list_collection_names().await.unwrap() {
+        if name.starts_with("_odm") || name.starts_with("system.") {
+            continue;
+        }
+        let found = t.db.collection::<Doc>(&name).find(doc! {}).await.unwrap();
+        let found: Vec<Doc> = found.try_collect().await.unwrap();
+        for mut document in found {
+            document.remove("_odm");
+            document.remove("_copied");
+            if document.get_object_id("_id").is_ok() {
+                document.remove("_id");
+            }
+            all.push(format!("{name} {document}"));
+        }
+    }
+    all.sort();
+    all
+}
+
+const WRITES: [&str; 6] = [
+    "insert",
+    "update",
+    "delete",
+    "findAndModify",
+    "bulkWrite",
+    "commitTransaction",
+];
+
+#[test]
+fn a_write_whose_reply_is_lost_is_done_once_or_its_outcome_is_unknown() {
+    with_db(async |t| {
+        let direct = Odm::new(t.db.clone(), models()).unwrap();
+        if odm_tests::lacks_transactions(&direct).await {
+            return;
+        }
+        direct.sync().await.unwrap();
+        for Row { name, unknown, write } in all() {
+            stock(&t, &direct).await;
+            let before = stored(&t).await;
+            let undisturbed = proxy().await;
+            let (odm, _) = through(&undisturbed, &t).await;
+            odm.server().await.unwrap();
+            undisturbed.take_names();
+            write(odm).await.unwrap();
+            let once = stored(&t).await;
+            let mut commands = undisturbed.take_names();
+            undisturbed.bury().await;
+            assert_ne!(before, once, "{name} writes something");
+            commands.retain(|command| WRITES.contains(&command.as_str()));
+            commands.sort();
+            commands.dedup();
+            assert!(!commands.is_empty(), "{name}");
+            for command in &commands {
+                for lost in [1, 2] {
+                    let what = format!("{name}: {lost} replies to `{command}` are lost");
+                    stock(&t, &direct).await;
+                    let proxy = proxy().await;
+                    let (odm, _) = through(&proxy, &t).await;
+                    odm.server().await.unwrap();
+                    proxy.next(command, lost, Fate::Unanswered);
+                    let done = write(odm).await;
+                    proxy.bury().await;
+                    let after = stored(&t).await;
+                    match &done {
+                        Ok(()) => assert_eq!(after, once, "{what}"),
+                        Err(error) => {
+                            let known = error.is_transient() && after == before;
+                            assert!(known || error.outcome_unknown(), "{what}: {error:?}");
+                            // What is several writes by its nature may be made in part, and nothing of it twice.
+                            let times =
+                                |all: &[String], line: &String| all.iter().filter(|one| *one == line).count();
+                            let is_once = |line: &String| {
+                                times(&after, line) <= times(&before, line).max(times(&once, line))
+                            };
+                            assert!(after.iter().all(is_once), "{what}: {after:?}");
+                        }
+                    }
+                    if lost == 1 {
+                        assert_eq!(done.is_err(), unknown, "{what}: {done:?}");
+                    }
+                }
+            }
+        }
+    });
+}
