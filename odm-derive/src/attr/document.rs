@@ -18,6 +18,8 @@ pub struct Document {
     pub indexes: Vec<Index>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
+    /// No other program writes its documents.
+    pub sole_writer: Option<Span>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// Derives of the `New…` struct.
@@ -49,6 +51,7 @@ impl Document {
             "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+            "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
             "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
             "version" => once(&mut document.version, version(meta)?, meta),
             "index" => {
@@ -69,7 +72,7 @@ impl Document {
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `append_only`, `validation(level = …, action = …)`, \
+                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `append_only`, `sole_writer`, `validation(level = …, action = …)`, \
                  `new(derive(…))` and `crate = \"…\"`",
             )),
         });

@@ -13,6 +13,7 @@
 // there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
 mod apply;
 mod existing;
+mod id_order;
 mod index;
 mod json_schema;
 mod plan;
