@@ -974,3 +974,190 @@ fn canonical_variant(of: &'static EnumShape, value: &Document) -> Bson {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::by_hand::FIELD;
+    use crate::copy::{Copied, FieldCopy, SyncMode};
+    use crate::shape::{ShapeFn, VariantMeta};
+    use mongodb::bson::bson;
+
+    const fn named(name: &'static str, shape: ShapeFn) -> FieldMeta {
+        FieldMeta { name, shape, ..FIELD }
+    }
+
+    const NAME: FieldMeta = FieldMeta {
+        name: "name",
+        copied: Some(&Copied::Field(FieldCopy {
+            through: "product",
+            source: || "name",
+            sync: SyncMode::Auto,
+        })),
+        ..FIELD
+    };
+    static INNER: StructShape = StructShape {
+        name: "Inner",
+        fields: &[named("product", || Shape::String), NAME],
+        deny_unknown: false,
+    };
+    static FLAT: StructShape = StructShape {
+        name: "Flat",
+        fields: &[named("colour", || Shape::Optional(|| Shape::String))],
+        deny_unknown: false,
+    };
+    static LINE: StructShape = StructShape {
+        name: "Line",
+        fields: &[
+            named("product", || Shape::String),
+            NAME,
+            named("note", || Shape::Optional(|| Shape::String)),
+            named("inner", || Shape::Optional(|| Shape::Struct(&INNER))),
+            FieldMeta {
+                flatten: true,
+                ..named("flat", || Shape::Struct(&FLAT))
+            },
+            named("hours", || Shape::Map(|| Shape::Optional(|| Shape::Bool))),
+            FieldMeta {
+                set: true,
+                ..named("tags", || Shape::Array(|| Shape::String))
+            },
+            named("others", || Shape::Array(|| Shape::Struct(&INNER))),
+        ],
+        deny_unknown: false,
+    };
+    static STATE: EnumShape = EnumShape {
+        name: "State",
+        tagging: Tagging::External,
+        variants: &[
+            VariantMeta {
+                name: "draft",
+                aliases: &[],
+                body: Body::Unit,
+            },
+            VariantMeta {
+                name: "sent",
+                aliases: &[],
+                body: Body::Struct(&FLAT),
+            },
+        ],
+    };
+    static LINES: FieldMeta = named("lines", || {
+        Shape::Optional(|| Shape::Array(|| Shape::Optional(|| Shape::Struct(&LINE))))
+    });
+    static ONE: FieldMeta = named("line", || Shape::Struct(&LINE));
+    static ENTRIES: FieldMeta = named("entries", || Shape::Array(|| Shape::Struct(&INNER)));
+    static STATES: FieldMeta = FieldMeta {
+        set: true,
+        ..named("states", || Shape::Array(|| Shape::Enum(&STATE)))
+    };
+
+    fn whole(field: &'static FieldMeta) -> Place {
+        Place {
+            field,
+            item: false,
+            array: None,
+            name: field.name.to_owned(),
+        }
+    }
+
+    fn items_of(field: &'static FieldMeta) -> Place {
+        Place::items(field, field.name).expect("they have parts")
+    }
+
+    fn eq(place: &Place, value: Bson) -> Document {
+        place.condition("$eq", value).expect("can be compared")
+    }
+
+    #[test]
+    fn a_struct_is_compared_by_what_the_application_writes() {
+        let line = bson!({
+            "product": "p", "name": "copied", "inner": { "product": "q", "name": "copied" }, "hours": { "mon": null, "tue": true },
+            "tags": ["b", "a"], "others": [{ "product": "r", "name": "copied" }],
+        });
+        let outside = doc! { "$elemMatch": { "$nin": ["b", "a"] } };
+        let schema =
+            doc! { "properties": { "line": { "properties": { "hours": { "maxProperties": 2_i64 } } } } };
+        let expected = doc! {
+            "line.product": { "$eq": "p" },
+            "line.note": { "$eq": null },
+            "line.inner.product": { "$eq": "q" },
+            "line.colour": { "$eq": null },
+            "line.hours.mon": { "$eq": null, "$exists": true },
+            "line.hours.tue": { "$eq": true },
+            "$jsonSchema": schema,
+            "line.tags": { "$all": ["b", "a"], "$not": outside },
+            "line.others": { "$size": 1_i64 },
+            "line.others.0.product": { "$eq": "r" },
+        };
+        assert_eq!(eq(&whole(&ONE), line), expected);
+        // What has none of its fields is there all the same.
+        let none = eq(&whole(&ONE), bson!({}));
+        assert_eq!(none.get("line"), Some(&bson!({ "$type": "object" })));
+        assert_eq!(eq(&whole(&ONE), Bson::Null), doc! { "line": { "$eq": null } });
+    }
+
+    #[test]
+    fn the_parts_are_those_of_one_item() {
+        let line = bson!({ "product": "p", "hours": { "mon": null, "tue": true }, "tags": [], "others": [] });
+        let lines = items_of(&LINES);
+        let found = eq(&lines, line);
+        let item = found
+            .get_document("lines")
+            .and_then(|lines| lines.get_document("$elemMatch"));
+        let item = item.expect("one item meets all of it");
+        let orders = bson!({ "$in": [{ "mon": null, "tue": true }, { "tue": true, "mon": null }] });
+        assert_eq!(item.get("hours"), Some(&orders));
+        assert_eq!(item.get("tags"), Some(&bson!({ "$eq": [] })));
+        let many: Document = (0..5).map(|n| (format!("k{n}"), Bson::from(n))).collect();
+        let error = lines
+            .condition("$eq", bson!({ "product": "p", "hours": many }))
+            .unwrap_err();
+        assert!(error.to_string().contains("at most 4 entries"), "{error}");
+    }
+
+    /// An index on the field by which a struct is known serves all conditions.
+    #[test]
+    fn a_struct_of_one_field_is_that_field() {
+        let entries = items_of(&ENTRIES);
+        let entry = |product: &str| bson!({ "name": "copied", "product": product });
+        for operator in ["$in", "$nin", "$all"] {
+            let found = entries
+                .condition(operator, bson!([(entry("a")), (entry("b"))]))
+                .unwrap();
+            assert_eq!(found, doc! { "entries.product": { operator: ["a", "b"] } });
+        }
+        assert_eq!(
+            eq(&entries, entry("a")),
+            doc! { "entries.product": { "$eq": "a" } }
+        );
+        let pulled = entries.pulled(&[entry("a"), entry("b")]).unwrap();
+        assert_eq!(pulled, Some(doc! { "product": { "$in": ["a", "b"] } }));
+        let replaced = entries.replaced("e0", &entry("a")).unwrap();
+        assert_eq!(replaced, doc! { "e0.product": { "$eq": "a" } });
+        assert!(entries.same(&entry("a"), &bson!({ "product": "a", "version": 3 })));
+        let values: Vec<Bson> = (0..500).map(|n| entry(&n.to_string())).collect();
+        assert!(entries.condition("$in", values.into()).is_ok());
+    }
+
+    #[test]
+    fn a_set_has_all_items_and_no_other() {
+        let place = whole(&STATES);
+        let sent = |colour: Bson| bson!({ "sent": { "colour": colour } });
+        let known = doc! { "sent.colour": { "$eq": "red" } };
+        assert_eq!(
+            eq(&place, bson!(["draft", (sent("red".into()))])),
+            doc! {
+                "states": { "$all": [{ "$elemMatch": &known }], "$not": { "$elemMatch": { "sent.colour": { "$nin": [] }, "$nor": [known] } } },
+                "$and": [
+                    { "states": { "$elemMatch": { "$eq": "draft" } } },
+                    { "states": { "$not": { "$elemMatch": { "$not": { "$type": "object" }, "$nin": ["draft"] } } } },
+                ],
+            }
+        );
+        let stored = bson!([{ "sent": { "colour": null, "more": 1 } }, "draft", "draft"]);
+        assert!(place.same(&stored, &bson!(["draft", { "sent": {} }])));
+        assert!(!place.same(&stored, &bson!(["draft", (sent("red".into()))])));
+        assert!(!place.is_inserted(&bson!(["draft"])) && place.is_inserted(&bson!([])));
+    }
+}

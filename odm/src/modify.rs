@@ -221,7 +221,7 @@ impl<T: Document> Prepared<T> {
         if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
         }
-        let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name)).cloned();
+        let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
         match self.built.without_known(&value) {
             Some(Known::All) => return Ok(Verdict::Nothing),
             Some(Known::Some(left)) => return Ok(Verdict::Less(left)),

@@ -129,12 +129,20 @@ pub trait OpaqueDeclared<T: ?Sized> {}
 
 /// How the values of a type are compared, so far as the compiler has to know: whether the server, which compares bytes, finds
 /// what Rust's `==` does. `#[derive(Embed)]` implements it.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn is_compared<T: odm::Compared>() {}
+///
+/// is_compared::<Address>(); // by its fields
+/// is_compared::<Vec<String>>(); // by its bytes
+/// ```
 #[diagnostic::on_unimplemented(
     message = "odm does not know how `{Self}` is compared",
     note = "a struct or enum of yours derives `Embed`; a type parameter needs the bound `odm::Compared` beside `odm::Value`"
 )]
 pub trait Compared: 'static {
-    /// [`ByValue`], [`ByParts`], [`Listed`] or [`AsSet`].
+    /// By its bytes, by its parts, or as an array or a set of such values.
     type As;
 }
 

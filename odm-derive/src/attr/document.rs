@@ -22,6 +22,8 @@ pub struct Document {
     pub append_only: Option<Span>,
     /// Deleted by the library some time after the one in a field.
     pub expire: Option<Expire>,
+    /// No other program writes its documents.
+    pub sole_writer: Option<Span>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// Derives of the `New…` struct.
@@ -63,6 +65,7 @@ impl Document {
             "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+            "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
             "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
             "version" => once(&mut document.version, version(meta)?, meta),
             "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
@@ -82,7 +85,7 @@ impl Document {
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, \
+                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, `sole_writer`, \
                  `validation(level = …, action = …)`, `derive(…)`, `new(derive(…))` and `crate = \"…\"`",
             )),
         });

@@ -129,6 +129,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let copies = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| too_large(&target));
+    let order = id_order(&target, document, roles);
     quote! {
         #paths
         #codecs
@@ -144,7 +145,22 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #copies
         #entries
         #size
+        #order
     }
+}
+
+/// Where no validator demands the order of the fields of an `_id`, somebody has to say that it is kept.
+fn id_order(target: &Target, document: &Document, roles: &Roles) -> Option<TokenStream> {
+    let is = |ident: &Option<Ident>, text: &str| ident.as_ref().is_some_and(|ident| ident == text);
+    let validation = document.validation.as_ref()?;
+    let is_kept = !is(&validation.level, "off") && !is(&validation.action, "warn");
+    if is_kept || document.sole_writer.is_some() || target.is_generic() {
+        return None;
+    }
+    let odm = &target.odm;
+    let id = target.fields.iter().find(|field| roles.is_id(field))?;
+    let (ty, span) = (id.ty, id.ty.span());
+    Some(quote_spanned!(span=> const _: () = #odm::check::id_is_plain::<#ty>();))
 }
 
 /// The fields that have a unique index of their own: one that holds for all documents, and tells all values apart.

@@ -76,10 +76,10 @@ pub(crate) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Docum
     }
 }
 
-/// The documents that a schema does not allow: one round trip, which reads the collection.
-pub(super) async fn unfit(db: &Database, collection: &str, schema: &Document) -> Result<Option<Violations>> {
+/// The documents that these rules don't allow: one round trip, which reads the collection.
+pub(super) async fn unfit(db: &Database, collection: &str, rules: &Document) -> Result<Option<Violations>> {
     let pipeline = vec![
-        doc! { "$match": { "$nor": [{ "$jsonSchema": schema.clone() }] } },
+        doc! { "$match": { "$nor": [rules.clone()] } },
         doc! { "$facet": {
             "count": [{ "$count": "n" }],
             "sample": [{ "$limit": SAMPLE }, { "$project": { "_id": 1 } }],

@@ -15,6 +15,7 @@
 mod apply;
 mod declared;
 mod existing;
+mod id_order;
 mod index;
 mod json_schema;
 mod language;

@@ -4,14 +4,14 @@ use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
 use super::rust_names;
 use super::validator::{self, Current};
-use super::{json_schema, partial, plural, words};
+use super::{partial, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::Document;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -328,7 +328,7 @@ impl Odm {
         meta: &'static DocumentMeta,
         current: Option<Current>,
     ) -> Result<Look> {
-        let schema = json_schema::of(meta);
+        let rules = validator::declared(meta);
         let mut look = Look {
             collection: meta.collection,
             changes: Vec::new(),
@@ -347,7 +347,7 @@ impl Odm {
                 0,
                 Change::CreateCollection {
                     collection: meta.collection,
-                    validator: doc! { "$jsonSchema": schema },
+                    validator: rules,
                     level: meta.validation.level,
                     action: meta.validation.action,
                     collation: collation.clone(),
@@ -373,11 +373,11 @@ impl Odm {
             ));
             return Ok(look);
         }
-        if let Some(mut wanted) = validator::wanted(&current, &schema, meta.validation) {
+        if let Some(mut wanted) = validator::wanted(&current, &rules, meta.validation) {
             rust_names::with_rust_names(&mut wanted.words, (meta.shape)());
             let violations = match wanted.level {
                 Level::Off => None,
-                _ => existing::unfit(db, meta.collection, &schema).await?,
+                _ => existing::unfit(db, meta.collection, &rules).await?,
             };
             look.changes.push(Change::SetValidator {
                 collection: meta.collection,

@@ -139,7 +139,10 @@ impl Built {
 
     /// The update without the items that a document with these values has already; `None` where nothing is left of it, and
     /// where it has none of them.
-    pub(crate) fn without_known(&self, stored: &dyn Fn(&str) -> Option<Bson>) -> Option<Known> {
+    pub(crate) fn without_known<'s>(&self, stored: &dyn Fn(&str) -> Option<&'s Bson>) -> Option<Known> {
+        if self.added_by_value() == 0 {
+            return None;
+        }
         let mut left = self.clone();
         let mut known = Vec::new();
         left.guards.retain(|guard| {
