@@ -46,6 +46,8 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     copied: None,
     volatile: false,
     skips_none: false,
+    default: None,
+    stored: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -74,6 +76,8 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -95,6 +99,8 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         },
     ];
 }
@@ -179,6 +185,8 @@ const _: () = {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         }
     }
 

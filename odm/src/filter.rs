@@ -4,6 +4,7 @@
 
 use crate::asserts::PlainlyStored;
 use crate::compare::{By, below as below_name};
+use crate::default::{Asked, Seen};
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
 use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
@@ -149,10 +150,24 @@ impl<R> Filter<R> {
         }
     }
 
-    /// The same for the value of a field. An embedded struct of copies is compared by its reference alone: the copies
+    /// On the value of a field as a reader sees it: where it is missing, its default.
+    fn of_field<P: Step>(operator: &'static str, value: Result<Bson>) -> Filter<R> {
+        let seen = value.as_ref().ok();
+        let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
+        Filter::of_stored::<P>(operator, value).seen(P::PATH, seen)
+    }
+
+    fn seen(self, name: &str, seen: Option<Seen>) -> Filter<R> {
+        match (self.doc, seen) {
+            (Ok(stored), Some(seen)) => Filter::raw(seen.apply(name, stored)),
+            (doc, _) => Filter { doc, of: PhantomData },
+        }
+    }
+
+    /// The same for the stored value of a field. An embedded struct of copies is compared by its reference alone: the copies
     /// follow the document, and the library keeps fields of its own beside them. What else is not compared as a whole is
     /// by its parts.
-    fn of_field<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
+    fn of_stored<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
         let Some(id) = P::FIELD.and_then(crate::copy::entry) else {
             let by = match &value {
                 Ok(Bson::Document(_) | Bson::Array(_)) => P::FIELD.and_then(By::of),
@@ -291,9 +306,21 @@ impl<R> Not for Filter<R> {
 pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
     filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
-    let document = filter(T::paths()).into_document()?;
+    raw_filter::<T>("partial filter", crate::default::as_stored(|| filter(T::paths())))
+}
+
+/// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
+#[doc(hidden)]
+pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
+) -> Result<mongodb::bson::RawDocumentBuf> {
+    raw_filter::<T>("condition on children", filter(T::paths()))
+}
+
+fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
+    let document = filter.into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
-        field: format!("partial filter of {}", T::META.collection),
+        field: format!("{what} of {}", T::META.collection),
         source: Box::new(source),
     })
 }
@@ -433,12 +460,20 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
-        let Pattern { source, options } = pattern.into();
-        let mut condition = doc! { "$regex": source };
-        if !options.is_empty() {
-            condition.insert("$options", options);
+        let pattern = pattern.into();
+        let seen = pattern.literal.as_ref().and_then(|text| {
+            let asked = Asked::Text {
+                text,
+                at_start: pattern.at_start,
+                ignores_case: !pattern.options.is_empty(),
+            };
+            Seen::of(P::WAY, asked)
+        });
+        let mut condition = doc! { "$regex": pattern.source };
+        if !pattern.options.is_empty() {
+            condition.insert("$options", pattern.options);
         }
-        Filter::raw(doc! { P::PATH: condition })
+        Filter::raw(doc! { P::PATH: condition }).seen(P::PATH, seen)
     }
 
     /// The field begins with this text. An index on the field serves it.
@@ -450,7 +485,12 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn starts_with(self, text: &str) -> Filter<R> {
-        self.regex(Pattern::regex(format!("^{}", escape(text))))
+        self.regex(Pattern {
+            source: format!("^{}", escape(text)),
+            options: "",
+            literal: Some(text.to_owned()),
+            at_start: true,
+        })
     }
 }
 
@@ -577,7 +617,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     where
         C: PlainItems,
     {
-        Filter::on(P::PATH, "$size", Ok(Bson::Int64(items.into())))
+        Filter::of_field::<P>("$size", Ok(Bson::Int64(items.into())))
     }
 
     /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
@@ -862,6 +902,10 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
 pub struct Pattern {
     source: String,
     options: &'static str,
+    /// The text that it stands for, if it is no regular expression of the application's.
+    literal: Option<String>,
+    /// Whether that has to stand at the beginning.
+    at_start: bool,
 }
 
 impl Pattern {
@@ -878,6 +922,8 @@ impl Pattern {
         Pattern {
             source: escape(text),
             options: "",
+            literal: Some(text.to_owned()),
+            at_start: false,
         }
     }
 
@@ -896,6 +942,8 @@ impl Pattern {
         Pattern {
             source: source.into(),
             options: "",
+            literal: None,
+            at_start: false,
         }
     }
 

@@ -89,6 +89,8 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -107,6 +109,8 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         },
     ],
     deny_unknown: false,

@@ -162,6 +162,7 @@ impl Odm {
             .iter()
             .flat_map(|model| crate::schema::parallel(model.meta));
         problems.extend(indexes);
+        crate::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

@@ -5,6 +5,7 @@
 //! is joined by the compiler.
 
 use crate::Result;
+use crate::default::Way;
 use crate::filter::{Filter, Order};
 use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
@@ -36,6 +37,9 @@ pub trait Step: 'static {
     const INNERMOST: Option<&'static str>;
     /// The field at its end.
     const FIELD: Option<&'static FieldMeta>;
+    /// All fields on the way to its end, and the arrays whose items are stepped into.
+    #[doc(hidden)]
+    const WAY: Option<&'static Way>;
     /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
@@ -57,6 +61,7 @@ impl Step for Root {
     const ARRAYS: u32 = 0;
     const INNERMOST: Option<&'static str> = None;
     const FIELD: Option<&'static FieldMeta> = None;
+    const WAY: Option<&'static Way> = None;
     type Many<X: Send> = X;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -83,6 +88,10 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: Some(&O::FIELDS[I]),
+    });
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -109,6 +118,10 @@ impl<P: Step> Step for Each<P> {
     const ARRAYS: u32 = P::ARRAYS + 1;
     const INNERMOST: Option<&'static str> = Some(P::PATH);
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: None,
+    });
     type Many<X: Send> = P::Many<Vec<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -148,6 +161,7 @@ impl<P: Step> Step for Maybe<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<Option<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -170,6 +184,7 @@ impl<P: Step> Step for Kept<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {

@@ -5,6 +5,7 @@
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
 use crate::copy::{Copied, EntryMeta};
+use crate::default::DefaultFn;
 use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
@@ -191,6 +192,10 @@ pub struct FieldMeta {
     pub volatile: bool,
     /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
     pub skips_none: bool,
+    /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
+    pub default: Option<DefaultFn>,
+    /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
+    pub stored: bool,
 }
 
 impl FieldMeta {
@@ -219,6 +224,8 @@ impl FieldMeta {
             copied: None,
             volatile: false,
             skips_none: false,
+            default: None,
+            stored: false,
         }
     }
 

@@ -17,6 +17,7 @@ mod range;
 
 pub use change::Change;
 pub(crate) use guard::Guard;
+pub(crate) use range::order_of;
 use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.

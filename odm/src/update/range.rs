@@ -320,7 +320,7 @@ fn sign(value: &Bson) -> Option<Ordering> {
 }
 
 /// The order of two numbers; `None` where one is NaN or no number.
-fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
+pub(crate) fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (number(a), number(b)) {
         return compare(a, b);
     }
