@@ -166,6 +166,9 @@ impl<'c, T: Document> Update<'c, T> {
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
         relation::prepare(self.collection.odm(), T::META, &mut built)?;
+        if self.upsert {
+            built.fills_at_once(T::META.collection, "an upsert")?;
+        }
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
@@ -418,8 +421,9 @@ impl<T: Document> Prepared<'_, T> {
     }
 
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        self.fill(collection, trace).await?;
         for attempt in 0..ATTEMPTS as u64 {
-            let update = UpdateModifications::Document(self.built.update.clone());
+            let update = self.built.modifications();
             let mut action = collection
                 .raw()
                 .update_one(self.built.where_marked(self.filter.clone()), update);
@@ -461,6 +465,22 @@ impl<T: Document> Prepared<'_, T> {
         Err(self.contended())
     }
 
+    /// Fills the defaults that the change begins with and can't fill itself.
+    async fn fill(&self, collection: &Collection<T>, trace: &Trace) -> Result<()> {
+        match self.built.fills_first() {
+            true => {
+                fill(
+                    collection,
+                    &self.built,
+                    target_filter::<T>(&self.id, self.seen),
+                    trace,
+                )
+                .await
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Marks the document where it has to be marked before it is changed, and came behind that.
     async fn mark_again(&self, trace: &Trace) -> Result<()> {
         let (Some(_), Some(token)) = (&self.built.marked, self.token) else {
@@ -487,6 +507,7 @@ impl<T: Document> Prepared<'_, T> {
         let is_before = matches!(which, ReturnDocument::Before);
         let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
         let mut sent = 0;
+        self.fill(collection, trace).await?;
         for attempt in 0..ATTEMPTS as u64 {
             sent += 1;
             let filter = self.built.where_marked(self.filter.clone());
@@ -548,7 +569,7 @@ impl<T: Document> Prepared<'_, T> {
         filter: mongodb::bson::Document,
         upsert: bool,
     ) -> Result<Option<RawDocumentBuf>> {
-        let update = UpdateModifications::Document(self.built.update.clone());
+        let update = self.built.modifications();
         let mut action = collection
             .raw()
             .find_one_and_update(filter, update)
@@ -862,6 +883,8 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             let filter = self.filter.into_document()?;
             if self.upsert {
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
+                built.always.retain(|name| relation::demanded(&filter, name).is_none());
+                built.fills_at_once(T::META.collection, "an upsert")?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
             let finds_twin = collection.session().is_none() && holds_unique_key(T::META, &filter);
@@ -948,6 +971,8 @@ struct Many {
     held: Option<mongodb::bson::Document>,
     /// The same of the range of a type, where it is not counted.
     held_uncounted: Option<mongodb::bson::Document>,
+    /// The condition without what must hold of the documents, where defaults are filled before.
+    to_fill: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
 }
@@ -976,6 +1001,7 @@ impl Many {
             guarded,
             held: held(&|guard| counts || !guard.is_of_type()),
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
+            to_fill: built.fills_first().then(|| filter.clone()),
             built,
             upsert,
         }
@@ -1046,8 +1072,11 @@ impl Many {
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        if let Some(filter) = &self.to_fill {
+            fill(collection, &self.built, filter.clone(), trace).await?;
+        }
         let mut refused = count(collection, self.held.clone()).await?;
-        let update = UpdateModifications::Document(self.built.update.clone());
+        let update = self.built.modifications();
         let mut action = collection
             .raw()
             .update_many(self.built.where_marked(self.guarded.clone()), update);
@@ -1079,6 +1108,36 @@ impl Many {
             copies_updated: 0,
         })
     }
+}
+
+/// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
+/// change back. What a reader sees of them stays the same.
+async fn fill<T: Document>(
+    collection: &Collection<T>,
+    built: &Built,
+    filter: mongodb::bson::Document,
+    trace: &Trace,
+) -> Result<()> {
+    let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
+    let guards = built.guards.iter().filter(|guard| !of_filled(guard));
+    let mut all = vec![
+        Bson::Document(filter),
+        Bson::Document(crate::update::fill::missing(&built.fills)),
+    ];
+    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    let filter = doc! { "$and": all };
+    let (stages, items) = crate::update::fill::statements(&built.fills);
+    let fields = (!stages.is_empty()).then_some((UpdateModifications::Pipeline(stages), Vec::new()));
+    let items = items.map(|(update, filters)| (UpdateModifications::Document(update), filters));
+    for (update, filters) in fields.into_iter().chain(items) {
+        let mut action = collection.raw().update_many(filter.clone(), update);
+        if !filters.is_empty() {
+            action = action.array_filters(filters);
+        }
+        act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        trace.more(1);
+    }
+    Ok(())
 }
 
 /// How many documents a bound holds back.

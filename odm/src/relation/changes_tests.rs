@@ -27,6 +27,9 @@ fn built(update: Document) -> Built {
         guards: Vec::new(),
         raw: Vec::new(),
         marked: None,
+        fills: Vec::new(),
+        always: Vec::new(),
+        upsert: false,
     }
 }
 
@@ -247,6 +250,9 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             guards,
             raw: Vec::new(),
             marked: None,
+            fills: Vec::new(),
+            always: Vec::new(),
+            upsert: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

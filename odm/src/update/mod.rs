@@ -5,12 +5,14 @@ use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::value::Array;
-use crate::{Error, Result, Rule, Violation, check, shape};
+use crate::{Error, Result, Rule, Violation, check, default, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
 mod around;
 mod change;
+pub(crate) mod fill;
 pub(crate) mod growth;
 mod guard;
 mod range;
@@ -103,9 +105,54 @@ pub(crate) struct Built {
     pub(crate) raw: Vec<Raw>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
+    /// The defaults that the changes begin with, where the fields are missing.
+    pub(crate) fills: Vec<fill::Fill>,
+    /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
+    /// missing in a new document alone.
+    pub(crate) always: Vec<&'static str>,
+    pub(crate) upsert: bool,
 }
 
 impl Built {
+    /// As it is sent: with defaults to fill a pipeline, where it can be one. Others are filled by a statement before it.
+    pub(crate) fn modifications(&self) -> UpdateModifications {
+        match self.pipeline() {
+            Some(stages) => UpdateModifications::Pipeline(stages),
+            None => UpdateModifications::Document(self.update.clone()),
+        }
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
+        if self.fills.is_empty() {
+            return None;
+        }
+        let witness = self.always.first().copied();
+        fill::pipeline(&self.update, &self.fills, self.upsert, witness)
+    }
+
+    /// Whether defaults have to be filled by a statement before it.
+    pub(crate) fn fills_first(&self) -> bool {
+        !self.fills.is_empty() && self.pipeline().is_none()
+    }
+
+    /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
+    pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
+        let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
+            return Ok(());
+        };
+        let name = match &fill.array {
+            Some(array) => format!("{array}.{}", fill.name),
+            None => fill.name.clone(),
+        };
+        Err(Error::Query {
+            collection,
+            message: format!(
+                "`{name}` begins with its default where it is missing, which {what} can't fill beside its other changes: make an \
+                 update of its own, or have every document store it by `#[field(stored)]`"
+            ),
+        })
+    }
+
     /// The condition on what is changed, with the one that it is marked, where it has to be.
     pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
@@ -354,7 +401,7 @@ impl<R> Changes<R> {
 
     /// Adds to a number: keeps it within its bounds.
     fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
-        let limits = self.range(field).of_sum(name, &by);
+        let limits = self.range(field).of_sum(name, &by, field.and_then(default::of));
         self.change_number("$inc", name, field, by, limits);
     }
 
@@ -370,7 +417,9 @@ impl<R> Changes<R> {
     }
 
     fn multiply(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
-        let limits = self.range(field).of_product(name, &by);
+        let limits = self
+            .range(field)
+            .of_product(name, &by, field.and_then(default::of));
         self.change_number("$mul", name, field, by, limits);
     }
 
@@ -639,6 +688,14 @@ impl<R> Changes<R> {
     }
 }
 
+/// A field in what stands above it.
+fn joined_names(above: &str, name: &str) -> String {
+    match above {
+        "" => name.to_owned(),
+        above => format!("{above}.{name}"),
+    }
+}
+
 /// A field of an item, or the item itself.
 fn joined(item: &str, field: &str) -> String {
     match field {
@@ -754,6 +811,10 @@ impl<T: crate::Document> Changes<T> {
             });
         }
         for around in around::all((T::META.shape)(), &self.operators) {
+            // A missing struct is read as its default, which is filled.
+            if fill::is_filled((T::META.shape)(), &around.name) {
+                continue;
+            }
             let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
             if !self.guards.iter().any(known) {
                 self.guards.push(Guard::Around(around));
@@ -796,6 +857,19 @@ impl<T: crate::Document> Changes<T> {
             return Err(Error::Query { collection, message });
         }
         growth::may_be_sent(collection, &self.operators)?;
+        let fills = fill::all((T::META.shape)(), &self.operators);
+        let is_always = |field: &&FieldMeta| {
+            let has_value = field.required && !field.flatten && field.aliases.is_empty();
+            field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
+        };
+        let always = match upsert && !fills.is_empty() {
+            true => T::FIELDS
+                .iter()
+                .filter(is_always)
+                .map(|field| field.name)
+                .collect(),
+            false => Vec::new(),
+        };
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
                 fields.iter_mut().for_each(|(_, value)| without_each(value));
@@ -807,6 +881,9 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
             raw: self.raw,
             marked: None,
+            fills,
+            always,
+            upsert,
         })
     }
 }

@@ -177,3 +177,150 @@ fn a_condition_on_a_default_is_served_by_an_index() {
         doc! { "$or": [{ "nick": { "$eq": "Kat" } }, { "nick": { "$exists": false } }] }
     );
 }
+
+/// The document as it is stored.
+async fn stored(t: &TestDb, id: i32) -> AnyDocument {
+    let users = t.db.collection::<AnyDocument>("users");
+    users
+        .find_one(doc! { "_id": id })
+        .await
+        .unwrap()
+        .expect("is there")
+}
+
+#[test]
+fn a_change_begins_with_the_default() {
+    with_db(async |t| {
+        let users = users(
+            &t,
+            (1..=4).map(|id| doc! { "_id": id, "rooms": [{}, { "beds": 5 }] }),
+        )
+        .await;
+        t.commands.clear();
+        let one = users
+            .update(1)
+            .inc(|u| u.points, 1)
+            .push(|u| u.words, "c")
+            .push(|u| u.tags, "a");
+        assert_eq!(one.await.unwrap().modified, 1);
+        assert_eq!(t.commands.take(), ["update"]);
+        let one = users
+            .update(2)
+            .mul(|u| u.points, 3)
+            .add_to_set(|u| u.words, "rust")
+            .inc(|u| u.home.beds, 1);
+        let two = one.returning().await.unwrap().unwrap();
+        assert_eq!(
+            (
+                two.points,
+                two.words.clone(),
+                two.home.beds,
+                two.home.city.as_str()
+            ),
+            (21, rust(), 3, "Bonn")
+        );
+        assert_eq!(t.commands.take(), ["findAndModify"]);
+        let many = users
+            .update_where(|u| u.id.gte(3))
+            .min(|u| u.points, 9)
+            .set(|u| u.home.city, "Köln")
+            .pop(|u| u.words);
+        assert_eq!(many.await.unwrap().modified, 2);
+        assert_eq!(t.commands.take(), ["update"]);
+        for id in [3, 4] {
+            assert_eq!(
+                stored(&t, id).await,
+                doc! {
+                    "_id": id, "rooms": [{}, { "beds": 5 }], "points": 7, "words": [],
+                    "home": { "city": "Köln", "beds": 2 },
+                }
+            );
+        }
+        let kept = users
+            .update(3)
+            .max(|u| u.points, 3)
+            .pull(|u| u.words, "rust")
+            .await
+            .unwrap();
+        assert_eq!((kept.matched, kept.modified), (1, 0));
+        let one = users.get(1).await.unwrap().unwrap();
+        assert_eq!(
+            (one.points, one.words, one.tags),
+            (8, vec!["rust".into(), "c".into()], vec!["a".to_owned()])
+        );
+        // What the server's own nothing is the default of needs no more than before.
+        t.commands.clear();
+        users
+            .update(4)
+            .set(|u| u.points, 1)
+            .push(|u| u.tags, "b")
+            .set(|u| u.active, true)
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["update"]);
+    });
+}
+
+/// By array filters, and by a condition of `pull_where`, no pipeline can say it: a statement before it fills.
+#[test]
+fn what_no_pipeline_can_say_is_filled_before() {
+    with_db(async |t| {
+        let users = users(
+            &t,
+            (1..=3).map(|id| doc! { "_id": id, "rooms": [{}, { "beds": 5 }] }),
+        )
+        .await;
+        t.commands.clear();
+        users
+            .update(1)
+            .each(|u| u.rooms, |r| r.inc(|r| r.beds, 1))
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["update", "update"]);
+        let one = users.get(1).await.unwrap().unwrap();
+        assert_eq!(one.rooms.iter().map(|r| r.beds).collect::<Vec<_>>(), [3, 6]);
+        let many = users
+            .update_where(|u| u.id.gte(2))
+            .pull_where(|u| u.words, |w| w.starts_with("x"))
+            .inc(|u| u.points, 1);
+        assert_eq!(many.await.unwrap().modified, 2);
+        let two = users.get(2).await.unwrap().unwrap();
+        assert_eq!((two.points, two.words), (8, rust()));
+    });
+}
+
+#[test]
+fn an_upsert_inserts_the_changed_default() {
+    with_db(async |t| {
+        let users = users(&t, [doc! { "_id": 9 }]).await;
+        let upsert = |id: i32| {
+            users
+                .update(id)
+                .inc(|u| u.points, 1)
+                .push(|u| u.words, "c")
+                .upsert()
+        };
+        for (times, points) in [(1, 8), (2, 9)] {
+            upsert(1).await.unwrap();
+            let one = users.get(1).await.unwrap().unwrap();
+            assert_eq!((one.points, one.words.len()), (points, times + 1));
+        }
+        upsert(9).await.unwrap();
+        assert_eq!(users.get(9).await.unwrap().unwrap().points, 8);
+        let many = users
+            .update_where(|u| u.id.eq(5) & u.active.eq(true))
+            .inc(|u| u.points, 2)
+            .upsert();
+        assert_eq!(many.await.unwrap().upserted, Some(5.into()));
+        let five = users.get(5).await.unwrap().unwrap();
+        assert_eq!((five.points, five.active), (9, true));
+        let bulk = users
+            .odm()
+            .bulk()
+            .update::<User>(&9, |u| u.inc(|u| u.points, 1))
+            .update_where::<User>(|u| u.id.eq(5), |u| u.mul(|u| u.home.beds, 2));
+        assert_eq!(bulk.await.unwrap().modified, 2);
+        let beds = users.get(5).await.unwrap().unwrap().home.beds;
+        assert_eq!((users.get(9).await.unwrap().unwrap().points, beds), (9, 4));
+    });
+}
