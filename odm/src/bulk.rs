@@ -314,6 +314,7 @@ impl Bulk {
             let mut built = change(Changes::new()).build(false, crate::now())?;
             built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
+            built.fills_at_once(T::META.collection, "a bulk")?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
@@ -350,6 +351,7 @@ impl Bulk {
             let mut built = change(Changes::new()).build(false, crate::now())?;
             built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
+            built.fills_at_once(T::META.collection, "a bulk")?;
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {
@@ -1063,7 +1065,7 @@ async fn together(
                 .into(),
             What::Update { filter, built, many } => {
                 let filter = built.where_marked(filter);
-                let update = UpdateModifications::Document(built.update);
+                let update = built.modifications();
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
                 if many {
@@ -1371,7 +1373,11 @@ fn statement(what: What, collation: Option<bson::Document>) -> Result<RawDocumen
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": built.where_marked(filter), "u": built.update, "multi": many };
+            let mut statement = doc! { "q": built.where_marked(filter), "multi": many };
+            match built.pipeline() {
+                Some(stages) => statement.insert("u", stages),
+                None => statement.insert("u", built.update),
+            };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
             }

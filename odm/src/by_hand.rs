@@ -47,6 +47,8 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     volatile: false,
     skips_none: false,
     set: false,
+    default: None,
+    stored: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -76,6 +78,8 @@ impl odm::Fielded for Address {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -98,6 +102,8 @@ impl odm::Fielded for Address {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         },
     ];
 }
@@ -187,6 +193,8 @@ const _: () = {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         }
     }
 

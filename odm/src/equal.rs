@@ -9,6 +9,7 @@
 //!
 //! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
 
+use crate::default;
 use crate::filter::{self, condition, in_array};
 use crate::key::Key;
 use crate::path::Step;
@@ -109,8 +110,23 @@ pub(crate) fn has_parts(shape: Shape) -> bool {
 /// The condition that a field with the value of `value` meets, behind its name: the one place that says so of a value which is
 /// compared as it is stored. `field` is its declaration, so far as it has one.
 pub(crate) fn leaf(field: Option<&'static FieldMeta>, value: &Bson) -> Document {
-    let _ = field;
-    doc! { "$eq": value.clone() }
+    match field.and_then(default::unless_stored) {
+        Some(_) if *value == Bson::Null => doc! { "$eq": value.clone(), "$exists": true },
+        Some(default) if default::same(default, value) => doc! { "$in": [value.clone(), Bson::Null] },
+        _ => doc! { "$eq": value.clone() },
+    }
+}
+
+/// What a reader sees of a field in this document.
+fn read<'v>(field: &FieldMeta, document: &'v Document) -> &'v Bson {
+    let stored = document.get(field.name);
+    stored.or_else(|| default::of(field)).unwrap_or(&Bson::Null)
+}
+
+/// Whether a document without the field is read as one with this value in it.
+fn is_default(field: &FieldMeta, value: &Bson) -> bool {
+    let form = |value: &Bson| Key::of_bson(&canonical(of_field(field), field.set, value));
+    default::unless_stored(field).is_some_and(|default| form(default) == form(value))
 }
 
 /// Where values are compared that have parts: in a field, or in the items of an array.
@@ -511,9 +527,17 @@ impl Ask {
     /// Asks for the value of a field. Gives whether that can only be met where there is something.
     fn field(&mut self, field: &'static FieldMeta, at: At, value: &Bson) -> Result<bool, Unlike> {
         if *value == Bson::Null || is_plain(field, 0) {
-            return Ok(self.leaf(Some(field), &at, value));
+            self.leaf(Some(field), &at, value);
+            return Ok(*value != Bson::Null && !is_default(field, value));
         }
-        self.shaped(of_field(field), field.set, at, value)
+        if !is_default(field, value) || at.by_position {
+            return self.shaped(of_field(field), field.set, at, value);
+        }
+        let mut there = Ask::default();
+        there.shaped(of_field(field), field.set, at.clone(), value)?;
+        let missing = doc! { at.name: { "$exists": false } };
+        self.push("$or".to_owned(), Bson::from(vec![there.document(), missing]));
+        Ok(false)
     }
 
     fn shaped(&mut self, shape: Shape, set: bool, at: At, value: &Bson) -> Result<bool, Unlike> {
@@ -546,8 +570,7 @@ impl Ask {
         let mut there = false;
         for field in of.fields.iter().filter(|field| field.copied.is_none()) {
             if !field.flatten {
-                let value = value.get(field.name).unwrap_or(&Bson::Null);
-                there |= self.field(field, at.field(field.name), value)?;
+                there |= self.field(field, at.field(field.name), read(field, value))?;
                 continue;
             }
             match unwrapped(of_field(field)).0 {
@@ -903,17 +926,22 @@ fn canonical(shape: Shape, set: bool, value: &Bson) -> Bson {
 
 fn fields_of(of: &StructShape, value: &Document, all: &mut Document) {
     for field in of.fields.iter().filter(|field| field.copied.is_none()) {
-        match (field.flatten, unwrapped(of_field(field)).0, value.get(field.name)) {
-            (true, Shape::Struct(inner), _) => fields_of(inner, value, all),
-            (true, ..) | (false, _, None | Some(Bson::Null)) => {}
-            (false, _, Some(one)) => {
-                let one = match is_plain(field, 0) {
-                    true => one.clone(),
-                    false => canonical(of_field(field), field.set, one),
-                };
-                all.insert(field.name, one);
+        if field.flatten {
+            if let Shape::Struct(inner) = unwrapped(of_field(field)).0 {
+                fields_of(inner, value, all);
             }
+            continue;
         }
+        let one = match (value.get(field.name), default::of(field)) {
+            (None, Some(default)) => default,
+            (None | Some(Bson::Null), None) => continue,
+            (Some(one), _) => one,
+        };
+        let one = match is_plain(field, 0) {
+            true => one.clone(),
+            false => canonical(of_field(field), field.set, one),
+        };
+        all.insert(field.name, one);
     }
 }
 

@@ -3,6 +3,7 @@
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::asserts::PlainlyStored;
+use crate::default::{Asked, Seen};
 use crate::equal::Place;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
@@ -154,6 +155,23 @@ impl<R> Filter<R> {
         }
     }
 
+    /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default.
+    fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+        let seen = value.as_ref().ok();
+        let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
+        Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
+    }
+
+    fn seen(self, name: &str, seen: Option<Seen>) -> Filter<R> {
+        match (self.doc, seen) {
+            (Ok(stored), Some(seen)) => Filter {
+                doc: Ok(seen.apply(name, stored)),
+                ..self
+            },
+            (doc, _) => Filter { doc, ..self },
+        }
+    }
+
     /// The same for the value of a field, or of items of its array: one of several parts is compared by them.
     fn of_value<P: Step>(operator: &str, value: Result<Bson>, item: bool) -> Filter<R> {
         let place = match &value {
@@ -259,9 +277,21 @@ impl<R> Not for Filter<R> {
 pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
     filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
-    let document = filter(T::paths()).into_document()?;
+    raw_filter::<T>("partial filter", crate::default::as_stored(|| filter(T::paths())))
+}
+
+/// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
+#[doc(hidden)]
+pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
+) -> Result<mongodb::bson::RawDocumentBuf> {
+    raw_filter::<T>("condition on children", filter(T::paths()))
+}
+
+fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
+    let document = filter.into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
-        field: format!("partial filter of {}", T::META.collection),
+        field: format!("{what} of {}", T::META.collection),
         source: Box::new(source),
     })
 }
@@ -288,7 +318,7 @@ macro_rules! comparisons {
         where
             P: Holds<T, As: $bound<T>>,
         {
-            Filter::of_value::<P>($operator, encode_bson::<T, C>(P::PATH, value), false)
+            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value), false)
         }
     )*};
 }
@@ -333,7 +363,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     where
         P: Holds<T, As: Whole<T>>,
     {
-        Filter::of_value::<P>("$in", list::<T, C, V>(P::PATH, values), false)
+        Filter::of_field::<P>("$in", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field has none of these values.
@@ -348,7 +378,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     where
         P: Holds<T, As: Whole<T>>,
     {
-        Filter::of_value::<P>("$nin", list::<T, C, V>(P::PATH, values), false)
+        Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field is there (`true`), be it `null`, or is missing (`false`).
@@ -419,12 +449,20 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
-        let Pattern { source, options } = pattern.into();
-        let mut condition = doc! { "$regex": source };
-        if !options.is_empty() {
-            condition.insert("$options", options);
+        let pattern = pattern.into();
+        let seen = pattern.literal.as_ref().and_then(|text| {
+            let asked = Asked::Text {
+                text,
+                at_start: pattern.at_start,
+                ignores_case: !pattern.options.is_empty(),
+            };
+            Seen::of(P::WAY, asked)
+        });
+        let mut condition = doc! { "$regex": pattern.source };
+        if !pattern.options.is_empty() {
+            condition.insert("$options", pattern.options);
         }
-        Filter::raw(doc! { P::PATH: condition })
+        Filter::raw(doc! { P::PATH: condition }).seen(P::PATH, seen)
     }
 
     /// The field begins with this text. An index on the field serves it.
@@ -436,7 +474,12 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn starts_with(self, text: &str) -> Filter<R> {
-        self.regex(Pattern::regex(format!("^{}", escape(text))))
+        self.regex(Pattern {
+            source: format!("^{}", escape(text)),
+            options: "",
+            literal: Some(text.to_owned()),
+            at_start: true,
+        })
     }
 }
 
@@ -495,7 +538,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_value::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item), true)
+        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item), true)
     }
 
     /// The array holds all of these items.
@@ -511,7 +554,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_value::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// The array holds one of these items at least.
@@ -527,7 +570,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_value::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
@@ -563,7 +606,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     where
         C: PlainItems,
     {
-        Filter::on(P::PATH, "$size", Ok(Bson::Int64(items.into())))
+        Filter::of_field::<P>("$size", Ok(Bson::Int64(items.into())), false)
     }
 
     /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
@@ -854,6 +897,10 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
 pub struct Pattern {
     source: String,
     options: &'static str,
+    /// The text that it stands for, if it is no regular expression of the application's.
+    literal: Option<String>,
+    /// Whether that has to stand at the beginning.
+    at_start: bool,
 }
 
 impl Pattern {
@@ -870,6 +917,8 @@ impl Pattern {
         Pattern {
             source: escape(text),
             options: "",
+            literal: Some(text.to_owned()),
+            at_start: false,
         }
     }
 
@@ -888,6 +937,8 @@ impl Pattern {
         Pattern {
             source: source.into(),
             options: "",
+            literal: None,
+            at_start: false,
         }
     }
 

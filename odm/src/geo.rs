@@ -90,6 +90,8 @@ static POINT: StructShape = StructShape {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -109,6 +111,8 @@ static POINT: StructShape = StructShape {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         },
     ],
     deny_unknown: false,

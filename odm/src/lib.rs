@@ -130,6 +130,7 @@ pub mod cli;
 mod collection;
 mod copy;
 mod decode;
+mod default;
 mod document;
 pub mod edges;
 mod elements;
@@ -484,12 +485,13 @@ pub mod __private {
     pub use crate::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
+    pub use crate::default::default_of;
     pub use crate::document::{
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
         Validation, partial,
     };
     pub use crate::error::{Error, Result};
-    pub use crate::filter::{Element, Filter, partial_filter};
+    pub use crate::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{

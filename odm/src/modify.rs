@@ -167,6 +167,9 @@ impl<T: Document> Update<T> {
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
         relation::prepare(self.collection.odm(), T::META, &mut built)?;
+        if self.upsert {
+            built.fills_at_once(T::META.collection, "an upsert")?;
+        }
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
@@ -479,10 +482,11 @@ impl<T: Document> Prepared<T> {
     }
 
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        self.fill(collection, trace).await?;
         let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
-            let update = UpdateModifications::Document(this.built.update.clone());
+            let update = this.built.modifications();
             let mut action = collection
                 .raw()
                 .update_one(this.built.where_marked(this.filter.clone()), update);
@@ -526,6 +530,22 @@ impl<T: Document> Prepared<T> {
         Err(self.contended())
     }
 
+    /// Fills the defaults that the change begins with and can't fill itself.
+    async fn fill(&self, collection: &Collection<T>, trace: &Trace) -> Result<()> {
+        match self.built.fills_first() {
+            true => {
+                fill(
+                    collection,
+                    &self.built,
+                    target_filter::<T>(&self.id, self.seen),
+                    trace,
+                )
+                .await
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Marks the document where it has to be marked before it is changed, and came behind that.
     async fn mark_again(&self, trace: &Trace) -> Result<()> {
         let (Some(_), Some(token)) = (&self.built.marked, self.token) else {
@@ -553,6 +573,7 @@ impl<T: Document> Prepared<T> {
         let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
         let mut sent = 0;
         let mut less: Option<Self> = None;
+        self.fill(collection, trace).await?;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
             sent += 1;
@@ -617,7 +638,7 @@ impl<T: Document> Prepared<T> {
         filter: mongodb::bson::Document,
         upsert: bool,
     ) -> Result<Option<RawDocumentBuf>> {
-        let update = UpdateModifications::Document(self.built.update.clone());
+        let update = self.built.modifications();
         let mut action = collection
             .raw()
             .find_one_and_update(filter, update)
@@ -964,6 +985,8 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             if self.upsert {
                 built.insert_given(T::META.collection, given)?;
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
+                built.always.retain(|name| relation::demanded(&filter, name).is_none());
+                built.fills_at_once(T::META.collection, "an upsert")?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
             let keys = match self.upsert && self.collation.is_none() {
@@ -1080,6 +1103,8 @@ struct Many {
     held_uncounted: Option<mongodb::bson::Document>,
     /// The condition of those that fit and have the item that is added by its value already.
     has: Option<mongodb::bson::Document>,
+    /// The condition without what must hold of the documents, where defaults are filled before.
+    to_fill: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
     collation: Option<Collation>,
@@ -1120,6 +1145,7 @@ impl Many {
             held: held(&|guard| counts || !guard.is_of_type()),
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
             has,
+            to_fill: built.fills_first().then(|| filter.clone()),
             built,
             upsert,
             collation: None,
@@ -1204,7 +1230,7 @@ impl Many {
         let (mut sent, mut attempt) = (0, 0);
         loop {
             sent += self.round_trips();
-            let outcome = self.update_once(collection, &mut sent).await;
+            let outcome = self.update_once(collection, trace, &mut sent).await;
             trace.done(sent, outcome.as_ref().map_or(0, |updated| updated.modified));
             let error = match outcome {
                 Err(error) if self.keys.iter().any(|key| key.is_taken(&error)) => error,
@@ -1253,10 +1279,18 @@ impl Many {
         Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
     }
 
-    async fn update_once<T: Document>(&self, collection: &Collection<T>, sent: &mut u64) -> Result<Updated> {
+    async fn update_once<T: Document>(
+        &self,
+        collection: &Collection<T>,
+        trace: &Trace,
+        sent: &mut u64,
+    ) -> Result<Updated> {
+        if let Some(filter) = &self.to_fill {
+            fill(collection, &self.built, filter.clone(), trace).await?;
+        }
         let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
         let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
-        let update = UpdateModifications::Document(self.built.update.clone());
+        let update = self.built.modifications();
         let filter = self.built.where_marked(self.guarded.clone());
         let mut action = match self.keys.is_empty() {
             true => collection.raw().update_many(filter, update),
@@ -1292,6 +1326,36 @@ impl Many {
             copies_updated: 0,
         })
     }
+}
+
+/// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
+/// change back. What a reader sees of them stays the same.
+async fn fill<T: Document>(
+    collection: &Collection<T>,
+    built: &Built,
+    filter: mongodb::bson::Document,
+    trace: &Trace,
+) -> Result<()> {
+    let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
+    let guards = built.guards.iter().filter(|guard| !of_filled(guard));
+    let mut all = vec![
+        Bson::Document(filter),
+        Bson::Document(crate::update::fill::missing(&built.fills)),
+    ];
+    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    let filter = doc! { "$and": all };
+    let (stages, items) = crate::update::fill::statements(&built.fills);
+    let fields = (!stages.is_empty()).then_some((UpdateModifications::Pipeline(stages), Vec::new()));
+    let items = items.map(|(update, filters)| (UpdateModifications::Document(update), filters));
+    for (update, filters) in fields.into_iter().chain(items) {
+        let mut action = collection.raw().update_many(filter.clone(), update);
+        if !filters.is_empty() {
+            action = action.array_filters(filters);
+        }
+        act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        trace.more(1);
+    }
+    Ok(())
 }
 
 /// How many documents a bound holds back.

@@ -174,6 +174,7 @@ impl Odm {
                 .iter()
                 .flat_map(|model| crate::schema::problems(model.meta)),
         );
+        crate::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

@@ -5,6 +5,7 @@
 //! is joined by the compiler.
 
 use crate::Result;
+use crate::default::Way;
 use crate::filter::{Filter, Order};
 use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
@@ -40,6 +41,9 @@ pub trait Step: 'static {
     /// Whether an item of that field's array is at its end.
     #[doc(hidden)]
     const ITEM: bool = false;
+    /// All fields on the way to its end, and the arrays whose items are stepped into.
+    #[doc(hidden)]
+    const WAY: Option<&'static Way>;
     /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
@@ -61,6 +65,7 @@ impl Step for Root {
     const ARRAYS: u32 = 0;
     const INNERMOST: Option<&'static str> = None;
     const FIELD: Option<&'static FieldMeta> = None;
+    const WAY: Option<&'static Way> = None;
     type Many<X: Send> = X;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -87,6 +92,10 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: Some(&O::FIELDS[I]),
+    });
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -114,6 +123,10 @@ impl<P: Step> Step for Each<P> {
     const INNERMOST: Option<&'static str> = Some(P::PATH);
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     const ITEM: bool = true;
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: None,
+    });
     type Many<X: Send> = P::Many<Vec<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -153,6 +166,7 @@ impl<P: Step> Step for Maybe<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<Option<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -176,6 +190,7 @@ impl<P: Step, S: 'static> Step for StoredAs<P, S> {
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
     const ITEM: bool = P::ITEM;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -219,6 +234,7 @@ impl<P: Step> Step for Kept<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {

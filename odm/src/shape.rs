@@ -5,6 +5,7 @@
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
 use crate::copy::{Copied, EntryMeta};
+use crate::default::DefaultFn;
 use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
@@ -193,6 +194,10 @@ pub struct FieldMeta {
     pub skips_none: bool,
     /// Whether it is a set: an array whose items have no order, and each of which counts once.
     pub set: bool,
+    /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
+    pub default: Option<DefaultFn>,
+    /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
+    pub stored: bool,
 }
 
 impl FieldMeta {
@@ -222,6 +227,8 @@ impl FieldMeta {
             volatile: false,
             skips_none: false,
             set: false,
+            default: None,
+            stored: false,
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Field {
     pub opaque: bool,
     /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
     pub stored: Option<Type>,
+    /// Every document has it, though one without it could be read: `stored` alone.
+    pub always: bool,
 }
 
 impl Field {
@@ -29,13 +31,15 @@ impl Field {
                 once(&mut field.max, signed(meta)?, meta)
             } else if meta.path.is_ident("opaque") {
                 flag(&mut field.opaque, meta)
+            } else if meta.path.is_ident("stored") && !meta.input.peek(syn::Token![=]) {
+                flag(&mut field.always, meta)
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {
                 Err(unknown(
                     meta,
                     "field",
-                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque` and `stored = Type`; the number of items \
+                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `stored` and `stored = Type`; the number of items \
                      of an array is declared with `#[embed(max = N)]`",
                 ))
             }

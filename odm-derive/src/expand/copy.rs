@@ -120,7 +120,7 @@ fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> Toke
     match filter {
         None => quote!(::core::option::Option::None),
         Some(closure) => {
-            quote!(::core::option::Option::Some(|| #odm::partial_filter::<#of, _>(#closure)))
+            quote!(::core::option::Option::Some(|| #odm::children_filter::<#of, _>(#closure)))
         }
     }
 }

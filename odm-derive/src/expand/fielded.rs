@@ -55,8 +55,10 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         && target.container.serde.default.is_none()
         && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
+    let default = default(target, field).filter(|_| managed.is_none());
+    let stored = field.field.always.then(|| quote!(stored: true,));
     let set: Vec<_> = [
-        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none,
+        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, stored,
     ]
     .into_iter()
     .flatten()
@@ -65,6 +67,36 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         return make;
     }
     quote!(#odm::FieldMeta { #(#set)* ..#make })
+}
+
+/// What serde reads where the field is missing. Of a type that is a parameter of the struct it is not known whether it has a
+/// default, and whether that can be encoded.
+fn default(target: &Target, field: &Field) -> Option<TokenStream> {
+    let (odm, this, ty) = (&target.odm, &target.this, field.ty);
+    let name = field.ident()?;
+    let parameters = generics::parameters(target.container.generics);
+    let of_struct = &target.container.serde.default;
+    if field.serde.flatten.is_some()
+        || field.reference.is_some()
+        || ty::mentions(ty, &parameters)
+        || target.is_generic() && field.serde.default.is_none()
+    {
+        return None;
+    }
+    let value = match (&field.serde.default, of_struct) {
+        (Some(Default_::Function(function)), _) => quote!(#function()),
+        // The server finds what reads as `None` by itself.
+        (Some(Default_::Trait), _) if ty::is_option(ty) => return None,
+        (Some(Default_::Trait), _) => quote!(<#ty as ::core::default::Default>::default()),
+        (None, Some(Default_::Function(function))) => quote!({
+            let whole: #this = #function();
+            whole.#name
+        }),
+        (None, Some(Default_::Trait)) => quote!(<#this as ::core::default::Default>::default().#name),
+        (None, None) => return None,
+    };
+    let codec = super::codec::of(target, field).unwrap_or_else(|| quote!(#odm::Plain));
+    Some(quote!(default: ::core::option::Option::Some(|| #odm::default_of::<#ty, #codec>(#value)),))
 }
 
 fn bounds(target: &Target, field: &Field) -> TokenStream {

@@ -28,6 +28,9 @@ fn built(update: Document) -> Built {
         raw: Vec::new(),
         marked: None,
         only_adds: false,
+        fills: Vec::new(),
+        always: Vec::new(),
+        upsert: false,
     }
 }
 
@@ -249,6 +252,9 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             raw: Vec::new(),
             marked: None,
             only_adds: false,
+            fills: Vec::new(),
+            always: Vec::new(),
+            upsert: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

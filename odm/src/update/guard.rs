@@ -522,7 +522,7 @@ mod tests {
             bounds,
             ..crate::by_hand::FIELD
         };
-        let mut limits = Range::of(&field).of_sum("n", &by).expect("can be added");
+        let mut limits = Range::of(&field).of_sum("n", &by, None).expect("can be added");
         limits.all.pop().expect("has a limit")
     }
 

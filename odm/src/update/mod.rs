@@ -6,18 +6,21 @@ use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::value::Array;
-use crate::{Error, Result, Rule, Violation, check, shape};
+use crate::{Error, Result, Rule, Violation, check, default, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
 mod around;
 mod change;
+pub(crate) mod fill;
 pub(crate) mod growth;
 mod guard;
 mod range;
 
 pub use change::Change;
 pub(crate) use guard::{Guard, at_most};
+pub(crate) use range::order_of;
 use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.
@@ -105,6 +108,12 @@ pub(crate) struct Built {
     pub(crate) marked: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
     pub(crate) only_adds: bool,
+    /// The defaults that the changes begin with, where the fields are missing.
+    pub(crate) fills: Vec<fill::Fill>,
+    /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
+    /// missing in a new document alone.
+    pub(crate) always: Vec<&'static str>,
+    pub(crate) upsert: bool,
 }
 
 impl Built {
@@ -243,6 +252,45 @@ impl Built {
         if pushes.is_empty() {
             self.update.remove("$push");
         }
+    }
+
+    /// As it is sent: with defaults to fill a pipeline, where it can be one. Others are filled by a statement before it.
+    pub(crate) fn modifications(&self) -> UpdateModifications {
+        match self.pipeline() {
+            Some(stages) => UpdateModifications::Pipeline(stages),
+            None => UpdateModifications::Document(self.update.clone()),
+        }
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
+        if self.fills.is_empty() {
+            return None;
+        }
+        let witness = self.always.first().copied();
+        fill::pipeline(&self.update, &self.fills, self.upsert, witness)
+    }
+
+    /// Whether defaults have to be filled by a statement before it.
+    pub(crate) fn fills_first(&self) -> bool {
+        !self.fills.is_empty() && self.pipeline().is_none()
+    }
+
+    /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
+    pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
+        let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
+            return Ok(());
+        };
+        let name = match &fill.array {
+            Some(array) => format!("{array}.{}", fill.name),
+            None => fill.name.clone(),
+        };
+        Err(Error::Query {
+            collection,
+            message: format!(
+                "`{name}` begins with its default where it is missing, which {what} can't fill beside its other changes: make an \
+                 update of its own, or have every document store it by `#[field(stored)]`"
+            ),
+        })
     }
 
     /// The condition on what is changed, with the one that it is marked, where it has to be.
@@ -502,7 +550,7 @@ impl<R> Changes<R> {
 
     /// Adds to a number: keeps it within its bounds.
     fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
-        let limits = self.range(field).of_sum(name, &by);
+        let limits = self.range(field).of_sum(name, &by, field.and_then(default::of));
         self.change_number("$inc", name, field, by, limits);
     }
 
@@ -518,7 +566,9 @@ impl<R> Changes<R> {
     }
 
     fn multiply(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
-        let limits = self.range(field).of_product(name, &by);
+        let limits = self
+            .range(field)
+            .of_product(name, &by, field.and_then(default::of));
         self.change_number("$mul", name, field, by, limits);
     }
 
@@ -851,6 +901,14 @@ impl<R> Changes<R> {
     }
 }
 
+/// A field in what stands above it.
+fn joined_names(above: &str, name: &str) -> String {
+    match above {
+        "" => name.to_owned(),
+        above => format!("{above}.{name}"),
+    }
+}
+
 /// A field of an item, or the item itself.
 fn joined(item: &str, field: &str) -> String {
     match field {
@@ -973,6 +1031,10 @@ impl<T: crate::Document> Changes<T> {
             });
         }
         for around in around::all((T::META.shape)(), &self.operators) {
+            // A missing struct is read as its default, which is filled.
+            if fill::is_filled((T::META.shape)(), &around.name) {
+                continue;
+            }
             let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
             if !self.guards.iter().any(known) {
                 self.guards.push(Guard::Around(around));
@@ -1024,6 +1086,19 @@ impl<T: crate::Document> Changes<T> {
             return Err(Error::Query { collection, message });
         }
         growth::may_be_sent(collection, &self.operators)?;
+        let fills = fill::all((T::META.shape)(), &self.operators);
+        let is_always = |field: &&FieldMeta| {
+            let has_value = field.required && !field.flatten && field.aliases.is_empty();
+            field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
+        };
+        let always = match upsert && !fills.is_empty() {
+            true => T::FIELDS
+                .iter()
+                .filter(is_always)
+                .map(|field| field.name)
+                .collect(),
+            false => Vec::new(),
+        };
         let by_value = |name: &str| {
             let mut guards = self.guards.iter();
             guards.any(|guard| matches!(guard, Guard::Absent { name: of, .. } if of == name))
@@ -1042,6 +1117,9 @@ impl<T: crate::Document> Changes<T> {
             raw: self.raw,
             marked: None,
             only_adds,
+            fills,
+            always,
+            upsert,
         })
     }
 }

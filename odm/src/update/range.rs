@@ -93,7 +93,7 @@ impl Range {
     ///
     /// # Errors
     /// [`Error::Invalid`] where no stored number can take it.
-    pub(super) fn of_sum(&self, name: &str, by: &Bson) -> Result<Limits, Error> {
+    pub(super) fn of_sum(&self, name: &str, by: &Bson, default: Option<&Bson>) -> Result<Limits, Error> {
         let mut limits = Limits::default();
         let Some(sign) = sign(by) else {
             return match (is_number(by), self.any()) {
@@ -119,8 +119,12 @@ impl Range {
                 of_type,
                 missing: false,
             };
-            limit.missing = limit.is_passed_by(&Bson::Int32(0));
+            limit.missing = limit.is_passed_by(default.unwrap_or(&Bson::Int32(0)));
             limits.all.push(limit);
+        }
+        // A default is within the bounds, and only leaves them in the direction of the sum.
+        if default.is_some() {
+            return Ok(limits);
         }
         // A sum of a missing field is what is added, which may lie before the other bound.
         let ahead = |rule: &Rule| end.is_some() && matches!(rule, Rule::Max(_)) == above;
@@ -132,7 +136,7 @@ impl Range {
     ///
     /// # Errors
     /// [`Error::Invalid`] where no stored number can take it.
-    pub(super) fn of_product(&self, name: &str, by: &Bson) -> Result<Limits, Error> {
+    pub(super) fn of_product(&self, name: &str, by: &Bson, default: Option<&Bson>) -> Result<Limits, Error> {
         let mut limits = Limits::default();
         let zero = Bson::Int32(0);
         match (number(by), sign(by)) {
@@ -166,7 +170,7 @@ impl Range {
                             Bson::Double(float_quotient(end.number.value(), is_max, factor.value(), above))
                         }
                     };
-                    limits.all.push(Limit {
+                    let mut limit = Limit {
                         above,
                         rule: if is_max {
                             Rule::Max(end.number)
@@ -176,12 +180,14 @@ impl Range {
                         last: Some(last),
                         of_type: end.of_type,
                         missing: false,
-                    });
+                    };
+                    limit.missing = default.is_some_and(|default| limit.is_passed_by(default));
+                    limits.all.push(limit);
                 }
             }
         }
         // A product of a missing field is 0.
-        limits.missing = self.broken(&zero);
+        limits.missing = self.broken(&zero).filter(|_| default.is_none());
         Ok(limits)
     }
 }
@@ -320,7 +326,7 @@ fn sign(value: &Bson) -> Option<Ordering> {
 }
 
 /// The order of two numbers; `None` where one is NaN or no number.
-fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
+pub(crate) fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (number(a), number(b)) {
         return compare(a, b);
     }
@@ -513,7 +519,7 @@ mod tests {
 
     fn products(range: &Range, by: i64) -> Vec<(Document, Rule)> {
         let limits = range
-            .of_product("n", &Bson::Int64(by))
+            .of_product("n", &Bson::Int64(by), None)
             .expect("can be multiplied");
         let all = limits.all.iter();
         all.map(|limit| (limit.beyond(), limit.rule.clone())).collect()
@@ -562,7 +568,7 @@ mod tests {
             let kept = |n: i64| (min.unwrap_or(-128)..=max.unwrap_or(127)).contains(&n);
             for by in (-130..=130).filter(|by| *by != 0) {
                 let limits = range
-                    .of_product("n", &Bson::Int32(by))
+                    .of_product("n", &Bson::Int32(by), None)
                     .expect("can be multiplied");
                 for n in -128..=127 {
                     let refused = limits
@@ -576,7 +582,7 @@ mod tests {
                     );
                 }
             }
-            assert_eq!(range.of_product("n", &Bson::Int32(0)).is_ok(), kept(0));
+            assert_eq!(range.of_product("n", &Bson::Int32(0), None).is_ok(), kept(0));
         }
     }
 
@@ -608,7 +614,7 @@ mod tests {
         ));
         for by in [0.1, 3.0, -7.0, 1e-300, -0.7] {
             let limits = range
-                .of_product("n", &Bson::Double(by))
+                .of_product("n", &Bson::Double(by), None)
                 .expect("can be multiplied");
             assert_eq!(limits.all.len(), 2);
             for limit in &limits.all {
@@ -625,7 +631,7 @@ mod tests {
             }
         }
         for by in [f64::NAN, 0.0] {
-            assert_eq!(range.of_product("n", &Bson::Double(by)).is_ok(), by == 0.0);
+            assert_eq!(range.of_product("n", &Bson::Double(by), None).is_ok(), by == 0.0);
         }
     }
 
@@ -638,7 +644,7 @@ mod tests {
             Some(Number::Float(0.3)),
         ));
         let limit = |by: &str| {
-            let mut limits = range.of_sum("n", &decimal(by)).expect("can be added");
+            let mut limits = range.of_sum("n", &decimal(by), None).expect("can be added");
             limits.all.pop().expect("has a limit")
         };
         assert_eq!(limit("-0.10").beyond(), doc! { "$lt": decimal("0.10") });
@@ -654,7 +660,7 @@ mod tests {
         ] {
             assert_eq!(limit(by).refuses(Some(&stored)), refused, "{stored} + {by}");
         }
-        assert!(range.of_sum("n", &decimal("NaN")).is_err());
+        assert!(range.of_sum("n", &decimal("NaN"), None).is_err());
         assert_eq!(negated(decimal("0.10")), Some(decimal("-0.10")));
         assert_eq!(negated(Bson::Int32(i32::MIN)), None);
     }

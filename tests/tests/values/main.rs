@@ -1,6 +1,7 @@
 //! Equality by value: what is found, taken out, replaced and added is what Rust's `==` says of what is read, however another client
 //! has stored it.
 
+mod defaults;
 mod ids;
 mod model;
 mod numbers;
