@@ -1035,6 +1035,22 @@ fn is_disabled(error: &Error) -> bool {
     })
 }
 
+/// The error of a whole `bulkWrite` command, which may stand behind one of the driver's own.
+fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
+    use mongodb::error::{Error as Driver, ErrorKind};
+    let context = Context {
+        collection,
+        meta: None,
+    };
+    let source: Option<&Driver> = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
+    let behind = source.filter(|source| matches!(&*source.kind, ErrorKind::Command(_)));
+    match behind.map(|behind| context.driver(behind.clone())) {
+        // Whether it may have been carried out, the labels of the whole say.
+        None | Some(Error::Driver(_) | Error::Unavailable { .. }) => context.driver(error),
+        Some(told) => told,
+    }
+}
+
 /// By the `bulkWrite` command.
 async fn together(
     odm: &Odm,
@@ -1149,15 +1165,21 @@ async fn together(
     match result {
         Ok(results) => Ok(summary(&results)),
         Err(error) => {
+            let collection = metas.first().map_or("", |(_, meta)| meta.collection);
             let mongodb::error::ErrorKind::BulkWrite(failure) = &*error.kind else {
-                return Err(error.into());
+                return Err(of_command(error, collection));
             };
             // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
             // So does it where the whole transaction is to be run again: the label stands on it alone.
             if failure.write_errors.is_empty()
                 || error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
             {
-                return Err(error.into());
+                let partly = failure.partial_result.is_some() && session.is_none();
+                let error = of_command(error, collection);
+                return Err(match partly {
+                    true => error.after_a_part(collection),
+                    false => error,
+                });
             }
             let done = match &failure.partial_result {
                 Some(mongodb::error::PartialBulkWriteResult::Verbose(results)) => summary(results),

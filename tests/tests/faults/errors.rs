@@ -33,7 +33,7 @@ fn what_the_server_refuses_is_never_an_untyped_error() {
             (17262, "Location17262"),
             (51091, "Location51091"),
         ] {
-            let refused = |name: &str| proxy.next(name, 1, failed(code, name, "the server's words"));
+            let refused = |command: &str| proxy.next(command, 1, failed(code, name, "the server's words"));
             refused("find");
             let find = accounts.find_all().all().await.unwrap_err();
             refused("aggregate");
@@ -48,8 +48,15 @@ fn what_the_server_refuses_is_never_an_untyped_error() {
             refused("delete");
             let pets = odm.collection::<Pet>();
             let delete = pets.delete_where(|p| p.id.eq(9)).await.unwrap_err();
+            let by_one = odm.server().await.unwrap().has_bulk_write();
+            refused(if by_one { "bulkWrite" } else { "update" });
+            let bulk = odm
+                .bulk()
+                .update::<Account>(1, |a| a.set(|a| a.cents, 2))
+                .await
+                .unwrap_err();
             assert!(proxy.is_done());
-            for error in [find, aggregate, insert, update, returning, delete] {
+            for error in [find, aggregate, insert, update, returning, delete, bulk] {
                 assert!(!matches!(error, Error::Driver(_)), "{code} {name}: {error:?}");
                 assert!(error.driver_error().is_some(), "{code} {name}: {error:?}");
                 let text = error.to_string();
