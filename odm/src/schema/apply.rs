@@ -137,7 +137,7 @@ impl Odm {
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
-    /// it may not write either. [`Error::SchemaConflict`] if after eight attempts the database
+    /// its validators would be older ones. [`Error::SchemaConflict`] if after eight attempts the database
     /// still differs: somebody else keeps changing it.
     pub async fn sync(&self) -> Result<Applied> {
         Trace::new("(all)", "sync").run(self.until_it_is()).await
