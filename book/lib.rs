@@ -23,7 +23,7 @@ where
         Ok(uri) if !uri.is_empty() => uri,
         _ => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
     };
-    // Nobody else writes to the database of a sample.
+    // A sample is the only writer to its database.
     odm::__private::backfill_at_once();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -27,8 +27,8 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
 
     /// The constants of the document.
     const META: &'static DocumentMeta;
-    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. What the library
-    /// stores beside the declared fields is in it: the versions of copies, and 4,096 bytes for its field `_odm`. Above 16 MiB it
+    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. It counts
+    /// the library's own fields: the versions of copies, and 4,096 bytes for `_odm`. Above 16 MiB it
     /// does not compile.
     const MAX_BSON_SIZE: Option<u64> = crate::size::whole(Self::FIELDS);
 

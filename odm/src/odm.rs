@@ -338,7 +338,7 @@ impl Odm {
         }
     }
 
-    /// Refuses the write of documents of which somebody else's models say what no other program can do later.
+    /// Refuses writes that other programs' declarations ask more of than can be done later.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
         match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),

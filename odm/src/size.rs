@@ -114,7 +114,7 @@ pub const fn map(item: Option<u64>, max: u64, key_len: Option<u64>) -> Option<u6
     }
 }
 
-/// What is set aside for the library's own field `_odm`: versions, and what is pending. Any document may have it, since a program
+/// The room for the library's own field `_odm`: versions and pending work. Any document may have it, since a program
 /// with other models may copy from it.
 pub const OWN: u64 = 4_096;
 

@@ -137,7 +137,7 @@ impl Odm {
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
-    /// it may not write either. [`Error::Contention`] if somebody else changes the database under eight attempts;
+    /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
     pub async fn sync(&self) -> Result<Applied> {
         Trace::new("(all)", "sync").run(self.until_it_is()).await

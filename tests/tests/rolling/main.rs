@@ -184,7 +184,7 @@ fn a_source_is_written_by_a_process_that_does_not_know_its_copies() {
         delivered(&t, &newer, "an update").await;
         assert_eq!(raw(&t, "books", 2).await.get_str("author_city").unwrap(), "Rome");
 
-        // Once in a process, and a field that nobody copies leaves nothing.
+        // Once in a process, and a field without copies leaves nothing pending.
         t.commands.clear();
         authors.update(1).set(|a| a.note, "x").await.unwrap();
         assert_eq!(t.commands.take(), ["update"]);
@@ -244,7 +244,7 @@ fn every_way_to_write_a_source_leaves_pending_work() {
             in_one.await.unwrap();
             delivered(&t, &newer, "transaction").await;
         }
-        // It comes with a version, so that whoever copies from it sees the next change.
+        // It comes with a version, so that its copies have one, too, and see the next change.
         authors.insert_many((3..5).map(old::author)).await.unwrap();
         assert!(
             raw(&t, "authors", 3)
@@ -332,7 +332,7 @@ fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
         books.update(10).set(|b| b.author, Ref::new(2)).await.unwrap();
         delivered(&t, &newer, "a move").await;
         assert_eq!((count(1).await, count(2).await), (4, 3));
-        // The parents between the first one and the last one are told, too.
+        // The parents between the first one and the last one are derived anew, too.
         for author in [1, 2, 1] {
             books
                 .update(11)
@@ -354,7 +354,7 @@ fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
         assert!(books.get(10).await.unwrap().is_none(), "it is gone at once");
         delivered(&t, &newer, "deletions").await;
         assert_eq!((count(1).await, count(2).await), (1, 3));
-        // Who knows the count deletes what it was not told of yet.
+        // The newer program deletes children that it has not counted yet.
         books.insert(old::book(20, 1)).await.unwrap();
         books.update(13).set(|b| b.author, Ref::new(1)).await.unwrap();
         newer.collection::<new::Book>().delete(20).await.unwrap();
@@ -373,7 +373,7 @@ fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
     });
 }
 
-/// What one program has pending the other one never takes for done: also where it delivers its own part of it.
+/// A program never removes the pending work of another one, also where it delivers its own part of it.
 #[test]
 fn pending_work_stays_until_somebody_does_it_who_knows_all_of_it() {
     with_db(async |t| {
@@ -566,6 +566,49 @@ fn what_a_delivery_changes_is_pending_for_those_who_copy_it_in_turn() {
     });
 }
 
+/// Holders of a new collection come while older processes write their sources that have not read the declaration yet.
+#[test]
+fn the_first_holders_are_compared_once_by_a_backfill() {
+    use chain::{Land, NewTown, Town};
+    const HOLDING: Duration = Duration::from_millis(1_500);
+    with_db(async |t| {
+        let older = Odm::new(t.db.clone(), models![Land])
+            .unwrap()
+            .hold_declarations_for(HOLDING);
+        let land = Land {
+            id: 1,
+            name: "a".into(),
+        };
+        older.collection::<Land>().insert(land).await.unwrap();
+        let newer = Odm::new(t.db.clone(), models![Land, Town])
+            .unwrap()
+            .hold_declarations_for(HOLDING);
+        assert!(
+            newer.sync().await.unwrap().backfills().is_empty(),
+            "there are no towns yet"
+        );
+        let town = NewTown {
+            id: 1,
+            land: Ref::new(1),
+        };
+        newer.collection::<Town>().insert(town).await.unwrap();
+        older
+            .collection::<Land>()
+            .update(1)
+            .set(|l| l.name, "b")
+            .await
+            .unwrap();
+        assert_eq!(pending(&t, "lands").await, 0, "it does not know of them");
+        let filled = newer.backfill().await.unwrap();
+        assert_eq!(
+            (filled.edges.as_slice(), filled.documents),
+            (["towns.land".to_owned()].as_slice(), 1)
+        );
+        assert_clean(&newer).await;
+        assert_eq!(newer.backfill().await.unwrap().documents, 0);
+    });
+}
+
 /// What can't be left to another program.
 mod refused {
     use odm::prelude::*;
@@ -616,7 +659,7 @@ fn copies_that_must_be_true_at_once_are_refused() {
             1,
             "nothing was written"
         );
-        // Who says that it is meant leaves it pending.
+        // A program that says that it is meant leaves it pending.
         let meant = older.allow_unknown_copies();
         meant
             .collection::<Rate>()
@@ -687,7 +730,7 @@ fn a_backfill_waits_until_every_process_knows_the_new_declarations() {
             raw(&t, "books", 1).await.get_str("author_city").unwrap(),
             "unnoticed"
         );
-        // What is filled is not waited for, nor by one who says that nobody else writes.
+        // There is no wait where all is filled, nor where this is the only writer.
         let begun = Instant::now();
         newer.backfill().await.unwrap();
         newer.backfill().all().at_once().await.unwrap();

@@ -22,7 +22,7 @@ impl Chance {
     }
 }
 
-/// One operation of a program. What it is refused for is that it meets others.
+/// One operation of a program. It may be refused where it meets another one.
 macro_rules! operation {
     ($version:ident, $odm:expr, $chance:expr) => {{
         use $version::{Author, Book};
@@ -77,7 +77,7 @@ async fn writes(older: Odm, newer: Odm, seed: u64) {
 
 #[test]
 fn whatever_two_versions_write_at_once_is_right_after_a_recovery() {
-    for seed in 1..=4 {
+    for seed in 1..=4u64 {
         with_transactions(async |t| {
             let (older, newer) = deployed(&t).await;
             older

@@ -144,7 +144,7 @@ fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
         is_told(older.recover().await, &["of `hosts`"]);
         assert_eq!(newer.recover().await.unwrap().documents, 1);
 
-        // It may say that it is meant; the newer one mends that, too.
+        // It may say that it is meant; the newer one repairs that, too.
         let meant = older.clone().allow_unknown_copies();
         meant.check_models().await.unwrap();
         meant.collection::<old::Log>().insert(log(11)).await.unwrap();

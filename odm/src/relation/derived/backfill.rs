@@ -10,7 +10,7 @@ use super::declaration::{self, Declaration, is_two_way};
 use super::each::Written;
 use super::inspect::Kept;
 use super::snapshots;
-use super::stored::Known;
+use super::stored::{EARLY, Known};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -28,8 +28,11 @@ impl Odm {
     /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
     /// `tracing`, and [`audit`](Odm::audit) lists it.
     ///
+    /// Where a collection of holders was empty when the declaration was stored, while their sources existed, the first holders are
+    /// compared once, too: a process of an older program may have changed a source without a trace meanwhile.
+    ///
     /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not): by then
-    /// every other process has read it. It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
+    /// every other process has read it. Writes may go on while it runs: every copy is taken under the guard of its version. It goes through the documents in
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
@@ -119,7 +122,7 @@ impl Backfilling {
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.sync().await?;
-    /// odm.backfill().at_once().await?; // nobody else runs yet
+    /// odm.backfill().at_once().await?; // no other process runs yet
     /// # Ok(()) }
     /// ```
     pub fn at_once(mut self) -> Backfilling {
@@ -274,7 +277,8 @@ pub(super) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
 /// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
 /// has changed fields that they read without a mark, and then does so no more.
 async fn wait(graph: &Graph, known: &Known, waits: Duration) {
-    let open = Lacking::all(graph).filter(|(_, edge)| !known.is_filled(&edge.id));
+    let is_open = |id: &str| !known.is_filled(id) || known.is_early(id);
+    let open = Lacking::all(graph).filter(|(_, edge)| is_open(&edge.id));
     let declared = open.filter_map(|(_, edge)| known.declared(&edge.id)).max();
     // Where the clocks of two processes differ, it is a holding time at most.
     let passed = declared.map(|declared| SystemTime::now().duration_since(declared.to_system_time()));
@@ -313,7 +317,8 @@ async fn fill(
     wait(graph, &known, waits).await;
     let unlinked = unlinked(graph, &known);
     for (lacking, edge) in Lacking::all(graph) {
-        if known.is_filled(&edge.id) && !all {
+        let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
+        if known.is_filled(&edge.id) && !is_early && !all {
             continue;
         }
         // What a program with more copies has declared, that one fills.
@@ -352,9 +357,11 @@ async fn fill(
             continue;
         }
         scope.trip();
-        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
+        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
         edges.update_one(as_declared, update).await?;
-        filled.edges.push(edge.id);
+        if !is_early || all || mended.documents > 0 {
+            filled.edges.push(edge.id);
+        }
     }
     if !unlinked.is_empty() {
         scope.trip();

@@ -197,8 +197,8 @@ impl Sources {
         self.note_version(edge, within, source);
     }
 
-    /// Notes in a struct which version its copies are of. Of copies that are declared in another way by now none: then they are
-    /// taken anew by whoever declares them so.
+    /// Notes in a struct which version its copies are of. Of copies that another program declares in another way none: that
+    /// program takes all of them anew.
     fn note_version(&self, edge: &Edge, within: &mut Document, source: Option<&Source>) {
         let mut versions = match within.remove(COPIED) {
             Some(Bson::Document(versions)) => versions,
@@ -975,7 +975,7 @@ pub(crate) async fn amend_replace(
     }
     if let Some(token) = token {
         let mut due = all_due();
-        // What others derive in it of children may be a field that it has lost.
+        // A field that others derive of its children may be lost by this.
         if graph.is_parent_of_others(meta) {
             due.insert(CHILDREN, Token::new());
         }

@@ -9,7 +9,7 @@
 //!   the next recovery or worker of a program that has the others. That one compares what it removes with what it has read, so
 //!   a write that came in between stays pending.
 //! - Of a reference whose copies are declared in another way, this program neither delivers copies nor notes their version. A
-//!   holder without a version is older than any source, so whoever has the declaration takes all of its copies anew.
+//!   holder without a version is older than any source, so a program with the declaration takes all of its copies anew.
 //! - A child that leaves a parent, or goes, can't carry a mark that names the parent. So its write is a transaction that reads
 //!   the parent first, and stores it among the declarations in a document of its own.
 //!
@@ -38,7 +38,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// How long after a declaration was stored the last process has read it: so long a backfill waits. A process reads the
-/// declarations again after four fifths of it, so that what it wrote by the former ones has ended by then.
+/// declarations again after four fifths of it, so that its writes by the previous ones have ended by then.
 pub(crate) const HOLDING: Duration = Duration::from_secs(300);
 
 /// What programs with other models derive.
@@ -54,7 +54,7 @@ pub(crate) struct Others {
     derived: HashSet<usize>,
 }
 
-/// What one declaration reads of a document.
+/// The fields of a document that one declaration reads.
 #[derive(Debug)]
 struct Read {
     /// Dotted names: none for any.

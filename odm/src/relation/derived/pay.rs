@@ -908,7 +908,7 @@ async fn pay_once(
         for debt in as_read(gone.into_iter()) {
             paid.and(scope.delete(meta, debt.gone()).await)?;
         }
-        // What others derive of them is pending still.
+        // The work of other programs is pending still.
         let is_for_others = graph.is_for_others(meta);
         let done = there
             .into_iter()

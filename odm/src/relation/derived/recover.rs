@@ -48,8 +48,7 @@ impl Odm {
     /// does not hold up the others: all that can be paid is paid before, and the rest is still owed. `tracing` names each.
     /// [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
     /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
-    /// models, after everything else has been paid. From then on this program may not write what is copied there, as after
-    /// [`sync`](Odm::sync).
+    /// models, after everything else has been paid.
     ///
     /// # Cost
     /// One round trip for the declarations that the database knows, one for each collection that holds copies or is copied from, and one for each with two-way references, on a

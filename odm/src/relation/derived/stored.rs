@@ -12,6 +12,7 @@ use super::declaration::{
 use super::followed;
 use super::inspect::Kept;
 use super::others::{Others, is_refused, may_be_left};
+use super::put;
 use crate::names::meet;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
@@ -22,6 +23,9 @@ use std::time::Instant;
 
 /// The collection that the edges are stored in.
 pub(super) const EDGES: &str = "_odm_edges";
+
+/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
+pub(super) const EARLY: &str = "early";
 
 /// So often it is tried to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
@@ -35,7 +39,7 @@ pub(crate) struct Unknown {
     pub(crate) referred: Vec<(String, String)>,
 }
 
-/// What a program lacks of the stored declarations.
+/// The stored declarations that a program lacks.
 #[derive(Default)]
 struct Lacks {
     /// What that is, in words.
@@ -46,7 +50,7 @@ struct Lacks {
     others: Others,
 }
 
-/// What the database knows of declared edges, and when it was asked.
+/// The stored declarations, and when they were read.
 pub(crate) struct Known(Vec<Document>, Instant);
 
 impl Known {
@@ -90,6 +94,12 @@ impl Known {
         edge.get_document("declaration").is_ok_and(is) || is_former(edge, &declared.is)
     }
 
+    /// Whether processes that did not know of the declaration may have changed sources of its first holders.
+    pub(super) fn is_early(&self, id: &str) -> bool {
+        self.edge(id)
+            .is_some_and(|edge| matches!(edge.get_bool(EARLY), Ok(true)))
+    }
+
     /// Whether the documents that were there before have their copies.
     pub(super) fn is_filled(&self, id: &str) -> bool {
         self.edge(id)
@@ -113,6 +123,12 @@ impl Odm {
         self.database().collection_with_options(collection, options)
     }
 
+    async fn is_empty(&self, collection: &str) -> Result<bool> {
+        let all = self.on_the_primary(collection);
+        let any = all.find_one(doc! {}).projection(doc! { "_id": 1 });
+        Ok(any.await?.is_none())
+    }
+
     /// The declared edges beside what is known of them.
     async fn declared(&self, known: &Known) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
@@ -125,9 +141,8 @@ impl Odm {
                 false if edge.fills => match empty.get(edge.through()) {
                     Some(empty) => *empty,
                     None => {
-                        let holders = self.on_the_primary(edge.through());
-                        let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
-                        *empty.entry(edge.through()).or_insert(any.await?.is_none())
+                        let is_empty = self.is_empty(edge.through()).await?;
+                        *empty.entry(edge.through()).or_insert(is_empty)
                     }
                 },
                 false => true,
@@ -189,6 +204,7 @@ impl Odm {
         let unknown = self.look_for_unknown(&known);
         let declared = self.declared(&known).await?;
         let mut is_stored = true;
+        let mut empty: HashMap<&str, bool> = HashMap::new();
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
             let former = known.declaration(&edge.id);
             // Of two programs that each have copies that the other lacks, none has all.
@@ -201,7 +217,17 @@ impl Odm {
             // Who declares a part of it does not declare it in an older way.
             let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
             set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
-            let mut update = doc! { "$set": set, "$unset": { "at": "" } };
+            let mut update = doc! { "$unset": { "at": "" } };
+            // Its first holders come while processes write their sources that don't know of it yet.
+            let early = *filled && edge.fills && edge.from != edge.through() && !edge.from.is_empty();
+            if early && !empty.contains_key(edge.from) {
+                empty.insert(edge.from, self.is_empty(edge.from).await?);
+            }
+            match early && empty.get(edge.from) == Some(&false) {
+                true => drop(set.insert(EARLY, true)),
+                false => put(&mut update, "$unset", EARLY, "".into()),
+            }
+            update.insert("$set", set);
             if let Some(replaced) = replaced {
                 let push = doc! { FORMER: { "$each": [replaced], "$slice": -MOST_FORMER } };
                 update.insert("$push", push);
@@ -332,7 +358,7 @@ impl Odm {
             let held = of(edge.get_str("holder").unwrap_or_default());
             if lacks && may_be_left(&stored) && (held.is_some() || of(from).is_some()) {
                 let may_be_written = others.add(graph, edge, &stored);
-                // What is left to others there is not to be taken for done.
+                // Their pending work is not to be taken for done.
                 holders.extend(held.map(|meta| meta.collection));
                 refused_holders.extend(held.filter(|_| !may_be_written).map(|meta| meta.collection));
             }
@@ -346,7 +372,7 @@ impl Odm {
                         refused.push((meta.collection, sources(&stored)));
                     }
                     if !is_two_way(&stored) {
-                        // Nobody here knows what its deletion means for those that refer to it.
+                        // This program does not know what its deletion means for those that refer to it.
                         let refers = stored.contains_key("through").then(|| id.to_owned());
                         referred.extend(refers.map(|id| (from.to_owned(), id)));
                     }
@@ -508,7 +534,7 @@ impl Odm {
                 edges
                     .update_one(
                         doc! { "_id": &edge.id },
-                        doc! { "$set": set, "$unset": { "at": "" } },
+                        doc! { "$set": set, "$unset": { "at": "", EARLY: "" } },
                     )
                     .await?;
             }

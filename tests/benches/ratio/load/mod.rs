@@ -24,11 +24,11 @@ const DB: &str = "_load";
 /// All databases that are made.
 pub const DATABASES: [&str; 1] = [DB];
 
-/// What a process of its own is told by: the database, what it writes, how, the first id and how many.
+/// The option of a process of its own, with the database, the kind of writes, their order, the first id and the number of writes.
 pub const OPTION: &str = "--load-of";
 
 const CASCADE: &str = "load: cascade over 20,000 children";
-/// So many writes are one block, and with `--quick`.
+/// The number of writes of a block, and with `--quick`.
 const WRITES: (i32, i32) = (300, 48);
 /// The children of a cascade, and with `--quick`.
 const CHILDREN: (i32, i32) = (20_000, 2_000);
@@ -40,7 +40,7 @@ const ONE: i32 = 1;
 /// The readings that hold a copy of the field that is changed.
 const HOLDERS: i32 = 10;
 
-/// What is written.
+/// A kind of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Case {
     CopiedField,
@@ -133,7 +133,7 @@ pub async fn measure(client: &Client, name: &str, options: &Options, report: &mu
     Ok(())
 }
 
-/// What a block of writes took.
+/// The times of a block of writes.
 struct Block {
     took: Duration,
     calls: Vec<Duration>,
@@ -147,7 +147,7 @@ struct Load {
 }
 
 impl Load {
-    /// So many ids that nobody has used.
+    /// The first of a number of unused ids.
     fn ids(&self, many: i32) -> i32 {
         self.next.replace(self.next.get() + many)
     }
@@ -271,7 +271,7 @@ impl Load {
     }
 }
 
-/// Writes so many documents, or one so often.
+/// Inserts a number of documents, or changes one as often.
 async fn write(odm: &Odm, case: Case, at_once: bool, first: i32, writes: i32) -> Block {
     let started = Instant::now();
     let calls = (first..first + writes).map(|id| async move {
@@ -317,7 +317,7 @@ async fn one(odm: &Odm, case: Case, id: i32) -> odm::Result<()> {
     }
 }
 
-/// What a process says when it is connected, and what it is told to begin.
+/// A process prints this when it is connected, and begins to write when it reads this.
 const READY: &str = "ready";
 
 /// Another process, and what it writes.
@@ -393,14 +393,14 @@ pub fn tell(asked: &str) -> Result<()> {
     crate::runtime()?.block_on(async {
         let client = Client::with_uri_str(crate::server()?).await?;
         let odm = handle(client.database(database))?;
-        // What a process asks once is no part of a write.
+        // A process asks these once: they are no part of a write.
         odm.server().await?;
         odm.check_models().await?;
         println!("{READY}");
         std::io::stdin()
             .lines()
             .next()
-            .ok_or("nobody says that it begins")??;
+            .ok_or("the input ended before the writes began")??;
         let block = write(&odm, case, at_once, first, writes).await;
         let calls = block.calls.iter().map(|call| format!(" {}", call.as_micros()));
         println!("{}{}", block.failed, calls.collect::<String>());
