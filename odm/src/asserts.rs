@@ -25,6 +25,18 @@ pub const fn id<T: IdValue>() {}
 /// `#[serde(flatten)]`.
 pub const fn flattened<T: Flattened>() {}
 
+/// `#[field(extra)]`.
+pub const fn extra<T: Extra>() {}
+
+/// What holds the fields that a struct does not declare.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't hold the fields that a struct does not declare: they may be of any type",
+    label = "not a `bson::Document`",
+    note = "`#[field(extra)] #[serde(flatten)]` stands above a field of the type `bson::Document`"
+)]
+pub trait Extra {}
+impl Extra for mongodb::bson::Document {}
+
 /// `#[index(expire_after = N)]`.
 pub const fn dated<T: Dated>() {}
 

@@ -294,6 +294,7 @@ impl crate::Document for Person {
         validation: odm::Validation::STRICT,
         append_only: false,
         bucket: None,
+        extra: false,
     };
     fn paths() -> PersonFields {
         PersonFields {

@@ -116,6 +116,9 @@ pub(crate) fn below(name: &str, parts: Parts) -> Document {
 fn own(of: &StructShape, above: &str, value: &Document, parts: &mut Parts) -> Result<(), Incomparable> {
     for field in of.fields.iter().filter(|field| field.copied.is_none()) {
         let shape = (field.shape)();
+        if field.is_extra() {
+            continue;
+        }
         if field.flatten {
             match unwrapped(shape) {
                 Shape::Struct(inner) => own(inner, above, value, parts)?,

@@ -1,13 +1,44 @@
 //! Reads a stored document into its struct, and says exactly what did not fit where it can't.
 
-use crate::{Error, Result};
-use mongodb::bson::{Bson, RawDeserializer, RawDocument, deserialize_from_slice};
+use crate::document::DocumentMeta;
+use crate::keep::{Level, is_own};
+use crate::relation::COPIED;
+use crate::shape::Shape;
+use crate::{Error, Result, visit};
+use mongodb::bson::{Bson, Document, RawDeserializer, RawDocument, RawDocumentBuf, deserialize_from_slice};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
-/// The document as a `T`. On failure the document is read once more, with the path of every field in mind.
-pub(crate) fn decode<T: DeserializeOwned>(collection: &str, doc: &RawDocument) -> Result<T> {
-    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(collection, doc, error))
+/// The document as a `T`, which its type itself or a part of it is. On failure the document is read once more, with the path
+/// of every field in mind.
+pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
+    let without_own = match meta.extra {
+        true => without_own(meta, doc),
+        false => None,
+    };
+    let doc = without_own.as_deref().unwrap_or(doc);
+    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(meta.collection, doc, error))
+}
+
+/// The document as the struct shows it that has a field for what it does not declare: without the library's own fields. `None`
+/// where none is there.
+fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf> {
+    let document = Document::try_from(doc).ok()?;
+    let before = document.len();
+    let document: Document = document.into_iter().filter(|(name, _)| !is_own(name)).collect();
+    let mut removed = document.len() != before;
+    let mut document = Bson::Document(document);
+    visit::values((meta.shape)(), &mut document, &mut |shape, value| {
+        if let (Shape::Struct(of), Bson::Document(document)) = (shape, value)
+            && Level::of(of.fields).has_extra
+        {
+            removed |= document.remove(COPIED).is_some();
+        }
+    });
+    match document {
+        Bson::Document(document) if removed => RawDocumentBuf::try_from(&document).ok(),
+        _ => None,
+    }
 }
 
 fn explain<T: DeserializeOwned>(
@@ -82,9 +113,11 @@ pub(crate) fn short_name(full: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mongodb::bson::{Document, RawDocumentBuf, doc, oid::ObjectId};
+    use mongodb::bson::{doc, oid::ObjectId};
     use serde::Deserialize;
     use std::collections::BTreeMap;
+
+    const PEOPLE: &DocumentMeta = <crate::by_hand::Person as crate::Document>::META;
 
     #[derive(Deserialize, Debug)]
     #[allow(dead_code)]
@@ -117,7 +150,7 @@ mod tests {
 
     fn failure(doc: Document) -> (Option<Bson>, &'static str, String, String) {
         let raw = RawDocumentBuf::try_from(&doc).expect("encodes");
-        match decode::<Person>("people", &raw) {
+        match decode::<Person>(PEOPLE, &raw) {
             Err(Error::Decode {
                 collection,
                 id,
@@ -137,7 +170,7 @@ mod tests {
         let id = ObjectId::new();
         let raw =
             RawDocumentBuf::try_from(&doc! { "_id": id, "fullName": "Ada", "extra": 1 }).expect("encodes");
-        let person: Person = decode("people", &raw).expect("fits");
+        let person: Person = decode(PEOPLE, &raw).expect("fits");
         assert_eq!(person.id, Some(id));
         assert_eq!(person.name, "Ada");
     }
@@ -193,12 +226,12 @@ mod tests {
     #[test]
     fn the_message_is_one_sentence() {
         let raw = RawDocumentBuf::try_from(&doc! { "_id": 7, "fullName": 5 }).expect("encodes");
-        let error = decode::<Address>("people", &raw).expect_err("does not fit");
+        let error = decode::<Address>(PEOPLE, &raw).expect_err("does not fit");
         assert_eq!(
             error.to_string(),
             "people: the document with _id 7 does not fit `Address` at `city`: missing field `city`"
         );
-        let error = decode::<Person>("people", &raw)
+        let error = decode::<Person>(PEOPLE, &raw)
             .expect_err("does not fit")
             .to_string();
         assert!(

@@ -141,6 +141,7 @@ mod find;
 pub mod geo;
 mod insert_many;
 mod join;
+mod keep;
 mod key;
 mod map;
 mod modify;
@@ -160,6 +161,7 @@ pub mod size;
 mod trace;
 mod update;
 mod value;
+mod visit;
 mod write;
 
 pub use crate::odm::{Model, Odm};
@@ -449,7 +451,7 @@ pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
 pub use value::{Array, Value};
-pub use write::{Delete, Deleted, Insert};
+pub use write::{Delete, Deleted, Insert, Replace};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
 pub(crate) fn now() -> bson::DateTime {

@@ -272,7 +272,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     more = true;
                     return Ok(());
                 }
-                items.push(decode::decode(collection, document)?);
+                items.push(decode::decode(T::META, document)?);
                 work.parent(document)?;
                 let is_last = items.len() == size as usize;
                 if is_last || may_be_refused {

@@ -222,6 +222,11 @@ impl FieldMeta {
         }
     }
 
+    /// Whether it shows the fields that the struct does not declare: `#[field(extra)]`.
+    pub(crate) const fn is_extra(&self) -> bool {
+        self.flatten && self.bounds.opaque
+    }
+
     /// What is declared about the reference that it is, or that it holds with copies beside it.
     pub(crate) const fn declared(&self) -> Option<&'static ReferenceMeta> {
         match (self.reference, self.entry) {

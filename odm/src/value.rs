@@ -42,6 +42,8 @@ pub trait Value: 'static {
     const HOLDS_REFERENCE: bool = Self::REFERENCE;
     /// Whether a part of a value changes often: a field with `#[volatile]` of an embedded struct.
     const HOLDS_VOLATILE: bool = false;
+    /// Whether a struct in a value shows the fields that it does not declare: `#[field(extra)]`.
+    const HOLDS_EXTRA: bool = false;
     /// The names that it brings where it stands beside others: flattened, or in a variant beside the tag.
     const NAMES: Names = Names::NONE;
     /// How a value looks in BSON.
@@ -231,6 +233,7 @@ impl<T: Value> Value for Option<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -243,6 +246,7 @@ impl<T: Value> Value for Box<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
     fn shape() -> Shape {
         T::shape()
     }
@@ -255,6 +259,7 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
     fn shape() -> Shape {
         T::shape()
     }
@@ -279,6 +284,7 @@ macro_rules! fixed_arrays {
             const REFERENCE: bool = T::REFERENCE;
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+            const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -298,6 +304,7 @@ macro_rules! tuples {
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;
+            const HOLDS_EXTRA: bool = false $(|| $t::HOLDS_EXTRA)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }

@@ -11,11 +11,14 @@ use syn::spanned::Spanned;
 /// The assertions of one field, as statements of a constant.
 pub fn of(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
+    let stored = field.stored();
+    let span = stored.span();
+    if field.field.extra {
+        return quote_spanned!(span=> #odm::check::extra::<#stored>(););
+    }
     if field.field.opaque {
         return TokenStream::new();
     }
-    let stored = field.stored();
-    let span = stored.span();
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let mut out = TokenStream::new();
     if field.field.has_range() {

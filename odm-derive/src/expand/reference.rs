@@ -314,7 +314,18 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
         field.reference.is_some()
     });
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
-    quote!(#references #volatile)
+    let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
+    quote!(#references #volatile #extra)
+}
+
+/// Whether a struct in a document shows the fields that it does not declare.
+pub fn holds_extra(target: &Target) -> TokenStream {
+    let parts = target.fields.iter().filter_map(|field| match field.field.extra {
+        true => Some(quote!(true)),
+        false if field.reference.is_some() => None,
+        false => within(target, field, "HOLDS_EXTRA"),
+    });
+    quote!(false #(|| #parts)*)
 }
 
 /// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.

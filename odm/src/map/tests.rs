@@ -70,6 +70,7 @@ const META: &DocumentMeta = &DocumentMeta {
     validation: Validation::STRICT,
     append_only: false,
     bucket: None,
+    extra: false,
 };
 
 /// Maps a write error as it stands in a reply.

@@ -27,7 +27,9 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, Inserts, Left, Looked, OWED, Token, Unknown, demanded, order_of};
+pub(crate) use derived::{
+    Amended, COPIED, Inserts, Left, Looked, OWED, OWN, Token, Unknown, demanded, order_of,
+};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, combines};

@@ -70,6 +70,7 @@ macro_rules! model {
                 indexes: &[$($index),*],
                 append_only: false,
                 bucket: None,
+                extra: false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?
