@@ -507,7 +507,8 @@ pub mod __private {
     pub use crate::size::{self, Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
+        Array, Buffer, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable,
+        Text, Unsure, Value,
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

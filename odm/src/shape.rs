@@ -52,6 +52,8 @@ pub enum Shape {
     Date,
     /// Binary data of any subtype.
     Binary,
+    /// Binary data of the subtype of UUIDs.
+    Uuid,
     /// A timestamp.
     Timestamp,
     /// A regular expression.

@@ -182,6 +182,7 @@ pub(crate) fn missed<T: Document>(
     let found = match stored.get(name) {
         Some(Bson::Int64(n)) => Some(*n),
         Some(Bson::Int32(n)) => Some(i64::from(*n)),
+        Some(Bson::Double(n)) => crate::key::integer(*n),
         _ => None,
     };
     // As the filter has it, none is 0.

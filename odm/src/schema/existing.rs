@@ -71,10 +71,14 @@ pub(crate) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Docum
     }
 }
 
-/// The documents that a schema does not allow: one round trip, which reads the collection.
-pub(super) async fn unfit(db: &Database, collection: &str, schema: &Document) -> Result<Option<Violations>> {
+/// The documents that a validator does not allow: one round trip, which reads the collection.
+pub(super) async fn unfit(
+    db: &Database,
+    collection: &str,
+    validator: &Document,
+) -> Result<Option<Violations>> {
     let pipeline = vec![
-        doc! { "$match": { "$nor": [{ "$jsonSchema": schema.clone() }] } },
+        doc! { "$match": { "$nor": [validator.clone()] } },
         doc! { "$facet": {
             "count": [{ "$count": "n" }],
             "sample": [{ "$limit": SAMPLE }, { "$project": { "_id": 1 } }],

@@ -3,14 +3,14 @@
 use super::existing::{self, Violations};
 use super::index::{Fit, Index, key_in_words};
 use super::validator::{self, Current};
-use super::{json_schema, plural, words};
+use super::{json_schema, plural, uuids};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::Document;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -133,7 +133,7 @@ impl Change {
                 level,
                 action,
             } => {
-                let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
+                let fields = validator::fields(validator);
                 let mut line = format!(
                     "create the collection `{collection}` with a validator of {}",
                     plural(fields, "field")
@@ -318,7 +318,7 @@ impl Odm {
         meta: &'static DocumentMeta,
         current: Option<Current>,
     ) -> Result<Look> {
-        let schema = json_schema::of(meta);
+        let (schema, uuids) = (json_schema::of(meta), uuids::of(meta));
         let mut look = Look {
             collection: meta.collection,
             changes: Vec::new(),
@@ -332,7 +332,7 @@ impl Odm {
                 0,
                 Change::CreateCollection {
                     collection: meta.collection,
-                    validator: doc! { "$jsonSchema": schema },
+                    validator: validator::of(&schema, uuids.as_ref()),
                     level: meta.validation.level,
                     action: meta.validation.action,
                 },
@@ -355,10 +355,13 @@ impl Odm {
             ));
             return Ok(look);
         }
-        if let Some(wanted) = validator::wanted(&current, &schema, meta.validation) {
+        if let Some(wanted) = validator::wanted(&current, &schema, uuids.as_ref(), meta.validation) {
             let violations = match wanted.level {
                 Level::Off => None,
-                _ => existing::unfit(db, meta.collection, &schema).await?,
+                _ => {
+                    let ours = validator::of(&schema, uuids.as_ref());
+                    existing::unfit(db, meta.collection, &ours).await?
+                }
             };
             look.changes.push(Change::SetValidator {
                 collection: meta.collection,
