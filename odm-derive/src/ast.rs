@@ -233,7 +233,11 @@ impl<'a> Field<'a> {
     pub fn required(&self, container: &attr::serde::Container) -> bool {
         let by_option = ty::is_option(self.ty) && !self.serde.deserialize_with;
         let left_out = self.serde.skip_serializing_if.is_some();
-        !(by_option || left_out || self.serde.default.is_some() || container.default.is_some())
+        !(by_option
+            || left_out
+            || self.field.extra
+            || self.serde.default.is_some()
+            || container.default.is_some())
     }
 
     /// An `Option` that a function reads: unlike the type's own `Deserialize`, it is not asked where the field is missing.
@@ -271,7 +275,8 @@ fn copied(copies: &copy::Container, fields: &mut [Field]) {
         if id.as_ref() == Some(&name) {
             let span = syn::spanned::Spanned::span(field.ty);
             field.reference.get_or_insert_with(|| Reference::one(span));
-        } else if field.copy.is_none() && field.reference.is_none() && !field.skipped() {
+        } else if field.copy.is_none() && field.reference.is_none() && !field.skipped() && !field.field.extra
+        {
             field.copy = Some(Copy::Field(copy::FieldCopy {
                 span: name.span(),
                 from: copy::Source::Whole {

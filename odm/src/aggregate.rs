@@ -447,7 +447,7 @@ impl<T: Document> Aggregate<T> {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
             let decoded = documents.into_iter().map(|document| {
                 let document = crate::find::document_of::<T>(document)?;
-                Ok(decode::decode(T::META.collection, document))
+                Ok(decode::decode(T::META, document))
             });
             decoded.collect()
         };

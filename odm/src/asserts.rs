@@ -41,6 +41,18 @@ impl<T, A> OneForm<T> for crate::value::Listed<A> {}
 /// `#[serde(flatten)]`.
 pub const fn flattened<T: Flattened>() {}
 
+/// `#[field(extra)]`.
+pub const fn extra<T: Extra>() {}
+
+/// What holds the fields that a struct does not declare.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't hold the fields that a struct does not declare: they may be of any type",
+    label = "not a `bson::Document`",
+    note = "`#[field(extra)] #[serde(flatten)]` stands above a field of the type `bson::Document`"
+)]
+pub trait Extra {}
+impl Extra for mongodb::bson::Document {}
+
 /// `#[index(expire_after = N)]`.
 pub const fn dated<T: Dated>() {}
 
@@ -149,6 +161,40 @@ const fn about(owner: &str, field: &str, ty: &str) -> Message {
         .text(": ")
         .text(ty)
         .text("`")
+}
+
+/// An `Option` around a value that may be `null` itself: two of its values would be one in the database.
+pub const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !twice {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(
+                " holds an `Option` of a value that may be `null` itself: `Some(None)` and `None` are both stored as `null`, and \
+                 read as `None`. Write one `Option`, or an enum that names the cases: `#[derive(Embed)] enum Change { Unknown, \
+                 None, Some(",
+            )
+            .text("T) }`"),
+    )
+}
+
+/// What serde reads from its buffer is asked for in the form of a text format, while it was written in that of a binary one.
+pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, place: &str) -> Option<Message> {
+    if !unbuffered {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
+            .text(place)
+            .text(
+                ", which serde reads through a buffer. What is read from there has to have the form of a text format, and BSON \
+                 stores that of a binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
+                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or leave \
+                 out the attribute of serde",
+            ),
+    )
 }
 
 /// Rule three: an array that can hold this many documents is not embedded.

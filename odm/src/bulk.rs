@@ -2,6 +2,7 @@
 //! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
+use crate::keep::Replacement;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
 use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
@@ -12,8 +13,8 @@ use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Resu
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
-    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel,
-    UpdateModifications, UpdateOneModel, WriteConcern, WriteModel,
+    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
+    UpdateOneModel, WriteConcern, WriteModel,
 };
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
@@ -126,8 +127,9 @@ enum What {
     Replace {
         filter: bson::Document,
         document: RawDocumentBuf,
-        /// What keeps the library's fields in a document with copies.
-        pipeline: Option<Vec<bson::Document>>,
+        exact: bool,
+        /// What is sent: empty until the copies are known that the document takes.
+        pipeline: Vec<bson::Document>,
     },
     Delete {
         filter: bson::Document,
@@ -180,10 +182,7 @@ impl Write {
             match &mut write.what {
                 What::Update { built, .. } => renew(&mut built.update, old, new),
                 What::Replace { pipeline, .. } => {
-                    pipeline
-                        .iter_mut()
-                        .flatten()
-                        .for_each(|stage| renew(stage, old, new));
+                    pipeline.iter_mut().for_each(|stage| renew(stage, old, new));
                 }
                 What::Delete { .. } => {}
                 What::Insert(_) => return None,
@@ -415,7 +414,8 @@ impl Bulk {
         self
     }
 
-    /// Stores this document in the place of the one with the same id.
+    /// Stores this document in the place of the one with the same id. As [`Collection::replace`](crate::Collection::replace)
+    /// it keeps fields that the type does not declare, and the stored `created_at`.
     ///
     /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
     /// in [`BulkDone::missed`]. A document with `#[document(append_only)]` is never changed: to replace one does not compile.
@@ -427,7 +427,24 @@ impl Bulk {
     /// odm.bulk().replace(account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn replace<T: Replaceable>(self, mut document: T) -> Bulk {
+    pub fn replace<T: Replaceable>(self, document: T) -> Bulk {
+        self.add_replace(document, false)
+    }
+
+    /// Stores exactly this document in the place of the one with the same id, without the fields that it does not declare:
+    /// [`Replace::exact`](crate::Replace::exact).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, account: Account) -> odm::Result<()> {
+    /// odm.bulk().replace_exact(account).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn replace_exact<T: Replaceable>(self, document: T) -> Bulk {
+        self.add_replace(document, true)
+    }
+
+    fn add_replace<T: Replaceable>(self, mut document: T, exact: bool) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
         if let Some(seen) = seen {
@@ -438,7 +455,8 @@ impl Bulk {
             Ok(What::Replace {
                 filter: target_filter::<T>(&id, seen),
                 document: encode(&document)?,
-                pipeline: None,
+                exact,
+                pipeline: Vec::new(),
             })
         });
         self.add(T::META, what)
@@ -775,15 +793,31 @@ impl Prepared<'_> {
                         behind.update(meta, one, built, false, &mut token).await?;
                     }
                     What::Replace {
-                        document, pipeline, ..
+                        document,
+                        exact,
+                        pipeline,
+                        ..
                     } => {
-                        if let Some(amended) = behind.replace(meta, document, &mut token).await? {
-                            *document = amended.document;
-                            *pipeline = Some(amended.pipeline);
-                        }
+                        let amended = behind.replace(meta, document, &mut token).await?;
+                        let made = Replacement::new(meta, std::mem::take(document), amended, *exact)?;
+                        (*document, *pipeline) = (made.document, made.pipeline);
                     }
                     What::Insert(_) | What::Delete { .. } => {}
                 }
+            }
+        }
+        // Those in which the library has nothing of its own.
+        for Write { meta, what, .. } in writes.iter_mut() {
+            if let What::Replace {
+                document,
+                exact,
+                pipeline,
+                ..
+            } = what
+                && pipeline.is_empty()
+            {
+                let made = Replacement::new(meta, std::mem::take(document), None, *exact)?;
+                (*document, *pipeline) = (made.document, made.pipeline);
             }
         }
         match refused.is_empty() {
@@ -863,6 +897,7 @@ impl Prepared<'_> {
             .iter()
             .filter_map(|write| match &write.what {
                 What::Update { built, .. } => Some((write.at, growth::brought(&built.update))),
+                What::Replace { document, .. } => Some((write.at, crate::check::largest(document))),
                 _ => None,
             })
             .collect();
@@ -1103,24 +1138,10 @@ async fn together(
                         .into()
                 }
             }
-            What::Replace {
-                filter,
-                pipeline: Some(pipeline),
-                ..
-            } => UpdateOneModel::builder()
+            What::Replace { filter, pipeline, .. } => UpdateOneModel::builder()
                 .namespace(namespace)
                 .filter(filter)
                 .update(UpdateModifications::Pipeline(pipeline))
-                .build()
-                .into(),
-            What::Replace {
-                filter,
-                document: raw,
-                pipeline: None,
-            } => ReplaceOneModel::builder()
-                .namespace(namespace)
-                .filter(filter)
-                .replacement(document(&raw)?)
                 .build()
                 .into(),
             What::Delete { filter, many: true } => DeleteManyModel::builder()
@@ -1139,7 +1160,7 @@ async fn together(
     // To know which updates found nothing, each one's own result is asked for.
     let single: Vec<bool> = models
         .iter()
-        .map(|model| matches!(model, WriteModel::UpdateOne(_) | WriteModel::ReplaceOne(_)))
+        .map(|model| matches!(model, WriteModel::UpdateOne(_)))
         .collect();
     let mut action = odm.database().client().bulk_write(models).ordered(ordered);
     if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
@@ -1408,17 +1429,8 @@ fn statement(what: What, collation: Option<bson::Document>) -> Result<RawDocumen
             }
             encode(&statement)?
         }
-        What::Replace {
-            filter,
-            pipeline: Some(pipeline),
-            ..
-        } => encode(&doc! { "q": filter, "u": pipeline, "multi": false })?,
-        What::Replace { filter, document, .. } => {
-            let mut statement = RawDocumentBuf::new();
-            statement.append(bson::cstr!("q"), encode(&filter)?);
-            statement.append(bson::cstr!("u"), document);
-            statement.append(bson::cstr!("multi"), false);
-            statement
+        What::Replace { filter, pipeline, .. } => {
+            encode(&doc! { "q": filter, "u": pipeline, "multi": false })?
         }
         What::Delete { filter, many } => {
             let mut statement = doc! { "q": filter, "limit": if many { 0 } else { 1 } };

@@ -312,6 +312,7 @@ impl crate::Document for Person {
         expiry: None,
         append_only: false,
         bucket: None,
+        extra: false,
     };
     fn paths() -> PersonFields {
         PersonFields {

@@ -5,9 +5,8 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Replaceable, Result, Target, Update, UpdateMany, decode,
+    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, decode,
 };
-use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
 use std::marker::PhantomData;
@@ -296,7 +295,7 @@ impl<T: Document> Collection<T> {
                 let found =
                     act!(self.session(), self.raw.find_one(doc! { "_id": id })).map_err(Self::error)?;
                 let found = found
-                    .map(|found| decode::decode::<T>(T::META.collection, &found))
+                    .map(|found| decode::decode::<T>(T::META, &found))
                     .transpose()?;
                 trace.done(1, found.is_some().into());
                 Ok(found)
@@ -483,6 +482,9 @@ impl<T: Document> Collection<T> {
 
     /// Stores this document in the place of the one with the same id, and gives it as it is stored.
     ///
+    /// Fields that the type does not declare stay, and the stored `created_at`: [`Replace`] says which, and
+    /// [`exact`](Replace::exact) replaces the whole document.
+    ///
     /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
     /// already may name what is gone: those that are new are checked. A document with `#[document(append_only)]` is never
     /// changed: to replace one does not compile.
@@ -493,7 +495,8 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused, and one to read what it keeps of the stored document
-    /// (derived fields, and copies with `sync = snapshot`). With references more, as [`Update`] says of a change of all of
+    /// (derived fields, copies with `sync = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
+    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of
     /// them.
     ///
     /// # Example
@@ -504,13 +507,11 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub fn replace(&self, document: T) -> BoxFuture<'static, Result<T>>
+    pub fn replace(&self, document: T) -> Replace<T>
     where
         T: Replaceable,
     {
-        // An `async fn` would have the compiler say three times what can't be replaced.
-        let collection = self.clone();
-        async move { crate::write::replace(&collection, document).await }.boxed()
+        Replace::new(self, document)
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only

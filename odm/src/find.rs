@@ -408,7 +408,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let mut items = Vec::new();
         find.each("find", |document| {
-            items.push(decode::decode(T::META.collection, document)?);
+            items.push(decode::decode(T::META, document)?);
             work.parent(document)
         })
         .await?;
@@ -522,7 +522,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());
                 found
-                    .map(|raw| Ok((decode::decode(T::META.collection, &raw)?, raw)))
+                    .map(|raw| Ok((decode::decode(T::META, &raw)?, raw)))
                     .transpose()
             })
             .await
@@ -762,7 +762,7 @@ pub(crate) struct Batched<Out> {
 impl<Out: DeserializeOwned> Batched<Out> {
     fn of<T: Document>(raw: &RawDocument, keep: bool) -> Batched<Out> {
         Batched {
-            document: decode::decode(T::META.collection, raw),
+            document: decode::decode(T::META, raw),
             raw: keep.then(|| raw.to_owned()),
         }
     }
@@ -857,7 +857,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         find.each("find", |document| {
-            let item = decode::decode(T::META.collection, document);
+            let item = decode::decode(T::META, document);
             match item.and_then(|item| work.parent(document).map(|()| item)) {
                 Ok(item) => items.push(item),
                 Err(error @ Error::Decode { .. }) => bad.push(error),

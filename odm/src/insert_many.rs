@@ -460,7 +460,7 @@ async fn insert_part<T: Document>(
         for (at, document) in raw.into_iter().enumerate() {
             match check::document(T::META, &document) {
                 Ok(()) => {
-                    stored.push(decode::decode(T::META.collection, &document)?);
+                    stored.push(decode::decode(T::META, &document)?);
                     kept.push(at);
                     sent.push(document);
                 }

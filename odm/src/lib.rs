@@ -143,6 +143,7 @@ mod find;
 pub mod geo;
 mod insert_many;
 mod join;
+mod keep;
 mod key;
 mod map;
 mod modify;
@@ -163,6 +164,7 @@ mod trace;
 mod update;
 mod upsert;
 mod value;
+mod visit;
 mod write;
 
 pub use crate::odm::{Model, Odm};
@@ -452,7 +454,7 @@ pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
 pub use value::{Array, Compared, Value};
-pub use write::{Delete, Deleted, Insert};
+pub use write::{Delete, Deleted, Insert, Replace};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
 pub(crate) fn now() -> bson::DateTime {
@@ -510,8 +512,8 @@ pub mod __private {
     pub use crate::size::{self, Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
-        Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric,
-        Only, Opaque, Removable, Text, Value,
+        Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
+        Numeric, Only, Opaque, Removable, Text, Unsure, Value,
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

@@ -818,7 +818,7 @@ impl<T: Document> IntoFuture for Returning<T> {
                 .await?;
             match made {
                 Found::Stored(document) | Found::Inserted(Some(document), _) => {
-                    decode::decode(T::META.collection, &document).map(Some)
+                    decode::decode(T::META, &document).map(Some)
                 }
                 Found::Inserted(None, _) => Ok(None),
                 Found::Document(document) => Ok(document),

@@ -242,7 +242,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
                     more = true;
                     return Ok(());
                 }
-                items.push(decode::decode(collection, document)?);
+                items.push(decode::decode(T::META, document)?);
                 work.parent(document)?;
                 let is_last = items.len() == size as usize;
                 if is_last || may_be_refused {

@@ -53,6 +53,8 @@ pub enum Shape {
     Date,
     /// Binary data of any subtype.
     Binary,
+    /// Binary data of the subtype of UUIDs.
+    Uuid,
     /// A timestamp.
     Timestamp,
     /// A regular expression.
@@ -230,6 +232,11 @@ impl FieldMeta {
             default: None,
             stored: false,
         }
+    }
+
+    /// Whether it shows the fields that the struct does not declare: `#[field(extra)]`.
+    pub(crate) const fn is_extra(&self) -> bool {
+        self.flatten && self.bounds.opaque
     }
 
     /// What is declared about the reference that it is, or that it holds with copies beside it.

@@ -12,6 +12,10 @@ use mongodb::bson;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
 
+macro_rules! marker {
+    ($trait:ident: $($ty:ty),*) => { $(#[diagnostic::do_not_recommend] impl $trait for $ty {})* };
+}
+
 /// A type that can be stored in a field as it is: every part of it is bounded by the type.
 ///
 /// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
@@ -42,6 +46,15 @@ pub trait Value: 'static {
     const HOLDS_REFERENCE: bool = Self::REFERENCE;
     /// Whether a part of a value changes often: a field with `#[volatile]` of an embedded struct.
     const HOLDS_VOLATILE: bool = false;
+    /// Whether a struct in a value shows the fields that it does not declare: `#[field(extra)]`.
+    const HOLDS_EXTRA: bool = false;
+    /// Whether an opaque part of a value is of a type that serde may write in one form and read in another, where it reads from a
+    /// buffer: below flattened structs, and enums with a tag or without.
+    const UNBUFFERED: bool = false;
+    /// Whether a value may be stored as `null`.
+    const NULL: bool = false;
+    /// Whether an `Option` stands in it around a value that may be `null` itself, so that two values are stored alike.
+    const TWICE_NULL: bool = false;
     /// The names that it brings where it stands beside others: flattened, or in a variant beside the tag.
     const NAMES: Names = Names::NONE;
     /// How a value looks in BSON.
@@ -70,6 +83,10 @@ pub trait Array: 'static {
     const MAP: bool = false;
     /// Whether it is a set: its items have no order, and each of them counts once.
     const SET: bool = false;
+    /// As [`Value::NULL`].
+    const NULL: bool = false;
+    /// As [`Value::TWICE_NULL`].
+    const TWICE_NULL: bool = <Self::Item as Value>::TWICE_NULL;
     /// How it looks in BSON, without its bound.
     fn shape() -> Shape;
 }
@@ -86,6 +103,32 @@ pub trait List: Array {}
     message = "`{Self}` is not a number, so it has no range and can't be incremented or multiplied"
 )]
 pub trait Numeric: Value {}
+
+/// A type whose values serde reads from its buffer as it has written them, so that it may stand in an opaque field below a
+/// flattened struct or an enum with a tag or without.
+pub trait Buffered {}
+marker!(Buffered: bson::Bson, bson::Document, (), bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String,
+    Box<str>, bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary, bson::Regex);
+impl<T: Buffered> Buffered for Option<T> {}
+impl<T: Buffered> Buffered for Box<T> {}
+impl<T: Buffered> Buffered for Vec<T> {}
+impl<T: Buffered> Buffered for BTreeMap<String, T> {}
+impl<T: Buffered, S> Buffered for HashMap<String, T, S> {}
+
+/// Whether a type is [`Buffered`], as a constant: `Buffer::<T>::IS_SAFE`, where [`Unsure`] is in scope.
+#[doc(hidden)]
+pub struct Buffer<T>(PhantomData<T>);
+
+impl<T: Buffered> Buffer<T> {
+    /// The compiler takes this one where there is one.
+    pub const IS_SAFE: bool = true;
+}
+
+#[doc(hidden)]
+pub trait Unsure {
+    const IS_SAFE: bool = false;
+}
+impl<T> Unsure for Buffer<T> {}
 
 /// A field that a document can do without.
 #[diagnostic::on_unimplemented(
@@ -273,7 +316,6 @@ macro_rules! leaf {
 }
 
 leaf! {
-    () => Size::fixed(0), Shape::Null;
     bool => Size::fixed(1), Shape::Bool;
     i8 => Size::fixed(4), Shape::Int { min: i8::MIN as i32, max: i8::MAX as i32 };
     u8 => Size::fixed(4), Shape::Int { min: 0, max: u8::MAX as i32 };
@@ -294,13 +336,9 @@ leaf! {
     bson::DateTime => Size::fixed(8), Shape::Date;
     bson::Timestamp => Size::fixed(8), Shape::Timestamp;
     bson::Decimal128 => Size::fixed(16), Shape::Decimal;
-    bson::Uuid => Size::fixed(21), Shape::Binary;
+    bson::Uuid => Size::fixed(21), Shape::Uuid;
     bson::Binary => Size::by_len(9, 1), Shape::Binary; // with the second length that subtype 2 has
     bson::Regex => Size::UNBOUNDED, Shape::Regex;
-}
-
-macro_rules! marker {
-    ($trait:ident: $($ty:ty),*) => { $(#[diagnostic::do_not_recommend] impl $trait for $ty {})* };
 }
 
 marker!(Numeric: i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, bson::Decimal128);
@@ -318,6 +356,10 @@ impl<T: Value> Value for Option<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = true;
+    const TWICE_NULL: bool = T::NULL || T::TWICE_NULL;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -330,6 +372,10 @@ impl<T: Value> Value for Box<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = T::NULL;
+    const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
     }
@@ -342,6 +388,10 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = T::NULL;
+    const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
     }
@@ -375,8 +425,18 @@ compared! {
 }
 
 #[diagnostic::do_not_recommend]
+impl Value for () {
+    const SIZE: Size = Size::fixed(0);
+    const NULL: bool = true;
+    fn shape() -> Shape {
+        Shape::Null
+    }
+}
+
+#[diagnostic::do_not_recommend]
 impl<T: 'static> Value for PhantomData<T> {
     const SIZE: Size = Size::fixed(0);
+    const NULL: bool = true;
     fn shape() -> Shape {
         Shape::Null
     }
@@ -393,6 +453,9 @@ macro_rules! fixed_arrays {
             const REFERENCE: bool = T::REFERENCE;
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+            const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+            const UNBUFFERED: bool = T::UNBUFFERED;
+            const TWICE_NULL: bool = T::TWICE_NULL;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -412,6 +475,9 @@ macro_rules! tuples {
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;
+            const HOLDS_EXTRA: bool = false $(|| $t::HOLDS_EXTRA)*;
+            const UNBUFFERED: bool = false $(|| $t::UNBUFFERED)*;
+            const TWICE_NULL: bool = false $(|| $t::TWICE_NULL)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }
@@ -425,11 +491,15 @@ macro_rules! tuples {
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D E F G H));
 
 macro_rules! arrays {
-    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $set:expr, $shape:expr;)*) => {$(
+    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $set:expr, $shape:expr $(, $null:expr, $twice:expr)?;)*) => {$(
         impl<$($p)*> Array for $ty {
             type Item = $item;
             const MAP: bool = $map;
             const SET: bool = $set;
+            $(
+                const NULL: bool = $null;
+                const TWICE_NULL: bool = $twice;
+            )?
             fn shape() -> Shape {
                 $shape
             }
@@ -446,9 +516,9 @@ arrays! {
     BTreeSet<T>, [T: Value], T, false, true, Shape::Array(T::shape);
     HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, false, Shape::Map(V::shape);
     BTreeMap<K, V>, [K: MapKey, V: Value], V, true, false, Shape::Map(V::shape);
-    Option<A>, [A: Array], A::Item, A::MAP, A::SET, Shape::Optional(A::shape);
-    Box<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape();
-    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape();
+    Option<A>, [A: Array], A::Item, A::MAP, A::SET, Shape::Optional(A::shape), true, A::NULL || A::TWICE_NULL;
+    Box<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape(), A::NULL, A::TWICE_NULL;
+    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape(), A::NULL, A::TWICE_NULL;
 }
 
 #[diagnostic::do_not_recommend]

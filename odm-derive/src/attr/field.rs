@@ -11,6 +11,8 @@ pub struct Field {
     pub min: Option<At<Number>>,
     pub max: Option<At<Number>>,
     pub opaque: bool,
+    /// It shows the fields that the struct does not declare; it is opaque too.
+    pub extra: bool,
     /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
     pub stored: Option<Type>,
     /// Every document has it, though one without it could be read: `stored` alone.
@@ -33,17 +35,20 @@ impl Field {
                 flag(&mut field.opaque, meta)
             } else if meta.path.is_ident("stored") && !meta.input.peek(syn::Token![=]) {
                 flag(&mut field.always, meta)
+            } else if meta.path.is_ident("extra") {
+                flag(&mut field.extra, meta)
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {
                 Err(unknown(
                     meta,
                     "field",
-                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `stored` and `stored = Type`; the number of items \
+                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `extra`, `stored` and `stored = Type`; the number of items \
                      of an array is declared with `#[embed(max = N)]`",
                 ))
             }
         });
+        field.opaque |= field.extra;
         field
     }
 

@@ -1,7 +1,7 @@
 //! The rules of one field, of a document or an embedded type.
 
 use super::{error, is_declared, item_text, label};
-use crate::ast::{Container, Field};
+use crate::ast::{Container, Data, Field, Style};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
@@ -10,6 +10,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     if field.skipped() {
         skipped_declares_nothing(cx, container, field);
         return;
+    }
+    if field.field.extra {
+        return extra_stands_alone(cx, container, field);
     }
     name_is_reachable(cx, container, field);
     if field.reference.is_some() {
@@ -133,6 +136,45 @@ fn name_is_reachable(cx: &Ctxt, container: &Container, field: &Field) {
     );
 }
 
+/// `#[field(extra)]` shows the fields that a struct does not declare, beside those that it does.
+fn extra_stands_alone(cx: &Ctxt, container: &Container, field: &Field) {
+    let label = label(container, field);
+    let wrong = if !matches!(container.data, Data::Struct(Style::Named, _)) || container.serde.transparent {
+        "only a struct with named fields has some that it does not declare. Put it into a struct of its own that derives `Embed`"
+    } else if container.serde.deny_unknown_fields {
+        "`#[serde(deny_unknown_fields)]` refuses to read them. Leave out one of the two"
+    } else if container
+        .fields()
+        .iter()
+        .filter(|field| field.field.extra)
+        .count()
+        > 1
+    {
+        "another field shows them already. Leave out one of the two"
+    } else if field.serde.flatten.is_none() {
+        "they stand beside its own fields. Add `#[serde(flatten)]`"
+    } else if field.field.has_bounds()
+        || field.field.stored.is_some()
+        || field.embed.present.is_some()
+        || field.serde.with.is_some()
+        || field.reference.is_some()
+        || field.copy.is_some()
+        || field.volatile.is_some()
+        || !field.indexes.is_empty()
+    {
+        "nothing else is declared of them. Leave out the other attributes of the field"
+    } else {
+        return;
+    };
+    cx.error(
+        field.ty,
+        format!(
+            "`{label}` shows the fields that `{}` does not declare, and {wrong}",
+            container.name()
+        ),
+    );
+}
+
 /// `#[serde(flatten)]` is for a struct with declared fields; a map would bring names that nothing knows.
 fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(span) = field.serde.flatten else { return };
@@ -150,7 +192,8 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
         cx.error(field.ty,
             format!(
                 "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
-                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`",
+                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`. Where it is to show the fields that \
+                 the struct does not declare, write `#[field(extra)]` above a field of the type `bson::Document`",
                 label(container, field)
             ),
         );

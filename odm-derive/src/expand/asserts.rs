@@ -1,7 +1,7 @@
 //! What is asserted of a field by its type, with the caret on the type.
 
 use super::{Target, reference};
-use crate::ast::Field;
+use crate::ast::{Data, Field};
 use crate::attr::copy::Copy;
 use crate::attr::reference::OnDelete;
 use crate::attr::{Count, Number};
@@ -13,13 +13,25 @@ use syn::spanned::Spanned;
 /// The assertions of one field, as statements of a constant.
 pub fn of(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    if field.field.opaque {
-        return TokenStream::new();
-    }
     let stored = field.stored();
     let span = stored.span();
+    if field.field.extra {
+        return quote_spanned!(span=> #odm::check::extra::<#stored>(););
+    }
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let mut out = TokenStream::new();
+    if let (Some(place), Some(unbuffered)) = (buffer(target, field), reference::unbuffered(target, field)) {
+        out.extend(quote_spanned! {span=>
+            if let ::core::option::Option::Some(message) =
+                #odm::check::buffered(#unbuffered, #owner, #rust, #text, #place)
+            {
+                ::core::panic!("{}", message.as_str());
+            }
+        });
+    }
+    if field.field.opaque {
+        return out;
+    }
     if field.field.has_range() {
         out.extend(quote_spanned!(span=> #odm::check::numeric::<#stored>();));
     }
@@ -78,6 +90,13 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
                 (false, false) => quote!(no_reference),
             };
             message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
+            let kind = match field.is_array() {
+                true => quote!(Array),
+                false => quote!(Value),
+            };
+            message(
+                quote_spanned!(span=> #odm::check::one_null(<#stored as #odm::#kind>::TWICE_NULL, #owner, #rust, #text)),
+            );
         }
     }
     if field.field.max_len.is_some() || field.field.min_len.is_some() {
@@ -199,6 +218,19 @@ fn one_constant(first: &Count, second: &Count) -> Option<Span> {
         .into_iter()
         .find(|count| count.constant().is_some())?;
     Some(constant.span())
+}
+
+/// Where a field stands, if serde reads it through a buffer of its own.
+fn buffer(target: &Target, field: &Field) -> Option<&'static str> {
+    let container = target.container;
+    if field.serde.flatten.is_some() {
+        return Some("in a struct with `#[serde(flatten)]`");
+    }
+    match (&container.data, &container.serde.tag) {
+        (Data::Enum(_), Some(_)) => Some("in an enum with `#[serde(tag)]`"),
+        (Data::Enum(_), None) if container.serde.untagged => Some("in an enum with `#[serde(untagged)]`"),
+        _ => None,
+    }
 }
 
 /// The constant that computes `constant`, with the assertions in it, as soon as `cargo check` sees the type; of a type with

@@ -1,7 +1,7 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
 use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, names, paths, reference, union};
-use crate::ast::{Container, Data, Style};
+use crate::ast::{Container, Data, Field, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
 use crate::{attr, check, fallback, receiver};
@@ -105,6 +105,7 @@ fn value(
     let checks = reference::checks(target, &target.fields);
     let asserts = reference::generic_asserts(target, &target.fields);
     let names = names.map(|names| quote!(const NAMES: #odm::Names = #names;));
+    let null = null(target).map(|null| quote!(const NULL: bool = #null;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
     let compared = super::compared(target, compared);
@@ -115,6 +116,7 @@ fn value(
             const SIZE: #odm::Size = #size;
             const DOCUMENT: bool = #document;
             #names
+            #null
             #holds
             fn shape() -> #odm::Shape {
                 #generic_names
@@ -125,6 +127,32 @@ fn value(
         #one_name
         #checks
     }
+}
+
+/// Whether a value may be stored as `null`, where that can be told.
+fn null(target: &Target) -> Option<TokenStream> {
+    let is_single = target.container.serde.transparent
+        || matches!(
+            target.container.data,
+            Data::Struct(Style::Newtype | Style::Unit, _)
+        );
+    match target.fields.first() {
+        None => is_single.then(|| quote!(true)),
+        Some(field) => null_of(target, field).filter(|_| is_single),
+    }
+}
+
+/// The same of what is stored in a field.
+pub fn null_of(target: &Target, field: &Field) -> Option<TokenStream> {
+    let (odm, stored) = (&target.odm, field.stored());
+    // A type inside itself is asked for what else it is.
+    if field.field.opaque || field.reference.is_some() || field.embed.depth.is_some() {
+        return None;
+    }
+    Some(match field.is_array() {
+        true => quote!(<#stored as #odm::Array>::NULL),
+        false => quote!(<#stored as #odm::Value>::NULL),
+    })
 }
 
 /// `impl Fielded`, which `cargo check` computes.

@@ -20,7 +20,7 @@ fn supplied<'a>(target: &'a Target, roles: &'a Roles) -> impl Iterator<Item = &'
         .fields
         .iter()
         .copied()
-        .filter(|field| !roles.made(field) && !field.is_derived())
+        .filter(|field| !roles.made(field) && !field.is_derived() && !field.field.extra)
 }
 
 /// Of a reference with copies, the application supplies the reference.
@@ -239,7 +239,7 @@ fn convert(target: &Target, roles: &Roles) -> TokenStream {
 fn supply(target: &Target, roles: &Roles, field: &Field) -> TokenStream {
     let odm = &target.odm;
     let (name, span) = (field.ident(), field.ty.span());
-    if field.skipped() {
+    if field.skipped() || field.field.extra {
         default(target, field)
     } else if roles.is_id(field) && roles.managed_id {
         quote_spanned!(span=> #odm::ObjectId::new())

@@ -49,7 +49,9 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
     let conditions = &target.container.generics.where_clause;
 
-    let fields = target.fields.iter().enumerate().map(|(i, field)| {
+    let fields = target.fields.iter().enumerate();
+    // What no field declares has no path.
+    let fields = fields.filter(|(_, field)| !field.field.extra).map(|(i, field)| {
         let (name, vis, ty) = (field.ident(), field.vis, field.ty);
         let doc = if field.serde.flatten.is_some() {
             format!("The fields of `{}`, which stand in their parent.", field.rust)
@@ -86,9 +88,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         }
     });
     // A struct without stored fields has nothing that would use the parameters.
-    let none = target
-        .fields
-        .is_empty()
+    let none = is_empty(target)
         .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
 
     let mut copied = target.container.generics.clone();
@@ -128,20 +128,26 @@ fn documented(field: &Field, path: &str) -> TokenStream {
     quote!(#(#docs)* #gap #[doc = #path])
 }
 
+/// Whether no field has a path.
+fn is_empty(target: &Target) -> bool {
+    target.fields.iter().all(|field| field.field.extra)
+}
+
 /// Its only value.
 pub fn value(target: &Target) -> TokenStream {
     let ident = ident(target);
     let odm = &target.odm;
-    let paths = target.fields.iter().map(|field| {
-        let name = field.ident();
-        match field.serde.flatten {
-            Some(_) => quote!(#name: #odm::Flattened::NEW,),
-            None => quote!(#name: #odm::Path::NEW,),
-        }
-    });
-    let none = target
+    let paths = target
         .fields
-        .is_empty()
-        .then(|| quote!(__none: ::core::marker::PhantomData));
+        .iter()
+        .filter(|field| !field.field.extra)
+        .map(|field| {
+            let name = field.ident();
+            match field.serde.flatten {
+                Some(_) => quote!(#name: #odm::Flattened::NEW,),
+                None => quote!(#name: #odm::Path::NEW,),
+            }
+        });
+    let none = is_empty(target).then(|| quote!(__none: ::core::marker::PhantomData));
     quote!(#ident { #(#paths)* #none })
 }

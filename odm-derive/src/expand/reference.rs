@@ -315,7 +315,56 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
         field.reference.is_some()
     });
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
-    quote!(#references #volatile)
+    let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
+    let unbuffered: Vec<TokenStream> = fields
+        .iter()
+        .filter_map(|field| unbuffered(target, field))
+        .collect();
+    let unbuffered = (!unbuffered.is_empty()).then(|| quote!(const UNBUFFERED: bool = #(#unbuffered)||*;));
+    quote!(#references #volatile #extra #unbuffered)
+}
+
+/// A value of `serde_json` has one form. The library can't name the type, so that this is seen by how it is written.
+fn is_json(ty: &syn::Type) -> bool {
+    let text = ty::text(ty);
+    let mut one = text.as_str();
+    while let Some(within) = ["Option<", "Box<", "Vec<"]
+        .iter()
+        .find_map(|around| one.strip_prefix(around))
+    {
+        one = within.strip_suffix('>').unwrap_or(within);
+    }
+    matches!(one.trim_start_matches("::"), "serde_json::Value")
+}
+
+/// Whether serde may write what is stored in a field in one form and read it in another, where it reads it from a buffer: `None`
+/// where it can't. Of a function of `#[serde(with)]` nothing is known.
+pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
+    let odm = &target.odm;
+    if field.reference.is_some() || field.serde.with.is_some() || field.field.extra || is_json(field.ty) {
+        return None;
+    }
+    match field.field.opaque {
+        true => {
+            let ty = field.ty;
+            Some(quote! {{
+                #[allow(unused_imports)]
+                use #odm::Unsure as _;
+                !#odm::Buffer::<#ty>::IS_SAFE
+            }})
+        }
+        false => within(target, field, "UNBUFFERED"),
+    }
+}
+
+/// Whether a struct in a document shows the fields that it does not declare.
+pub fn holds_extra(target: &Target) -> TokenStream {
+    let parts = target.fields.iter().filter_map(|field| match field.field.extra {
+        true => Some(quote!(true)),
+        false if field.reference.is_some() => None,
+        false => within(target, field, "HOLDS_EXTRA"),
+    });
+    quote!(false #(|| #parts)*)
 }
 
 /// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.

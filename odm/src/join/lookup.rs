@@ -116,7 +116,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
         of_pipeline.hint = options.hint.clone();
         of_pipeline.allow_disk_use = options.allow_disk_use;
         each_of(collection, "lookup", stages, of_pipeline, |raw| {
-            items.push(read(T::META.collection, raw)?);
+            items.push(read(T::META, raw)?);
             work.parent(raw)
         })
         .await?;
@@ -196,8 +196,8 @@ fn all_given(references: impl Into<Bson>) -> bson::Document {
 }
 
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
-pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -> Result<Out> {
-    decode::decode(collection, raw).or_else(|error| {
+pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
+    decode::decode(meta, raw).or_else(|error| {
         let mut plain = RawDocumentBuf::new();
         for (name, value) in raw.iter().flatten() {
             if !name.as_str().starts_with("__odm_") {
@@ -205,7 +205,7 @@ pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -
             }
         }
         // What else is wrong with it is the same with these fields and without.
-        decode::decode(collection, &plain).map_err(|_| error)
+        decode::decode(meta, &plain).map_err(|_| error)
     })
 }
 

@@ -177,7 +177,7 @@ fn types(shape: Shape, depth: u32) -> Types {
         Shape::String | Shape::Char => Types::one(Type::String),
         Shape::ObjectId => Types::one(Type::ObjectId),
         Shape::Date => Types::one(Type::Date),
-        Shape::Binary => Types::one(Type::Binary),
+        Shape::Binary | Shape::Uuid => Types::one(Type::Binary),
         Shape::Timestamp => Types::one(Type::Timestamp),
         Shape::Regex => Types::one(Type::Regex),
         Shape::Optional(inner) => types(inner(), depth + 1),
@@ -232,6 +232,7 @@ fn has_text(shape: Shape, depth: u32) -> bool {
         | Shape::ObjectId
         | Shape::Date
         | Shape::Binary
+        | Shape::Uuid
         | Shape::Timestamp
         | Shape::Regex => false,
     }

@@ -29,7 +29,9 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
-pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, OWED, Token, Unknown, demanded, order_of};
+pub(crate) use derived::{
+    Age, Amended, COPIED, Inserts, Left, Looked, OWED, OWN, Token, Unknown, demanded, order_of,
+};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, by_collation, combines};

@@ -567,7 +567,7 @@ pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
             }),
             Shape::Struct(_) => Bson::Document(Document::new()),
             // By length first.
-            Shape::Binary => Bson::Binary(bson::Binary {
+            Shape::Binary | Shape::Uuid => Bson::Binary(bson::Binary {
                 subtype: bson::spec::BinarySubtype::Generic,
                 bytes: Vec::new(),
             }),

@@ -4,7 +4,7 @@
 //! [`Odm::apply`](crate::Odm::apply) changes it; [`Odm::sync`](crate::Odm::sync) does both until nothing is left. What no
 //! model declares is left alone: another index, another collection, another validator of a collection of ours.
 //!
-//! The validator is a `$jsonSchema` of every declared field. Two rules are checked before the network only, since MongoDB
+//! The validator is a `$jsonSchema` of every declared field, with a condition beside it that UUIDs are ones. Two rules are checked before the network only, since MongoDB
 //! has no keyword for them: the length of binary values (`max_len`, `min_len`), and of a map's keys (`key_len`). An `$expr`
 //! beside the schema could say the first, but its refusal names no field; a pattern of the keys' names would depend on how
 //! the server's regular expressions count characters. A recursive type is written out to its declared depth.
@@ -22,6 +22,7 @@ mod language;
 mod partial;
 mod plan;
 mod rust_names;
+mod uuids;
 mod validator;
 mod words;
 

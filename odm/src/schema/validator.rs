@@ -1,11 +1,11 @@
 //! A collection's validator: the part that is ours, beside a part that is somebody else's.
 //!
-//! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it, where the `_id` is a struct, the order of its fields
-//! as an `$expr`. Where a collection has another validator, that one stays, and the collection gets
+//! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
+//! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets
 //! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
 
 use super::json_schema::MARK;
-use super::{id_order, json_schema, plural, same_document, words};
+use super::{id_order, json_schema, plural, same_document, uuids, words};
 use crate::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -83,7 +83,25 @@ pub(super) fn declared(meta: &DocumentMeta) -> Document {
     if let Some(order) = id_order::of(meta) {
         rules.insert("$expr", order);
     }
+    rules.extend(uuids::of(meta).unwrap_or_default());
     rules
+}
+
+/// Puts a rule beside our schema in the place of the one that is there. Gives whether that changes something.
+fn put(ours: &mut Document, name: &str, rule: Option<&Bson>) -> bool {
+    let with_name = |value: &Bson| doc! { name: value.clone() };
+    match (ours.get(name), rule) {
+        (Some(before), Some(rule)) if same_document(&with_name(before), &with_name(rule)) => false,
+        (None, None) => false,
+        (_, Some(rule)) => {
+            ours.insert(name, rule.clone());
+            true
+        }
+        (Some(_), None) => {
+            ours.remove(name);
+            true
+        }
+    }
 }
 
 /// What has to change so that `current` demands `rules`; `None` where it does.
@@ -102,17 +120,21 @@ pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) 
                 words = words::diff(before, schema);
                 old.insert("$jsonSchema", schema.clone());
             }
-            match (old.get_document("$expr").ok(), rules.get_document("$expr").ok()) {
-                (Some(before), Some(order)) if same_document(before, order) => {}
-                (None, None) => {}
-                (_, Some(order)) => {
-                    words.push("demand the declared order of the fields of `_id`".to_owned());
-                    old.insert("$expr", order.clone());
-                }
-                (Some(_), None) => {
-                    words.push("no longer demand an order of the fields of `_id`".to_owned());
-                    old.remove("$expr");
-                }
+            if put(old, "$expr", rules.get("$expr")) {
+                words.push(match rules.contains_key("$expr") {
+                    true => "demand the declared order of the fields of `_id`".to_owned(),
+                    false => "no longer demand an order of the fields of `_id`".to_owned(),
+                });
+            }
+            if put(old, "$nor", rules.get("$nor")) {
+                let paths = rules.get("$nor").and_then(uuids::paths).unwrap_or_default();
+                words.push(match paths.as_slice() {
+                    [] => "no condition of UUIDs any more".to_owned(),
+                    paths => format!(
+                        "only UUIDs that can be read (subtype 4) in `{}`",
+                        paths.join("`, `")
+                    ),
+                });
             }
         }
         None if foreign => {
@@ -164,10 +186,14 @@ fn is_ours(schema: &Bson) -> bool {
         .is_some_and(|schema| schema.get_str("title").is_ok_and(|title| title.starts_with(MARK)))
 }
 
-/// What holds our schema in a validator: it itself, or a part of its `$and`. An `$expr` beside it is ours if it says so.
+/// What holds our schema in a validator: it itself, or a part of its `$and`. An `$expr` and a `$nor` beside it are ours if they say
+/// what ours do.
 fn ours(validator: &mut Document) -> Option<&mut Document> {
     let order_is_ours = validator.get("$expr").is_none_or(id_order::is_ours);
-    if order_is_ours && validator.get("$jsonSchema").is_some_and(is_ours) {
+    let uuids_are_ours = validator
+        .get("$nor")
+        .is_none_or(|rule| uuids::paths(rule).is_some());
+    if order_is_ours && uuids_are_ours && validator.get("$jsonSchema").is_some_and(is_ours) {
         return Some(validator);
     }
     let parts = validator.get_array_mut("$and").ok()?;
@@ -181,6 +207,7 @@ fn is_foreign(validator: &Document) -> bool {
         .any(|(name, value)| match (name.as_str(), value) {
             ("$jsonSchema", schema) => !is_ours(schema),
             ("$expr", rule) => !id_order::is_ours(rule),
+            ("$nor", rule) => uuids::paths(rule).is_none(),
             ("$and", Bson::Array(parts)) => {
                 parts.iter().any(|part| part.as_document().is_none_or(is_foreign))
             }
@@ -209,6 +236,41 @@ mod tests {
 
     fn rules(max: i32) -> Document {
         doc! { "$jsonSchema": schema(max) }
+    }
+
+    #[test]
+    fn the_condition_of_uuids_stands_beside_the_schema() {
+        let limit = |byte: u8| {
+            Bson::Binary(mongodb::bson::Binary {
+                subtype: 4.into(),
+                bytes: vec![byte; 16],
+            })
+        };
+        let of_field = |name: &str| -> Bson {
+            vec![
+                doc! { name: { "$lt": limit(0) } },
+                doc! { name: { "$gt": limit(255) } },
+            ]
+            .into()
+        };
+        let with = |name: &str| doc! { "$jsonSchema": schema(1), "$nor": of_field(name) };
+        let set = |validator: Option<Document>, rules: &Document| {
+            wanted(&current(validator), rules, Validation::STRICT)
+        };
+        assert_eq!(set(None, &with("a")).unwrap().validator, with("a"));
+        assert_eq!(set(Some(with("a")), &with("a")), None);
+        let added = set(Some(rules(1)), &with("a")).unwrap();
+        assert_eq!(added.validator, with("a"));
+        assert_eq!(added.words, ["only UUIDs that can be read (subtype 4) in `a`"]);
+        assert_eq!(set(Some(with("a")), &with("b")).unwrap().validator, with("b"));
+        assert_eq!(set(Some(with("a")), &rules(1)).unwrap().validator, rules(1));
+        // Beside a validator of another program, which has a `$nor` too.
+        let theirs = doc! { "$nor": [{ "a": { "$lt": 1 } }] };
+        let both = set(Some(theirs.clone()), &with("a")).unwrap().validator;
+        assert_eq!(both, doc! { "$and": [theirs.clone(), with("a")] });
+        assert_eq!(set(Some(both.clone()), &with("a")), None);
+        let without = set(Some(both), &rules(1)).unwrap();
+        assert_eq!(without.validator, doc! { "$and": [theirs, rules(1)] });
     }
 
     #[test]

@@ -73,6 +73,7 @@ macro_rules! model {
                 expiry: None,
                 append_only: false,
                 bucket: None,
+                extra: false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?

@@ -879,15 +879,18 @@ impl Kept {
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Amended {
-    pub(crate) pipeline: Vec<Document>,
     /// What it stores of the application's fields, with their copies.
     pub(crate) document: RawDocumentBuf,
+    /// The same.
+    pub(crate) fields: Document,
+    /// What the server computes of the stored document, by field.
+    pub(crate) computed: Document,
     /// Whether that is all: no field is kept as it is stored.
     pub(crate) is_whole: bool,
 }
 
-/// Prepares a replacement: what it becomes is a pipeline that keeps what the library has in the document. `None` where
-/// the document holds no copies, is the source of none, and has no two-way references.
+/// Prepares a replacement, so that it keeps what the library has in the document. `None` where the document holds no copies,
+/// is the source of none, and has no two-way references.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
@@ -993,12 +996,10 @@ pub(crate) async fn amend_replace(
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;
-    let pipeline = vec![doc! {
-        "$replaceWith": { "$mergeObjects": [{ "$literal": document }, kept] }
-    }];
     Ok(Some(Amended {
-        pipeline,
         document: stored,
+        fields: document,
+        computed: kept,
         is_whole,
     }))
 }

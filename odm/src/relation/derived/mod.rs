@@ -92,7 +92,7 @@ pub(super) const GONE: &str = "_odm.gone";
 /// How far a delivery has come.
 pub(super) const AT: &str = "_odm.at";
 /// Beside a reference, by the reference's name: the version of the source that the copies were taken from.
-pub(super) const COPIED: &str = "_copied";
+pub(crate) const COPIED: &str = "_copied";
 
 /// The copies beside a reference that follow their source.
 pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
