@@ -5,7 +5,7 @@ use crate::relation::derived::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard, growth};
+use crate::update::{Built, Change, Changes, Guard, NO_FIELD, growth};
 use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
@@ -26,9 +26,10 @@ use std::future::IntoFuture;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Updated {
-    /// How many documents fitted the condition.
+    /// How many documents fitted the condition, but for those that are [`refused`](Updated::refused).
     pub matched: u64,
-    /// How many of them have other values now. Where the write leaves a note in each document of what is still to be written
+    /// How many of them have other values now. An update that does nothing but change or remove items of arrays leaves a document
+    /// without such items as it is, with its version and its time stamps; an [upsert](Update::upsert) does not. Where the write leaves a note in each document of what is still to be written
     /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
     /// same values before are counted too.
     pub modified: u64,
@@ -43,7 +44,7 @@ pub struct Updated {
 }
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
-/// [`Updated`]. Without any change nothing is sent.
+/// [`Updated`]. Without any change the document is looked for, and nothing is written.
 ///
 /// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
 /// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
@@ -158,6 +159,19 @@ impl<'c, T: Document> Update<'c, T> {
         }
     }
 
+    /// An update without any change: the document is there, and has the version that was seen.
+    async fn unchanged(self) -> Result<Updated> {
+        let (id, seen) = (self.id?, self.seen);
+        let trace = self.collection.trace("update");
+        trace
+            .run(async {
+                trace.done(1, 0);
+                let stored = peek(self.collection, &id, version_field::<T>()).await?;
+                missed::<T>(&id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
+            })
+            .await
+    }
+
     fn prepare(self) -> Result<Prepared<'c, T>> {
         let mut built = self.changes.build(self.upsert, crate::now())?;
         let id = self.id?;
@@ -209,7 +223,11 @@ impl<T: Document> Prepared<'_, T> {
             .iter()
             .map(Guard::name)
             .chain(version_field::<T>());
-        let stored = peek(collection, &self.id, names).await?;
+        let met = self.built.guards.iter().find_map(Guard::met);
+        let (stored, idle) = match met {
+            None => (peek(collection, &self.id, names).await?, false),
+            Some(any) => peek_items(collection, &self.id, names, any).await?,
+        };
         if stored.is_none()
             && let Some(error) = self.refused_insert()
         {
@@ -226,6 +244,9 @@ impl<T: Document> Prepared<'_, T> {
             if guard.has_nothing_to_do(value) {
                 return Ok(Verdict::Nothing);
             }
+        }
+        if idle {
+            return Ok(Verdict::Nothing);
         }
         for guard in &self.built.guards {
             let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection, &self.id))
@@ -308,8 +329,8 @@ impl<T: Document> Prepared<'_, T> {
         error
     }
 
-    /// What an upsert in the caller's transaction is refused with. The refusal has ended it; where a document was there already
-    /// that the transaction does not see, and nothing holds the change back, all of it is run again.
+    /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
+    /// client and matches, the transaction is run again.
     async fn raced(&self, error: Error, trace: &Trace) -> Error {
         let Some(session) = self
             .collection
@@ -338,6 +359,42 @@ impl<T: Document> Prepared<'_, T> {
             verdict => Ok(verdict),
         }
     }
+}
+
+/// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
+async fn peek_items<T: Document>(
+    collection: &Collection<T>,
+    id: &Bson,
+    names: impl IntoIterator<Item = &str>,
+    any: &[mongodb::bson::Document],
+) -> Result<(Option<mongodb::bson::Document>, bool)> {
+    let mut fields = doc! { "_id": 1 };
+    for name in names {
+        crate::names::read_too(&mut fields, name);
+    }
+    let pipeline = vec![
+        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$facet": {
+            "stored": [{ "$project": fields }],
+            "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],
+        } },
+    ];
+    let trips = std::sync::atomic::AtomicU64::new(0);
+    let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
+    let mut found = scope
+        .aggregate(T::META, pipeline)
+        .await?
+        .pop()
+        .unwrap_or_default();
+    let mut first = |name: &str| match found.remove(name) {
+        Some(Bson::Array(list)) => list.into_iter().next(),
+        _ => None,
+    };
+    let stored = match first("stored") {
+        Some(Bson::Document(stored)) => Some(stored),
+        _ => None,
+    };
+    Ok((stored, first("idle").is_some()))
 }
 
 /// Whether a document with this id is there already.
@@ -625,6 +682,8 @@ pub(crate) async fn apply<T: Document>(
     seen: i64,
     mut built: Built,
 ) -> Result<Updated> {
+    // The number and the sums of the items are written too, so the update does not change items alone.
+    built.met = None;
     relation::prepare(collection.odm(), T::META, &mut built)?;
     let mut filter = target_filter::<T>(&id, Some(seen));
     guarded(&mut filter, &built.guards);
@@ -657,7 +716,7 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if self.changes.is_empty() && !self.upsert {
-                return Ok(Updated::default());
+                return self.unchanged().await;
             }
             let mut prepared = self.prepare()?;
             let trace = prepared.collection.trace("update");
@@ -717,14 +776,28 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
         async move {
             let which = self.which;
             if self.update.changes.is_empty() && !self.update.upsert {
-                let id = self.update.id?;
-                let find = Find::by_id(self.update.collection, &id);
+                let (id, seen) = (self.update.id?, self.update.seen);
+                let mut find = Find::by_id(self.update.collection, &id);
+                if self.update.collection.session().is_none() {
+                    find.options.selection_criteria = Some(PRIMARY);
+                }
                 let found = find.one().await?;
-                let gone = || Error::NotFound {
-                    collection: T::META.collection,
-                    id: Box::new(id),
+                let collection = T::META.collection;
+                return match found {
+                    None => Err(Error::NotFound {
+                        collection,
+                        id: Box::new(id),
+                    }),
+                    Some(document) => match (seen, document.version()) {
+                        (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
+                            collection,
+                            id: Box::new(id),
+                            seen,
+                            found: Some(found),
+                        }),
+                        _ => Ok(Some(document)),
+                    },
                 };
-                return found.ok_or_else(gone).map(Some);
             }
             let mut prepared = self.update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
@@ -864,7 +937,7 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             let mut built = self.changes.build(self.upsert, crate::now())?;
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
-                built.update = doc! { "$unset": { "_odm.none": "" } };
+                built.update = doc! { "$unset": { NO_FIELD: "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
             let filter = self.filter.into_document()?;
@@ -1087,6 +1160,24 @@ impl Many {
             let count = collection.raw().count_documents(held.clone());
             refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
         }
+        // Which document it is that becomes too large, the server does not say.
+        let too_large = |error| growth::told(error, &self.built.update);
+        let idle = self
+            .built
+            .idle_among(self.condition.clone())
+            .filter(|_| !self.upsert);
+        if let Some(idle) = idle {
+            let (odm, session) = (collection.odm(), collection.session());
+            let updated =
+                crate::bulk::update_beside(odm, session, T::META, idle, (&self.guarded, &self.built));
+            let (matched, modified) = updated.await.map_err(too_large)?;
+            return Ok(Updated {
+                matched,
+                modified,
+                refused,
+                ..Updated::default()
+            });
+        }
         let update = UpdateModifications::Document(self.built.update.clone());
         let filter = self.built.where_marked(self.guarded.clone());
         let mut action = match self.keys.is_empty() {
@@ -1100,9 +1191,8 @@ impl Many {
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        // Which document it is that becomes too large, the server does not say.
-        let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
-        let result = act!(collection.session(), action).map_err(too_large)?;
+        let result = act!(collection.session(), action);
+        let result = result.map_err(|error| too_large(Collection::<T>::error(error)))?;
         if let Some(error) = refused_insert
             && result.matched_count + refused == 0
         {

@@ -26,6 +26,8 @@ fn built(update: Document) -> Built {
         array_filters: Vec::new(),
         guards: Vec::new(),
         raw: Vec::new(),
+        met: None,
+        idle: None,
         marked: None,
     }
 }
@@ -246,6 +248,8 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             array_filters: vec![doc! { "e0": { "$eq": 2 } }],
             guards,
             raw: Vec::new(),
+            met: None,
+            idle: None,
             marked: None,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
