@@ -61,7 +61,7 @@ pub struct Updated {
 /// transactions and its outcome can't be told before.
 ///
 /// # Cost
-/// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
+/// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
 /// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
 /// they were, and one before and one after for each collection that they name. A change of two-way references: one before
 /// for what they were, one after for each collection on the other side, one for the commit; one more where single references
@@ -857,7 +857,8 @@ impl<'c, T: Document> Find<'c, T> {
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a bound, by a `null` or by a field that is stored
-/// under a former name (a serde `alias`). For references as
+/// under a former name (a serde `alias`). An upsert that is sent again, since another client has inserted the document: one more
+/// each time, and after the first of them one that looks for the document. For references as
 /// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
