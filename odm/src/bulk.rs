@@ -89,7 +89,7 @@ impl std::fmt::Debug for Bulk {
 pub struct BulkDone {
     /// How many documents were inserted.
     pub inserted: u64,
-    /// How many documents were found by an update or a replacement.
+    /// How many documents were found by an update or a replacement, also where an update of items found none to change.
     pub matched: u64,
     /// How many of them have other values now; what a write leaves a note in is counted as in [`Updated`](crate::Updated).
     pub modified: u64,
@@ -148,9 +148,73 @@ impl What {
 
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
-        matches!(self, What::Update { many: false, .. } | What::Replace { .. })
+        let one = matches!(self, What::Update { many: false, .. } | What::Replace { .. });
+        one && !self.is_idle()
+    }
+
+    /// Whether it counts the documents in which the update behind it has nothing to change.
+    fn is_idle(&self) -> bool {
+        matches!(self, What::Update { built, .. } if built.is_nothing())
     }
 }
+
+/// The writes as they are sent: those in which an update has nothing to change are counted by a statement of their own before it.
+fn with_idle(writes: Vec<Write>) -> Vec<Write> {
+    let mut all = Vec::with_capacity(writes.len());
+    for mut write in writes {
+        if let What::Update { built, many, .. } = &mut write.what
+            && let Some(idle) = built.idle.take()
+        {
+            all.push(Write {
+                what: What::Update {
+                    filter: *idle,
+                    built: Built::nothing(),
+                    many: *many,
+                },
+                ..write.clone()
+            });
+        }
+        all.push(write);
+    }
+    all
+}
+
+/// Updates the documents that fit one condition, and counts those that fit another one, by one command. Gives how many fit either,
+/// and how many were changed.
+pub(crate) async fn update_beside(
+    odm: &Odm,
+    session: Option<&Shared>,
+    meta: &'static DocumentMeta,
+    idle: bson::Document,
+    (filter, built): (&bson::Document, &Built),
+    collation: Option<&Collation>,
+) -> Result<(u64, u64)> {
+    let collation = match collation.map(operand::id).transpose()? {
+        Some(Bson::Document(collation)) => Some(collation),
+        _ => None,
+    };
+    let mut built = built.clone();
+    built.idle = Some(Box::new(idle));
+    let what = What::Update {
+        filter: filter.clone(),
+        built,
+        many: true,
+    };
+    let writes = with_idle(vec![Write {
+        at: 0,
+        meta,
+        what,
+        collation,
+    }]);
+    match by_runs(odm, session, writes, true, TOGETHER).await {
+        Ok((done, _)) => Ok((done.matched, done.modified)),
+        Err(Error::Bulk { mut errors, .. }) if !errors.is_empty() => Err(errors.swap_remove(0).1),
+        Err(error) => Err(error),
+    }
+}
+
+/// Maximum number of statements in the one command: every server accepts more.
+const TOGETHER: usize = 2;
 
 impl Write {
     /// What it is to the references of its document.
@@ -315,6 +379,7 @@ impl Bulk {
             relation::prepare(&self.odm, T::META, &mut built)?;
             built.fills_at_once(T::META.collection, "a bulk")?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
+            built.idle = built.idle_among(filter.clone()).map(Box::new);
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
                     .guards
@@ -351,6 +416,7 @@ impl Bulk {
             built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             built.fills_at_once(T::META.collection, "a bulk")?;
+            built.idle = built.idle_among(filter.clone()).map(Box::new);
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {
@@ -893,6 +959,7 @@ impl Prepared<'_> {
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
         let places = writes.iter().map(|write| write.at).collect();
+        let most = server.max_write_batch();
         let brought: Vec<(usize, Vec<(String, u64)>)> = writes
             .iter()
             .filter_map(|write| match &write.what {
@@ -901,6 +968,7 @@ impl Prepared<'_> {
                 _ => None,
             })
             .collect();
+        let writes = with_idle(writes);
         let bulk_write = self.odm.bulk_write();
         let sent = match server.has_bulk_write() && !self.by_runs && !bulk_write.is_refused() {
             true => {
@@ -915,13 +983,13 @@ impl Prepared<'_> {
                 match again {
                     // In a transaction, which this has ended, it is tried again with the whole of it.
                     Some(writes) if disabled && session.is_none() => {
-                        let sent = by_runs(self.odm, session, writes, self.ordered, server).await;
+                        let sent = by_runs(self.odm, session, writes, self.ordered, most).await;
                         sent.map(|(done, round_trips)| (done, round_trips + 1))
                     }
                     _ => sent.map(|done| (done, 1)),
                 }
             }
-            false => by_runs(self.odm, session, writes, self.ordered, server).await,
+            false => by_runs(self.odm, session, writes, self.ordered, most).await,
         };
         let sent = sent.map_err(|mut error| {
             if let Error::Bulk { errors, .. } = &mut error {
@@ -1096,6 +1164,7 @@ async fn together(
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
     let mut metas = Vec::with_capacity(writes.len());
+    let idle: Vec<bool> = writes.iter().map(|write| write.what.is_idle()).collect();
     for Write {
         at,
         meta,
@@ -1160,7 +1229,8 @@ async fn together(
     // To know which updates found nothing, each one's own result is asked for.
     let single: Vec<bool> = models
         .iter()
-        .map(|model| matches!(model, WriteModel::UpdateOne(_)))
+        .zip(&idle)
+        .map(|(model, idle)| matches!(model, WriteModel::UpdateOne(_)) && !idle)
         .collect();
     let mut action = odm.database().client().bulk_write(models).ordered(ordered);
     if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
@@ -1176,10 +1246,15 @@ async fn together(
             deleted: results.summary.deleted_count.max(0) as u64,
             ..BulkDone::default()
         };
-        let missed = results
-            .update_results
-            .iter()
-            .filter(|(at, result)| single.get(**at).copied().unwrap_or(false) && result.matched_count == 0);
+        // The document was found, and had nothing to change.
+        let was_idle = |at: usize| {
+            let before = at.checked_sub(1).filter(|at| idle.get(*at) == Some(&true));
+            let before = before.and_then(|at| results.update_results.get(&at));
+            before.is_some_and(|result| result.matched_count > 0)
+        };
+        let missed = results.update_results.iter().filter(|(at, result)| {
+            single.get(**at) == Some(&true) && result.matched_count == 0 && !was_idle(**at)
+        });
         done.missed = missed.count() as u64;
         done
     };
@@ -1268,7 +1343,7 @@ async fn by_runs(
     session: Option<&Shared>,
     writes: Vec<Write>,
     ordered: bool,
-    server: &crate::Server,
+    most: usize,
 ) -> Result<(BulkDone, u64)> {
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
@@ -1284,7 +1359,7 @@ async fn by_runs(
         let mut bytes = 0;
         let length = rest
             .iter()
-            .take(server.max_write_batch())
+            .take(most)
             .take_while(|next| {
                 bytes += next.size();
                 relation::is(next.meta, meta) && next.command == command && bytes <= MOST_BYTES

@@ -266,6 +266,18 @@ impl DocumentMeta {
         }
     }
 
+    /// Whether every update of a document writes its version or its time of the last update.
+    pub(crate) fn is_stamped(&self) -> bool {
+        use crate::shape::Managed;
+        match (self.shape)() {
+            Shape::Struct(shape) => {
+                let mut fields = shape.fields.iter();
+                fields.any(|field| matches!(field.managed, Managed::Version | Managed::UpdatedAt))
+            }
+            _ => false,
+        }
+    }
+
     /// The stored name of the field of `#[document(version)]`.
     pub(crate) fn version(&self) -> Option<&'static str> {
         match (self.shape)() {

@@ -508,7 +508,7 @@ pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
 }
 
 /// Whether a value means something else than itself in a list.
-fn is_carried_out(value: &Bson) -> bool {
+pub(crate) fn is_carried_out(value: &Bson) -> bool {
     match value {
         Bson::RegularExpression(_) => true,
         Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),

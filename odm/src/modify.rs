@@ -5,7 +5,7 @@ use crate::relation::derived::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard, Known, growth};
+use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
 use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
@@ -26,9 +26,10 @@ use std::future::IntoFuture;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Updated {
-    /// How many documents fitted the condition.
+    /// How many documents fitted the condition, but for those that are [`refused`](Updated::refused).
     pub matched: u64,
-    /// How many of them have other values now. Where the write leaves a note in each document of what is still to be written
+    /// How many of them have other values now. An update that does nothing but change or remove items of arrays leaves a document
+    /// without such items as it is, with its version and its time stamps; an [upsert](Update::upsert) does not. Where the write leaves a note in each document of what is still to be written
     /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
     /// same values before are counted too.
     pub modified: u64,
@@ -44,7 +45,7 @@ pub struct Updated {
 }
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
-/// [`Updated`]. Without any change nothing is sent.
+/// [`Updated`]. Without any change the document is looked for, and nothing is written.
 ///
 /// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
 /// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
@@ -61,7 +62,7 @@ pub struct Updated {
 /// transactions and its outcome can't be told before.
 ///
 /// # Cost
-/// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
+/// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
 /// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
 /// they were, and one before and one after for each collection that they name. A change of two-way references: one before
 /// for what they were, one after for each collection on the other side, one for the commit; one more where single references
@@ -159,6 +160,19 @@ impl<T: Document> Update<T> {
         }
     }
 
+    /// An update without any change: the document is there, and has the version that was seen.
+    async fn unchanged(self) -> Result<Updated> {
+        let (id, seen) = (self.id?, self.seen);
+        let trace = self.collection.trace("update");
+        trace
+            .run(async {
+                trace.done(1, 0);
+                let stored = peek(&self.collection, &id, version_field::<T>()).await?;
+                missed::<T>(&id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
+            })
+            .await
+    }
+
     fn prepare(self) -> Result<Prepared<T>> {
         let mut built = self.changes.build(self.upsert, crate::now())?;
         let id = self.id?;
@@ -215,7 +229,11 @@ impl<T: Document> Prepared<T> {
             .iter()
             .map(Guard::name)
             .chain(version_field::<T>());
-        let stored = peek(collection, &self.id, names).await?;
+        let met = self.built.guards.iter().find_map(Guard::met);
+        let (stored, idle) = match met {
+            None => (peek(collection, &self.id, names).await?, false),
+            Some(any) => peek_items(collection, &self.id, names, any).await?,
+        };
         if stored.is_none()
             && let Some(error) = self.refused_insert()
         {
@@ -238,6 +256,9 @@ impl<T: Document> Prepared<T> {
             if guard.has_nothing_to_do(value) {
                 return Ok(Verdict::Nothing);
             }
+        }
+        if idle {
+            return Ok(Verdict::Nothing);
         }
         for guard in &self.built.guards {
             let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection, &self.id))
@@ -338,8 +359,8 @@ impl<T: Document> Prepared<T> {
         error
     }
 
-    /// What an upsert in the caller's transaction is refused with. The refusal has ended it; where a document was there already
-    /// that the transaction does not see, and nothing holds the change back, all of it is run again.
+    /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
+    /// client and matches, the transaction is run again.
     async fn raced(&self, error: Error, trace: &Trace) -> Error {
         let Some(session) = self
             .collection
@@ -381,6 +402,42 @@ fn is_refused(error: &Error) -> bool {
     error
         .driver_error()
         .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)))
+}
+
+/// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
+async fn peek_items<T: Document>(
+    collection: &Collection<T>,
+    id: &Bson,
+    names: impl IntoIterator<Item = &str>,
+    any: &[mongodb::bson::Document],
+) -> Result<(Option<mongodb::bson::Document>, bool)> {
+    let mut fields = doc! { "_id": 1 };
+    for name in names {
+        crate::names::read_too(&mut fields, name);
+    }
+    let pipeline = vec![
+        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$facet": {
+            "stored": [{ "$project": fields }],
+            "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],
+        } },
+    ];
+    let trips = std::sync::atomic::AtomicU64::new(0);
+    let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
+    let mut found = scope
+        .aggregate(T::META, pipeline)
+        .await?
+        .pop()
+        .unwrap_or_default();
+    let mut first = |name: &str| match found.remove(name) {
+        Some(Bson::Array(list)) => list.into_iter().next(),
+        _ => None,
+    };
+    let stored = match first("stored") {
+        Some(Bson::Document(stored)) => Some(stored),
+        _ => None,
+    };
+    Ok((stored, first("idle").is_some()))
 }
 
 /// Whether a document with this id is there already.
@@ -696,6 +753,8 @@ pub(crate) async fn apply<T: Document>(
     seen: i64,
     mut built: Built,
 ) -> Result<Updated> {
+    // The number and the sums of the items are written too, so the update does not change items alone.
+    built.met = None;
     relation::prepare(collection.odm(), T::META, &mut built)?;
     let mut filter = target_filter::<T>(&id, Some(seen));
     guarded(&mut filter, &built.guards);
@@ -728,7 +787,7 @@ impl<T: Document> IntoFuture for Update<T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if self.changes.is_empty() && !self.upsert {
-                return Ok(Updated::default());
+                return self.unchanged().await;
             }
             let mut prepared = self.prepare()?;
             let trace = prepared.collection.trace("update");
@@ -788,14 +847,28 @@ impl<T: Document> IntoFuture for Returning<T> {
         async move {
             let which = self.which;
             if self.update.changes.is_empty() && !self.update.upsert {
-                let id = self.update.id?;
-                let find = Find::by_id(&self.update.collection, &id);
+                let (id, seen) = (self.update.id?, self.update.seen);
+                let mut find = Find::by_id(&self.update.collection, &id);
+                if self.update.collection.session().is_none() {
+                    find.options.selection_criteria = Some(PRIMARY);
+                }
                 let found = find.one().await?;
-                let gone = || Error::NotFound {
-                    collection: T::META.collection,
-                    id: Box::new(id),
+                let collection = T::META.collection;
+                return match found {
+                    None => Err(Error::NotFound {
+                        collection,
+                        id: Box::new(id),
+                    }),
+                    Some(document) => match (seen, document.version()) {
+                        (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
+                            collection,
+                            id: Box::new(id),
+                            seen,
+                            found: Some(found),
+                        }),
+                        _ => Ok(Some(document)),
+                    },
                 };
-                return found.ok_or_else(gone).map(Some);
             }
             let mut prepared = self.update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
@@ -855,7 +928,9 @@ impl<T: Document> Find<T> {
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
-/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). For references as
+/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is sent
+/// again, since another client has inserted the document: one more each time, and after the first of them one that looks for the
+/// document. For references as
 /// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
@@ -975,7 +1050,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             let mut built = self.changes.build(self.upsert, crate::now())?;
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
-                built.update = doc! { "$unset": { "_odm.none": "" } };
+                built.update = doc! { "$unset": { NO_FIELD: "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
             let (filter, given) = match self.upsert {
@@ -1144,7 +1219,8 @@ impl Many {
             guarded,
             held: held(&|guard| counts || !guard.is_of_type()),
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
-            has,
+            // An update that inserts nothing counts them with its own documents.
+            has: has.filter(|_| upsert),
             to_fill: built.fills_first().then(|| filter.clone()),
             built,
             upsert,
@@ -1289,6 +1365,30 @@ impl Many {
             fill(collection, &self.built, filter.clone(), trace).await?;
         }
         let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
+        // Which document it is that becomes too large, the server does not say.
+        let too_large = |error| growth::told(error, &self.built.update);
+        let idle = self
+            .built
+            .idle_among(self.condition.clone())
+            .filter(|_| !self.upsert);
+        if let Some(idle) = idle {
+            let (odm, session) = (collection.odm(), collection.session());
+            let updated = crate::bulk::update_beside(
+                odm,
+                session,
+                T::META,
+                idle,
+                (&self.guarded, &self.built),
+                self.collation.as_ref(),
+            );
+            let (matched, modified) = updated.await.map_err(too_large)?;
+            return Ok(Updated {
+                matched,
+                modified,
+                refused,
+                ..Updated::default()
+            });
+        }
         let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
         let update = self.built.modifications();
         let filter = self.built.where_marked(self.guarded.clone());
@@ -1306,9 +1406,8 @@ impl Many {
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        // Which document it is that becomes too large, the server does not say.
-        let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
-        let result = act!(collection.session(), action).map_err(too_large)?;
+        let result = act!(collection.session(), action);
+        let result = result.map_err(|error| too_large(Collection::<T>::error(error)))?;
         if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
             *sent += 1;
             refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;

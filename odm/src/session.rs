@@ -57,7 +57,7 @@ struct End {
     /// Whether an operation was dropped before its end, by a timeout, say. What it did is done, and what follows from that in other
     /// documents may not be.
     dropped: bool,
-    /// Whether an upsert was refused for a document that fits its condition: run again, it changes that document.
+    /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     raced: bool,
     /// What is looked at once more after the commit.
     after: AfterCommit,
@@ -96,7 +96,7 @@ impl Shared {
             .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
     }
 
-    /// An upsert was refused for a document that fits its condition, and which the transaction does not see: it is run again.
+    /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
     pub(crate) fn raced(&self) {
         self.end().raced = true;
     }

@@ -96,7 +96,7 @@ impl UniqueKey {
     }
 }
 
-/// Whether an index holds every document that fits the condition, once.
+/// Whether an index holds every document that matches the condition.
 fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
     let is_plain = |kind: IndexKind| matches!(kind, IndexKind::Ascending | IndexKind::Descending);
     let demands = |partial: Document| {

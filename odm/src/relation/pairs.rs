@@ -142,10 +142,10 @@ pub(super) fn count(update: &mut Document) {
     put(update, "$inc", WRITES, 1_i64.into());
 }
 
-/// The part of an update from the other side of a two-way reference that raises the version of the document: a link is a field
-/// of both, and whoever has read the document before must not write the field back as it was.
+/// The part of an update from the other side of a two-way reference that raises the version of the document. A link is a field of
+/// both documents: a replacement by an older version must not write the field back.
 ///
-/// The update's filter holds only where the link changes.
+/// The update's filter matches only documents in which the link changes.
 pub(super) fn raise_version(meta: &DocumentMeta, update: &mut Document) {
     if let Some(version) = meta.version() {
         put(update, "$inc", version, 1_i64.into());

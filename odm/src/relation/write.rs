@@ -147,6 +147,7 @@ const PUT_BACK: i64 = checks::MANY as i64;
 pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) -> Result<()> {
     raw::refuse(odm.graph(), meta, &built.raw)?;
     changes::as_sets(odm.graph().outgoing(meta), built);
+    built.guard_items(meta, odm.graph().is_depended_on(meta));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
-use super::{Changes, Part, Raw, Rooted, never, replace};
+use super::{Changes, Part, Raw, Rooted, never};
 use crate::equal::Place;
 use crate::filter::{Element, Filter, below, of_item, on_items};
 use crate::operand::{Operand, encode, encode_bson};
@@ -13,9 +13,9 @@ use mongodb::bson::{Bson, Document, doc};
 /// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
 /// time stamp) and a path through the items of an array do not compile here.
 ///
-/// Several changes are one update, made at once or not at all. Where one field is changed twice by one operator, pushes
-/// and pulls are joined, the later `set` holds, and any other is refused with [`Error::Query`](crate::Error::Query) when
-/// the update is carried out. Two operators on one field are refused by the server. A value is checked against the bounds
+/// Several changes are one update, made at once or not at all. Pushes onto one array are joined, and so are pulls from it; any
+/// other two changes of one field, or of a field and of a part of it, are refused with [`Error::Query`](crate::Error::Query)
+/// before anything is sent. A value is checked against the bounds
 /// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
 /// the update has the cost.
 ///
@@ -71,7 +71,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .whole::<V, C>("$set", P::PATH, P::FIELD, value, replace);
+            .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
         self
     }
 
@@ -90,7 +90,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, replace);
+            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
         self
     }
 
@@ -108,7 +108,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .put("$unset", P::PATH, Bson::String(String::new()), replace);
+            .put("$unset", P::PATH, Bson::String(String::new()), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
         self
     }
@@ -587,7 +587,7 @@ pub trait Change<R: Rooted>: Sized {
                 changes.entry(P::PATH, key, max);
             }
             changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$set", &format!("{}.{key}", P::PATH), value, replace);
+            changes.put("$set", &format!("{}.{key}", P::PATH), value, never);
         }
         self
     }
@@ -613,7 +613,7 @@ pub trait Change<R: Rooted>: Sized {
                 "$unset",
                 &format!("{}.{key}", P::PATH),
                 Bson::String(String::new()),
-                replace,
+                never,
             );
         }
         self
@@ -649,6 +649,16 @@ pub trait Change<R: Rooted>: Sized {
                         name: name.to_owned(),
                         of_item: false,
                     }));
+            }
+            let twice = match (changes.operators.get(&operator), &fields) {
+                (Some(Bson::Document(before)), Bson::Document(fields)) => {
+                    fields.keys().find(|name| before.contains_key(name)).cloned()
+                }
+                _ => None,
+            };
+            if let Some(name) = twice {
+                changes.twice(&name);
+                continue;
             }
             match (changes.operators.get_mut(&operator), fields) {
                 (Some(Bson::Document(before)), Bson::Document(fields)) => before.extend(fields),

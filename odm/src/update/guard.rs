@@ -101,6 +101,8 @@ pub(crate) enum Guard {
     },
     /// The struct around what is written is not stored as `null`; or it is there.
     Around(Around),
+    /// There are items for an update that does nothing else: one of these conditions holds.
+    Met { any: Vec<Document> },
 }
 
 impl Guard {
@@ -145,6 +147,10 @@ impl Guard {
             ] },
             Guard::Around(Around { name, there: true }) => doc! { name: { "$type": "object" } },
             Guard::Around(Around { name, there: false }) => doc! { name: { "$not": { "$type": "null" } } },
+            Guard::Met { any } => match any.as_slice() {
+                [one] => one.clone(),
+                any => doc! { "$or": any },
+            },
         }
     }
 
@@ -164,6 +170,16 @@ impl Guard {
             | Guard::There { name, .. }
             | Guard::Value { name, .. }
             | Guard::Around(Around { name, .. }) => name,
+            // Only the server can evaluate its conditions.
+            Guard::Met { .. } => "_id",
+        }
+    }
+
+    /// The conditions of which one has to hold, so that there are items for the update.
+    pub(crate) fn met(&self) -> Option<&[Document]> {
+        match self {
+            Guard::Met { any } => Some(any),
+            _ => None,
         }
     }
 
@@ -176,7 +192,10 @@ impl Guard {
     pub(crate) fn lets_be(&self) -> bool {
         matches!(
             self,
-            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. } | Guard::Absent { .. }
+            Guard::There { alone: true, .. }
+                | Guard::Value { takes: true, .. }
+                | Guard::Absent { .. }
+                | Guard::Met { .. }
         )
     }
 

@@ -16,6 +16,7 @@ mod change;
 pub(crate) mod fill;
 pub(crate) mod growth;
 mod guard;
+mod items;
 mod range;
 
 pub use change::Change;
@@ -104,6 +105,12 @@ pub(crate) struct Built {
     pub(crate) array_filters: Vec<Document>,
     pub(crate) guards: Vec<Guard>,
     pub(crate) raw: Vec<Raw>,
+    /// Of an update that does nothing but change or remove items: the conditions of which one holds where there are any. They
+    /// become a guard where the update would change something all the same.
+    pub(crate) met: Option<Vec<Document>>,
+    /// Of the write of a bulk: the condition of the documents that fit, and in which there is nothing to change. They are counted
+    /// by a statement of their own.
+    pub(crate) idle: Option<Box<Document>>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
@@ -115,6 +122,9 @@ pub(crate) struct Built {
     pub(crate) always: Vec<&'static str>,
     pub(crate) upsert: bool,
 }
+
+/// A field that no document has: to remove it changes nothing, and an update may not be empty.
+pub(crate) const NO_FIELD: &str = "_odm.none";
 
 impl Built {
     /// How many items it adds by their values.
@@ -293,6 +303,52 @@ impl Built {
         })
     }
 
+    /// An update that changes nothing, and counts the documents that fit.
+    pub(crate) fn nothing() -> Built {
+        Built {
+            update: doc! { "$unset": { NO_FIELD: "" } },
+            array_filters: Vec::new(),
+            guards: Vec::new(),
+            raw: Vec::new(),
+            met: None,
+            idle: None,
+            marked: None,
+            only_adds: false,
+            fills: Vec::new(),
+            always: Vec::new(),
+            upsert: false,
+        }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        let unset = self.update.get_document("$unset");
+        unset.is_ok_and(|unset| unset.contains_key(NO_FIELD))
+    }
+
+    /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
+    pub(crate) fn idle_among(&self, condition: Document) -> Option<Document> {
+        let guards = |lets_be: bool| {
+            let guards = self.guards.iter().filter(move |guard| guard.lets_be() == lets_be);
+            guards.map(Guard::condition)
+        };
+        let needed: Vec<Document> = guards(true).collect();
+        if needed.is_empty() {
+            return None;
+        }
+        let mut all = vec![condition];
+        all.extend(guards(false));
+        all.push(doc! { "$nor": [{ "$and": needed }] });
+        Some(doc! { "$and": all })
+    }
+
+    /// Leaves documents as they are that have no items for the update, where it would write something else in them: their version,
+    /// their time stamps, or what the library notes.
+    pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
+        if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
+            self.guards.push(Guard::Met { any });
+        }
+    }
+
     /// The condition on what is changed, with the one that it is marked, where it has to be.
     pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
@@ -361,7 +417,7 @@ impl<R> Changes<R> {
         }
     }
 
-    /// Whether nothing would change: then nothing is sent.
+    /// Whether nothing would change: then nothing is written.
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -412,10 +468,18 @@ impl<R> Changes<R> {
             }
         };
         if clash {
-            self.problem(format!(
-                "one update holds two different changes of `{name}` by `{operator}`: make them one"
-            ));
+            self.twice(name);
         }
+    }
+
+    fn twice(&mut self, name: &str) {
+        self.problem(changed_twice(name));
+    }
+
+    /// Whether an operator is on this field.
+    fn has(&self, operator: &str, name: &str) -> bool {
+        let fields = self.operators.get_document(operator);
+        fields.is_ok_and(|fields| fields.contains_key(name))
     }
 
     /// A value that a change brings, checked against the bounds of its field.
@@ -474,16 +538,17 @@ impl<R> Changes<R> {
             return;
         }
         if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
-            // As serde would store it: not at all. Of two values the last one counts, as of all others.
+            // As serde would store it: not at all.
             let skips = field.is_some_and(|field| field.skips_none);
             match operator {
+                "$set" if skips && (self.has("$set", name) || self.has("$unset", name)) => {
+                    return self.twice(name);
+                }
                 "$set" if skips && value == Bson::Null => {
-                    self.take_back("$set", name);
-                    self.put("$unset", name, Bson::String(String::new()), replace);
+                    self.put("$unset", name, Bson::String(String::new()), never);
                     return self.without_aliases(name, field);
                 }
-                "$set" if skips => self.take_back("$unset", name),
-                "$setOnInsert" if skips && value == Bson::Null => return self.take_back(operator, name),
+                "$setOnInsert" if skips && value == Bson::Null && !self.has(operator, name) => return,
                 _ => {}
             }
             let is_null = value == Bson::Null;
@@ -496,17 +561,6 @@ impl<R> Changes<R> {
                 "$setOnInsert" => {}
                 _ => self.needs_own_name(name, field),
             }
-        }
-    }
-
-    /// Forgets what an operator was to do to this field.
-    fn take_back(&mut self, operator: &str, name: &str) {
-        let Ok(fields) = self.operators.get_document_mut(operator) else {
-            return;
-        };
-        fields.remove(name);
-        if fields.is_empty() {
-            self.operators.remove(operator);
         }
     }
 
@@ -1035,7 +1089,8 @@ impl<T: crate::Document> Changes<T> {
             if fill::is_filled((T::META.shape)(), &around.name) {
                 continue;
             }
-            let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
+            // An array that has to be there is not `null`.
+            let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } | Guard::There { name, .. } if *name == around.name);
             if !self.guards.iter().any(known) {
                 self.guards.push(Guard::Around(around));
             }
@@ -1049,41 +1104,47 @@ impl<T: crate::Document> Changes<T> {
             }
         }
         let only_adds = self.only_adds();
+        let met = match upsert || !self.raw.is_empty() {
+            true => None,
+            false => items::met(&self.operators, &self.array_filters),
+        };
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
-            match field.managed {
-                Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => {
-                    self.put("$setOnInsert", field.name, now.into(), replace);
-                }
-                Managed::Version if upsert && !changes => {
-                    self.put("$setOnInsert", field.name, Bson::Int64(1), replace);
-                }
-                _ if !changes => {}
-                Managed::UpdatedAt => self.put("$set", field.name, now.into(), replace),
-                Managed::CreatedAt if upsert => self.put("$setOnInsert", field.name, now.into(), replace),
-                Managed::Version => self.put("$inc", field.name, Bson::Int64(1), replace),
-                _ => {}
+            let (operator, value) = match field.managed {
+                Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => ("$setOnInsert", now.into()),
+                Managed::Version if upsert && !changes => ("$setOnInsert", Bson::Int64(1)),
+                _ if !changes => continue,
+                Managed::UpdatedAt => ("$set", now.into()),
+                Managed::CreatedAt if upsert => ("$setOnInsert", now.into()),
+                Managed::Version => ("$inc", Bson::Int64(1)),
+                _ => continue,
+            };
+            if self.has(operator, field.name) {
+                let message = written_by_the_library(field.name);
+                return Err(Error::Query { collection, message });
             }
+            self.put(operator, field.name, value, never);
         }
         if let Some((one, other)) = conflict(&self.operators) {
             let managed = |field: &&FieldMeta| {
                 field.managed != Managed::No && (field.name == one || field.name == other)
             };
             let message = match T::FIELDS.iter().find(managed) {
-                Some(field) => format!(
-                    "`{}` is written by the library, and this update changes it too: leave it out",
-                    field.name
-                ),
-                None if one == other => format!(
-                    "one update changes `{one}` twice, and MongoDB takes one change of a field: make them one, or two updates"
-                ),
+                Some(field) => written_by_the_library(field.name),
+                None if one == other => changed_twice(&one),
                 None => format!(
                     "one update changes `{one}` and `{other}`, and MongoDB takes one change of a field and what is in it: \
                      make them one, or two updates"
                 ),
             };
             return Err(Error::Query { collection, message });
+        }
+        if let Some(name) = items::changed_twice(&self.operators, &self.array_filters) {
+            return Err(Error::Query {
+                collection,
+                message: changed_twice(&name),
+            });
         }
         growth::may_be_sent(collection, &self.operators)?;
         let fills = fill::all((T::META.shape)(), &self.operators);
@@ -1115,6 +1176,8 @@ impl<T: crate::Document> Changes<T> {
             array_filters: self.array_filters,
             guards: self.guards,
             raw: self.raw,
+            met,
+            idle: None,
             marked: None,
             only_adds,
             fills,
@@ -1166,6 +1229,16 @@ pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> 
             meta.name
         ),
     })
+}
+
+fn changed_twice(name: &str) -> String {
+    format!(
+        "one update changes `{name}` twice, and MongoDB takes one change of a field: make them one, or two updates"
+    )
+}
+
+fn written_by_the_library(name: &str) -> String {
+    format!("`{name}` is written by the library, and this update changes it too: leave it out")
 }
 
 /// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).

@@ -1,5 +1,4 @@
-//! A link is a field of both documents: whoever links or unlinks a document from the other side raises its version, and an older
-//! replacement is a conflict.
+//! A link is a field of both documents: a write from the other side raises the version, and an older replacement is a conflict.
 
 use odm::bson::oid::ObjectId;
 use odm::bson::{DateTime, Document as Raw, doc};
@@ -46,7 +45,7 @@ struct Place {
     id: i32,
 }
 
-/// Nobody with a badge can be deleted.
+/// A badge restricts the deletion of its person.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "badges")]
 struct Badge {
@@ -334,7 +333,7 @@ ways! {
         };
         done!(odm.transaction(work));
     }
-    // What was put onto one side alone, past the library.
+    // Another program has written one side.
     a_repair_that_links: [("people", 2)] by |t, odm| {
         done!(raw(&t, "tasks").update_one(doc! { "_id": 20 }, doc! { "$set": { "owner": 2 } }));
         done!(odm.repair_all());
@@ -356,13 +355,13 @@ ways! {
         done!(raw(&t, "tasks").update_one(doc! { "_id": 10 }, doc! { "$set": { "owner": 2 } }));
         done!(reconciler.caught_up());
     }
-    // What a process without transactions has left that died before it wrote the list.
+    // A process without transactions died before it wrote the list.
     a_recovery: [("people", 2)] by |t, odm| {
         let left = doc! { "$set": { "owner": 2, "_odm.links": [ObjectId::new()] } };
         done!(raw(&t, "tasks").update_one(doc! { "_id": 20 }, left));
         done!(odm.clone().without_transactions().recover());
     }
-    // Kate is deleted and comes back: a badge names her that nobody could see.
+    // Kate is deleted and restored: a badge was inserted at the same time.
     a_deletion_that_is_taken_back: [("tasks", 10), ("people", 3)] by |t, odm| {
         let badges = raw(&t, "badges");
         let work = async |tx: odm::Tx| {

@@ -70,7 +70,7 @@ fn visit<'c>(members: &'c odm::Collection<Member>, email: &str) -> odm::UpdateMa
     upsert.inc(|m| m.visits, 1).upsert()
 }
 
-/// Carried out by so many clients at once, none of which fails. Gives how many of them inserted the document.
+/// Runs an upsert in several clients at once, none of which fails. Returns how many of them inserted the document.
 async fn at_once<F, Fut>(clients: usize, upsert: F) -> usize
 where
     F: Fn(usize) -> Fut,
@@ -184,7 +184,7 @@ fn of_many_transactions_none_fails() {
     });
 }
 
-/// Who has begun before another one inserted the document does not see it: all of the transaction is run again.
+/// A transaction that began before another client inserted the document is run again.
 #[test]
 fn a_transaction_that_lost_the_race_is_run_again() {
     with_transactions(async |t| {
