@@ -47,6 +47,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     volatile: false,
     skips_none: false,
     default: None,
+    left_out: false,
     stored: false,
 };
 
@@ -77,6 +78,7 @@ impl odm::Fielded for Address {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         },
         odm::FieldMeta {
@@ -100,6 +102,7 @@ impl odm::Fielded for Address {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         },
     ];
@@ -186,6 +189,7 @@ const _: () = {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         }
     }

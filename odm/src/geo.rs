@@ -90,6 +90,7 @@ static POINT: StructShape = StructShape {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         },
         FieldMeta {
@@ -110,6 +111,7 @@ static POINT: StructShape = StructShape {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         },
     ],

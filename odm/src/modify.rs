@@ -10,7 +10,7 @@ use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::ReturnDocument;
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -1120,19 +1120,15 @@ async fn fill<T: Document>(
 ) -> Result<()> {
     let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
-    let mut all = vec![
-        Bson::Document(filter),
-        Bson::Document(crate::update::fill::missing(&built.fills)),
-    ];
+    let mut all = vec![Bson::Document(filter)];
     all.extend(guards.map(|guard| Bson::Document(guard.condition())));
-    let filter = doc! { "$and": all };
-    let (stages, items) = crate::update::fill::statements(&built.fills);
-    let fields = (!stages.is_empty()).then_some((UpdateModifications::Pipeline(stages), Vec::new()));
-    let items = items.map(|(update, filters)| (UpdateModifications::Document(update), filters));
-    for (update, filters) in fields.into_iter().chain(items) {
-        let mut action = collection.raw().update_many(filter.clone(), update);
-        if !filters.is_empty() {
-            action = action.array_filters(filters);
+    for fill in &built.fills {
+        let filling = fill.filling();
+        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
+        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let mut action = collection.raw().update_many(filter, filling.update);
+        if !filling.array_filters.is_empty() {
+            action = action.array_filters(filling.array_filters);
         }
         act!(collection.session(), action).map_err(Collection::<T>::error)?;
         trace.more(1);

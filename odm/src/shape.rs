@@ -194,6 +194,8 @@ pub struct FieldMeta {
     pub skips_none: bool,
     /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
     pub default: Option<DefaultFn>,
+    /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
+    pub left_out: bool,
     /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
     pub stored: bool,
 }
@@ -225,6 +227,7 @@ impl FieldMeta {
             volatile: false,
             skips_none: false,
             default: None,
+            left_out: false,
             stored: false,
         }
     }

@@ -18,6 +18,8 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
+    stored_has_a_default(cx, container, field);
+    unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
     let _ = custom_form_is_declared(cx, container, field)
@@ -74,6 +76,51 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
                  `Option<{}>`",
                 label(container, field),
                 ty::text(field.ty)
+            ),
+        );
+    }
+}
+
+/// `#[field(stored)]`: a field that could be missing, and never is.
+fn stored_has_a_default(cx: &Ctxt, container: &Container, field: &Field) {
+    if !field.field.always {
+        return;
+    }
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let problem = match (has_default, field.serde.skip_serializing_if) {
+        (false, _) => {
+            "a document without it can't be read, so the validator requires it in any case. Leave out `stored`"
+        }
+        (true, Some(_)) => {
+            "`skip_serializing_if` leaves it out of some documents, and `stored` says that all have it. Leave out one of the two"
+        }
+        (true, None) => return,
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(field.ty),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// A unique index sees what is stored, and several documents that lack the field as one value.
+fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let reads_none = ty::is_option(field.ty)
+        && container.serde.default.is_none()
+        && !matches!(
+            field.serde.default,
+            Some(crate::attr::serde::Default_::Function(_))
+        );
+    let unique = field.indexes.iter().find_map(|index| index.unique);
+    if let (Some(unique), true, false, false) = (unique, has_default, field.field.always, reads_none) {
+        error(
+            cx,
+            unique,
+            format!(
+                "`{}` has a default, and a document that lacks it is `null` to a unique index, not its default. Have every document \
+                 store it, `#[field(stored)]`, or leave out `unique` or the default",
+                label(container, field)
             ),
         );
     }

@@ -56,9 +56,12 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
     let default = default(target, field).filter(|_| managed.is_none());
+    let left_out =
+        (field.serde.skip_serializing_if.is_some() && default.is_some()).then(|| quote!(left_out: true,));
     let stored = field.field.always.then(|| quote!(stored: true,));
     let set: Vec<_> = [
-        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, stored,
+        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
+        stored,
     ]
     .into_iter()
     .flatten()

@@ -23,7 +23,7 @@ pub use apply::Applied;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::{least, parallel};
-pub use plan::{Change, Plan};
+pub use plan::{Change, Lacking, Plan};
 
 use crate::document::DocumentMeta;
 use crate::relation::Graph;

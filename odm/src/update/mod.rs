@@ -140,10 +140,7 @@ impl Built {
         let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
             return Ok(());
         };
-        let name = match &fill.array {
-            Some(array) => format!("{array}.{}", fill.name),
-            None => fill.name.clone(),
-        };
+        let name = fill.path();
         Err(Error::Query {
             collection,
             message: format!(

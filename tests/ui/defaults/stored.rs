@@ -1,0 +1,19 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "users")]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(default)]
+    #[index(unique)]
+    email: String,
+    #[field(stored)]
+    name: String,
+    #[field(stored)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    note: String,
+}
+
+fn main() {}
