@@ -48,6 +48,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     skips_none: false,
     default: None,
     left_out: false,
+    inserted: false,
     stored: false,
 };
 
@@ -79,6 +80,7 @@ impl odm::Fielded for Address {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         },
         odm::FieldMeta {
@@ -103,6 +105,7 @@ impl odm::Fielded for Address {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         },
     ];
@@ -190,6 +193,7 @@ const _: () = {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         }
     }

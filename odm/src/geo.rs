@@ -91,6 +91,7 @@ static POINT: StructShape = StructShape {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         },
         FieldMeta {
@@ -112,6 +113,7 @@ static POINT: StructShape = StructShape {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         },
     ],

@@ -875,15 +875,15 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
             }
             let collection = self.collection;
             let mut built = self.changes.build(self.upsert, crate::now())?;
+            let filter = self.filter.into_document()?;
+            built.begin_with(&filter);
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
                 built.update = doc! { "$unset": { "_odm.none": "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
-            let filter = self.filter.into_document()?;
             if self.upsert {
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
-                built.always.retain(|name| relation::demanded(&filter, name).is_none());
                 built.fills_at_once(T::META.collection, "an upsert")?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.

@@ -196,6 +196,8 @@ pub struct FieldMeta {
     pub default: Option<DefaultFn>,
     /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
     pub left_out: bool,
+    /// Whether an upsert stores its default in a new document: `#[field(default = …)]` and `#[field(stored)]`.
+    pub inserted: bool,
     /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
     pub stored: bool,
 }
@@ -228,6 +230,7 @@ impl FieldMeta {
             skips_none: false,
             default: None,
             left_out: false,
+            inserted: false,
             stored: false,
         }
     }

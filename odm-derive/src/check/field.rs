@@ -1,7 +1,8 @@
 //! The rules of one field, of a document or an embedded type.
 
 use super::{error, is_declared, item_text, label};
-use crate::ast::{Container, Field};
+use crate::ast::{Container, Data, Field};
+use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
@@ -19,6 +20,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
     stored_has_a_default(cx, container, field);
+    default_is_serdes(cx, container, field);
     unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
@@ -81,6 +83,38 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
+/// `#[field(default = …)]`: serde reads only its own attribute, which names the function that is generated here.
+fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(default) = &field.field.default else {
+        return;
+    };
+    let function = format!("{}::default_{}", container.name(), field.rust);
+    let named = match &field.serde.default {
+        Some(Default_::Function(path)) => path
+            .segments
+            .last()
+            .is_some_and(|last| path.segments.len() > 1 && last.ident == format!("default_{}", field.rust)),
+        _ => false,
+    };
+    let problem = if !container.generics.params.is_empty() || matches!(container.data, Data::Enum(_)) {
+        "`#[field(default = …)]` is for a struct without parameters. Write a function, and `#[serde(default = \"…\")]`".to_owned()
+    } else if field.ident().is_none() {
+        "`#[field(default = …)]` is for a field with a name: this one can't be missing".to_owned()
+    } else if !named {
+        format!(
+            "serde has to be told of the default too: write `#[serde(default = \"{function}\")]` beside it, which is the function \
+             that `#[field(default = …)]` makes"
+        )
+    } else {
+        return;
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(default),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
 /// `#[field(stored)]`: a field that could be missing, and never is.
 fn stored_has_a_default(cx: &Ctxt, container: &Container, field: &Field) {
     if !field.field.always {
@@ -108,10 +142,7 @@ fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
     let has_default = field.serde.default.is_some() || container.serde.default.is_some();
     let reads_none = ty::is_option(field.ty)
         && container.serde.default.is_none()
-        && !matches!(
-            field.serde.default,
-            Some(crate::attr::serde::Default_::Function(_))
-        );
+        && !matches!(field.serde.default, Some(Default_::Function(_)));
     let unique = field.indexes.iter().find_map(|index| index.unique);
     if let (Some(unique), true, false, false) = (unique, has_default, field.field.always, reads_none) {
         error(

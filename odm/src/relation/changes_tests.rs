@@ -29,6 +29,7 @@ fn built(update: Document) -> Built {
         marked: None,
         fills: Vec::new(),
         always: Vec::new(),
+        inserted: Vec::new(),
         upsert: false,
     }
 }
@@ -252,6 +253,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             marked: None,
             fills: Vec::new(),
             always: Vec::new(),
+            inserted: Vec::new(),
             upsert: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)

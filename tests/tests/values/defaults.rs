@@ -483,3 +483,68 @@ fn what_documents_lack_is_counted_filled_and_required() {
         assert_eq!(filter, doc! { "points": { "$eq": 7 } });
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "accounts", new(derive(Deserialize)))]
+struct Account {
+    #[serde(rename = "_id")]
+    id: i32,
+    owner: String,
+    #[serde(default = "Account::default_points")]
+    #[field(default = 7, stored)]
+    points: i32,
+    #[serde(default = "Account::default_plan")]
+    #[field(default = "free".to_owned())]
+    plan: String,
+}
+
+/// One declaration serves serde, `New…`, upserts and conditions.
+#[test]
+fn a_declared_default_is_what_new_documents_get() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Account]).unwrap();
+        odm.sync().await.unwrap();
+        let accounts = odm.collection::<Account>();
+        accounts
+            .insert(NewAccount {
+                plan: "pro".into(),
+                ..NewAccount::new(1, "Kate".into())
+            })
+            .await
+            .unwrap();
+        let sent: NewAccount = serde_json::from_str(r#"{ "_id": 2, "owner": "Ann" }"#).unwrap();
+        accounts.insert(sent).await.unwrap();
+        accounts.update(3).set(|a| a.owner, "Bob").upsert().await.unwrap();
+        accounts
+            .update(4)
+            .set(|a| a.owner, "Cy")
+            .inc(|a| a.points, 1)
+            .upsert()
+            .await
+            .unwrap();
+        let where_pro = accounts
+            .update_where(|a| a.id.eq(5) & a.plan.eq("pro"))
+            .set(|a| a.owner, "Di")
+            .upsert();
+        where_pro.await.unwrap();
+        let all = accounts.find_all().sort(|a| a.id.asc()).all().await.unwrap();
+        let all: Vec<(i32, i32, &str)> = all.iter().map(|a| (a.id, a.points, a.plan.as_str())).collect();
+        assert_eq!(
+            all,
+            [
+                (1, 7, "pro"),
+                (2, 7, "free"),
+                (3, 7, "free"),
+                (4, 8, "free"),
+                (5, 7, "pro")
+            ]
+        );
+        let lacking =
+            t.db.collection::<AnyDocument>("accounts")
+                .count_documents(doc! { "plan": null })
+                .await
+                .unwrap();
+        assert_eq!(lacking, 0);
+        assert_eq!(accounts.find(|a| a.plan.eq("free")).count().await.unwrap(), 3);
+    });
+}

@@ -1,3 +1,4 @@
+//! Defaults that can't be kept as they are declared.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ struct User {
     #[field(stored)]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
+    #[field(default = 7)]
+    points: i32,
 }
 
 fn main() {}
