@@ -76,7 +76,7 @@ macro_rules! accumulators {
         $(#[$doc])*
         pub fn $name<V, P: Step, C>(mut self, field: &str, of: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Self {
             of(T::paths());
-            self.fields.insert(field, doc! { $operator: reference(P::PATH) });
+            self.fields.insert(field, doc! { $operator: crate::default::expression_of(P::WAY, P::PATH) });
             self
         }
     )*};

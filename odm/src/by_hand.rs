@@ -48,6 +48,8 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     skips_none: false,
     set: false,
     default: None,
+    left_out: false,
+    inserted: false,
     stored: false,
 };
 
@@ -79,6 +81,8 @@ impl odm::Fielded for Address {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         },
         odm::FieldMeta {
@@ -103,6 +107,8 @@ impl odm::Fielded for Address {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         },
     ];
@@ -194,6 +200,8 @@ const _: () = {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         }
     }

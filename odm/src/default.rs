@@ -8,7 +8,7 @@
 
 use crate::path::Codec;
 use crate::shape::{self, Body, FieldMeta, Shape, StructShape};
-use mongodb::bson::{Bson, Document, doc, error::Result as BsonResult};
+use mongodb::bson::{Bson, Document, RawDocument, doc, error::Result as BsonResult};
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -151,6 +151,10 @@ pub struct Way {
 struct Absent {
     /// That it does, with names from the document or the item of the innermost array.
     condition: Document,
+    /// The field that is missing.
+    name: String,
+    /// The struct that has to be there for that, where it need not be.
+    above: Option<String>,
     /// Whether that is no more than `{ name: null }` of the path itself, which can stand in a list of values.
     is_null: bool,
     /// What is read.
@@ -348,6 +352,8 @@ fn absences(fields: &[&'static FieldMeta]) -> Vec<Absent> {
             };
             found.push(Absent {
                 condition,
+                above: (!is_there).then(|| above.clone()),
+                name: name.clone(),
                 is_null,
                 value,
             });
@@ -367,6 +373,94 @@ fn below(value: &'static Bson, fields: &[&'static FieldMeta]) -> Option<&'static
             None => of(field),
         }
     })
+}
+
+/// The field with this name in a struct, however it is wrapped.
+pub(crate) fn named(shape: Shape, name: &str) -> Option<&'static FieldMeta> {
+    named_below(shape, name, 0)
+}
+
+fn named_below(shape: Shape, name: &str, depth: u32) -> Option<&'static FieldMeta> {
+    if depth > shape::MOST_WRAPPERS {
+        return None;
+    }
+    match shape {
+        Shape::Optional(inner) => named_below(inner(), name, depth + 1),
+        Shape::Bounded(inner) => named_below(shape::of_field(inner), name, depth + 1),
+        Shape::Struct(of) => of.fields.iter().find_map(|field| match field.flatten {
+            true => named_below(shape::of_field(field), name, depth + 1),
+            false => (field.name == name).then_some(field),
+        }),
+        _ => None,
+    }
+}
+
+/// The fields that a dotted name leads through, as far as they are declared and no array stands between them.
+fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
+    let mut shape = shape;
+    let fields = name.split('.').map_while(|part| {
+        let field = named(shape, part)?;
+        shape = shape::of_field(field);
+        Some(field)
+    });
+    let fields: Vec<_> = fields.collect();
+    match fields.len() == name.split('.').count() {
+        true => fields,
+        false => Vec::new(),
+    }
+}
+
+/// What a reader sees at a dotted name of a document: what is stored there, or the default of what is missing on the way.
+pub(crate) fn read(shape: Shape, document: &RawDocument, name: &str) -> Option<Bson> {
+    let mut fields: &[&'static FieldMeta] = &fields_at(shape, name);
+    let mut within = Some(document);
+    let mut parts = name.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let field = fields.split_first();
+        match within?.get(part).ok()? {
+            Some(value) if parts.peek().is_none() => return Bson::try_from(value).ok(),
+            Some(value) => within = value.as_document(),
+            None => {
+                let (field, rest) = field?;
+                return below(of(field)?, rest).cloned();
+            }
+        }
+        fields = field.map(|(_, rest)| rest).unwrap_or_default();
+    }
+    None
+}
+
+/// The same in an expression of the server's.
+pub(crate) fn expression(shape: Shape, name: &str) -> Bson {
+    within_expression(&fields_at(shape, name), name)
+}
+
+/// The same of the value at the end of a path.
+pub(crate) fn expression_of(way: Option<&'static Way>, name: &str) -> Bson {
+    match way.map(split) {
+        Some((None, fields)) => within_expression(&fields, name),
+        _ => Bson::String(format!("${name}")),
+    }
+}
+
+fn within_expression(fields: &[&'static FieldMeta], name: &str) -> Bson {
+    let absent = absences(fields).into_iter().rev();
+    absent.fold(Bson::String(format!("${name}")), |stored, absent| {
+        let is = |name: &str, ty: &str| doc! { "$eq": [{ "$type": format!("${name}") }, ty] };
+        let missing = is(&absent.name, "missing");
+        let missing = match &absent.above {
+            Some(above) => doc! { "$and": [is(above, "object"), missing] },
+            None => missing,
+        };
+        doc! { "$cond": [missing, { "$literal": absent.value.clone() }, stored] }.into()
+    })
+}
+
+/// The defaults that are read at a dotted name, as a part of the declaration of what is derived of it.
+pub(crate) fn declared(shape: Shape, name: &str) -> Option<Bson> {
+    let absent = absences(&fields_at(shape, name));
+    let values: Vec<Bson> = absent.into_iter().map(|absent| absent.value.clone()).collect();
+    (!values.is_empty()).then(|| values.into())
 }
 
 /// Whether the field holds an array, of whose items `null` may be one.

@@ -91,6 +91,8 @@ static POINT: StructShape = StructShape {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         },
         FieldMeta {
@@ -112,6 +114,8 @@ static POINT: StructShape = StructShape {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         },
     ],

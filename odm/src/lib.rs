@@ -448,7 +448,7 @@ pub use relation::derived::backfill::{Backfilled, Backfilling};
 pub use relation::derived::reconcile::{Reconciler, Reconciling};
 pub use relation::derived::recover::{Recovered, Recovering, Worker};
 pub use relation::repair::{Mend, Mended, Repaired, Repairing};
-pub use schema::{Applied, Plan, Violations};
+pub use schema::{Applied, Lacking, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
 pub use shape::Number;

@@ -11,7 +11,7 @@ use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
+use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -1048,19 +1048,19 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             }
             let collection = &self.collection;
             let mut built = self.changes.build(self.upsert, crate::now())?;
+            let (filter, given) = match self.upsert {
+                true => self.filter.into_upsert()?,
+                false => (self.filter.into_document()?, Vec::new()),
+            };
+            built.begin_with(&filter, &given);
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
                 built.update = doc! { "$unset": { NO_FIELD: "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
-            let (filter, given) = match self.upsert {
-                true => self.filter.into_upsert()?,
-                false => (self.filter.into_document()?, Vec::new()),
-            };
             if self.upsert {
                 built.insert_given(T::META.collection, given)?;
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
-                built.always.retain(|name| relation::demanded(&filter, name).is_none());
                 built.fills_at_once(T::META.collection, "an upsert")?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
@@ -1437,19 +1437,15 @@ async fn fill<T: Document>(
 ) -> Result<()> {
     let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
-    let mut all = vec![
-        Bson::Document(filter),
-        Bson::Document(crate::update::fill::missing(&built.fills)),
-    ];
+    let mut all = vec![Bson::Document(filter)];
     all.extend(guards.map(|guard| Bson::Document(guard.condition())));
-    let filter = doc! { "$and": all };
-    let (stages, items) = crate::update::fill::statements(&built.fills);
-    let fields = (!stages.is_empty()).then_some((UpdateModifications::Pipeline(stages), Vec::new()));
-    let items = items.map(|(update, filters)| (UpdateModifications::Document(update), filters));
-    for (update, filters) in fields.into_iter().chain(items) {
-        let mut action = collection.raw().update_many(filter.clone(), update);
-        if !filters.is_empty() {
-            action = action.array_filters(filters);
+    for fill in &built.fills {
+        let filling = fill.filling();
+        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
+        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let mut action = collection.raw().update_many(filter, filling.update);
+        if !filling.array_filters.is_empty() {
+            action = action.array_filters(filling.array_filters);
         }
         act!(collection.session(), action).map_err(Collection::<T>::error)?;
         trace.more(1);

@@ -198,6 +198,10 @@ pub struct FieldMeta {
     pub set: bool,
     /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
     pub default: Option<DefaultFn>,
+    /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
+    pub left_out: bool,
+    /// Whether an upsert stores its default in a new document: `#[field(default = …)]` and `#[field(stored)]`.
+    pub inserted: bool,
     /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
     pub stored: bool,
 }
@@ -230,6 +234,8 @@ impl FieldMeta {
             skips_none: false,
             set: false,
             default: None,
+            left_out: false,
+            inserted: false,
             stored: false,
         }
     }

@@ -15,6 +15,8 @@ pub struct Field {
     pub extra: bool,
     /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
     pub stored: Option<Type>,
+    /// What is read where it is missing, and what a new document gets.
+    pub default: Option<syn::Expr>,
     /// Every document has it, though one without it could be read: `stored` alone.
     pub always: bool,
 }
@@ -31,6 +33,8 @@ impl Field {
                 once(&mut field.min, signed(meta)?, meta)
             } else if meta.path.is_ident("max") {
                 once(&mut field.max, signed(meta)?, meta)
+            } else if meta.path.is_ident("default") {
+                once(&mut field.default, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("opaque") {
                 flag(&mut field.opaque, meta)
             } else if meta.path.is_ident("stored") && !meta.input.peek(syn::Token![=]) {
@@ -43,7 +47,7 @@ impl Field {
                 Err(unknown(
                     meta,
                     "field",
-                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `extra`, `stored` and `stored = Type`; the number of items \
+                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `extra`, `default = value`, `stored` and `stored = Type`; the number of items \
                      of an array is declared with `#[embed(max = N)]`",
                 ))
             }

@@ -2,6 +2,7 @@
 
 use super::{error, is_declared, item_text, label};
 use crate::ast::{Container, Data, Field, Style};
+use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
@@ -21,6 +22,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
+    stored_has_a_default(cx, container, field);
+    default_is_serdes(cx, container, field);
+    unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
     let _ = custom_form_is_declared(cx, container, field)
@@ -77,6 +81,80 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
                  `Option<{}>`",
                 label(container, field),
                 ty::text(field.ty)
+            ),
+        );
+    }
+}
+
+/// `#[field(default = …)]`: serde reads only its own attribute, which names the function that is generated here.
+fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(default) = &field.field.default else {
+        return;
+    };
+    let function = format!("{}::default_{}", container.name(), field.rust);
+    let named = match &field.serde.default {
+        Some(Default_::Function(path)) => path
+            .segments
+            .last()
+            .is_some_and(|last| path.segments.len() > 1 && last.ident == format!("default_{}", field.rust)),
+        _ => false,
+    };
+    let problem = if !container.generics.params.is_empty() || matches!(container.data, Data::Enum(_)) {
+        "`#[field(default = …)]` is for a struct without parameters. Write a function, and `#[serde(default = \"…\")]`".to_owned()
+    } else if field.ident().is_none() {
+        "`#[field(default = …)]` is for a field with a name: this one can't be missing".to_owned()
+    } else if !named {
+        format!(
+            "serde has to be told of the default too: write `#[serde(default = \"{function}\")]` beside it, which is the function \
+             that `#[field(default = …)]` makes"
+        )
+    } else {
+        return;
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(default),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// `#[field(stored)]`: a field that could be missing, and never is.
+fn stored_has_a_default(cx: &Ctxt, container: &Container, field: &Field) {
+    if !field.field.always {
+        return;
+    }
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let problem = match (has_default, field.serde.skip_serializing_if) {
+        (false, _) => {
+            "a document without it can't be read, so the validator requires it in any case. Leave out `stored`"
+        }
+        (true, Some(_)) => {
+            "`skip_serializing_if` leaves it out of some documents, and `stored` says that all have it. Leave out one of the two"
+        }
+        (true, None) => return,
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(field.ty),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// A unique index sees what is stored, and several documents that lack the field as one value.
+fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let reads_none = ty::is_option(field.ty)
+        && container.serde.default.is_none()
+        && !matches!(field.serde.default, Some(Default_::Function(_)));
+    let unique = field.indexes.iter().find_map(|index| index.unique);
+    if let (Some(unique), true, false, false) = (unique, has_default, field.field.always, reads_none) {
+        error(
+            cx,
+            unique,
+            format!(
+                "`{}` has a default, and a document that lacks it is `null` to a unique index, not its default. Have every document \
+                 store it, `#[field(stored)]`, or leave out `unique` or the default",
+                label(container, field)
             ),
         );
     }

@@ -56,9 +56,13 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
     let default = default(target, field).filter(|_| managed.is_none());
+    let left_out =
+        (field.serde.skip_serializing_if.is_some() && default.is_some()).then(|| quote!(left_out: true,));
+    let inserted = (field.field.always || field.field.default.is_some()).then(|| quote!(inserted: true,));
     let stored = field.field.always.then(|| quote!(stored: true,));
     let set: Vec<_> = [
-        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, stored,
+        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
+        inserted, stored,
     ]
     .into_iter()
     .flatten()
@@ -67,6 +71,36 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         return make;
     }
     quote!(#odm::FieldMeta { #(#set)* ..#make })
+}
+
+/// The functions that serde's attributes name.
+fn defaults(target: &Target) -> Option<TokenStream> {
+    let functions: Vec<TokenStream> = target
+        .fields
+        .iter()
+        .filter_map(|field| {
+            let (value, ty, vis) = (field.field.default.as_ref()?, field.ty, field.vis);
+            let name = quote::format_ident!("default_{}", field.rust);
+            let doc = format!(
+                "What a missing `{}` is read as, and what a new document gets.",
+                field.rust
+            );
+            Some(quote! {
+                #[doc = #doc]
+                #vis fn #name() -> #ty {
+                    #value
+                }
+            })
+        })
+        .collect();
+    let this = target.container.ident;
+    (!functions.is_empty()).then(|| {
+        quote! {
+            impl #this {
+                #(#functions)*
+            }
+        }
+    })
 }
 
 /// What serde reads where the field is missing. Of a type that is a parameter of the struct it is not known whether it has a
@@ -151,7 +185,9 @@ pub fn implement(target: &Target, managed: impl Fn(&Field) -> TokenStream) -> To
         .iter()
         .map(|field| asserts::of(target, field))
         .collect();
+    let defaults = defaults(target);
     quote! {
+        #defaults
         #[automatically_derived]
         impl #impl_generics #odm::Fielded for #this #where_clause {
             const FIELDS: &'static [#odm::FieldMeta] = {

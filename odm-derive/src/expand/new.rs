@@ -98,7 +98,9 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
         "A new [`{}`]: the fields that the application supplies to insert one.",
         target.container.name()
     );
+    let with_defaults = with_defaults(target, roles);
     quote! {
+        #with_defaults
         #[doc = #doc]
         #[allow(missing_docs, dead_code)]
         #derives
@@ -108,6 +110,42 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
             #marker
         }
     }
+}
+
+/// `New…::new`, of the fields without `#[field(default = …)]`, if any has it: what a new document begins with.
+fn with_defaults(target: &Target, roles: &Roles) -> Option<TokenStream> {
+    let is_given = |field: &&Field| field.field.default.is_none();
+    if supplied(target, roles).all(|field| is_given(&field)) {
+        return None;
+    }
+    let (new, this, vis) = (ident(target), target.container.ident, target.container.vis);
+    let given = supplied(target, roles).filter(is_given).map(|field| {
+        let (name, ty) = (field.ident(), supplied_type(target, field));
+        quote!(#name: #ty)
+    });
+    let values = supplied(target, roles).map(|field| {
+        let name = field.ident();
+        match &field.field.default {
+            None => quote!(#name,),
+            Some(_) => {
+                let function = quote::format_ident!("default_{}", field.rust);
+                quote!(#name: #this::#function(),)
+            }
+        }
+    });
+    let doc = format!(
+        "Of the fields without a default, in their order. The others have theirs, and can be set: \
+         `{new} {{ field: value, ..{new}::new(…) }}`."
+    );
+    Some(quote! {
+        impl #new {
+            #[doc = #doc]
+            #[allow(clippy::too_many_arguments, dead_code)]
+            #vis fn new(#(#given),*) -> Self {
+                #new { #(#values)* }
+            }
+        }
+    })
 }
 
 /// `#[serde(rename_all)]` and the like hold for the new struct too; a container's `default` does not, since the new struct

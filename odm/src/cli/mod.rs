@@ -498,13 +498,19 @@ fn in_words(recovered: &Recovered) -> String {
 }
 
 fn filling(filled: &Backfilled) -> String {
-    match filled.edges.as_slice() {
-        [] => "nothing was to be filled".to_owned(),
-        edges => format!(
+    let defaults =
+        (filled.defaults > 0).then(|| format!("{} stored", plural(filled.defaults, "missing default")));
+    let copies = (!filled.edges.is_empty()).then(|| {
+        format!(
             "copies were taken in {}, for {}",
             plural(filled.documents, "document"),
-            edges.join(", ")
-        ),
+            filled.edges.join(", ")
+        )
+    });
+    let all: Vec<String> = defaults.into_iter().chain(copies).collect();
+    match all.is_empty() {
+        true => "nothing was to be filled".to_owned(),
+        false => all.join("; "),
     }
 }
 

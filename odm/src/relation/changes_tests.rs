@@ -32,6 +32,7 @@ fn built(update: Document) -> Built {
         only_adds: false,
         fills: Vec::new(),
         always: Vec::new(),
+        inserted: Vec::new(),
         upsert: false,
     }
 }
@@ -258,6 +259,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             only_adds: false,
             fills: Vec::new(),
             always: Vec::new(),
+            inserted: Vec::new(),
             upsert: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)

@@ -318,7 +318,8 @@ impl Writer {
         if field.flatten {
             return self.merge(object, (field.shape)(), &field.bounds, !field.required);
         }
-        let required = field.required && !matches!((field.shape)(), Shape::Optional(_));
+        let needed = field.required && !matches!((field.shape)(), Shape::Optional(_));
+        let required = needed || field.stored;
         let schema = match self.value((field.shape)(), &field.bounds) {
             Some(schema) => schema,
             None if required => return None,

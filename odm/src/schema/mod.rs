@@ -31,7 +31,7 @@ pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::{least, parallel, referred_once};
-pub use plan::{Change, Plan};
+pub use plan::{Change, Lacking, Plan};
 
 use crate::document::DocumentMeta;
 use crate::relation::Graph;

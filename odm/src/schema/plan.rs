@@ -31,12 +31,34 @@ pub struct Plan {
     pub(super) changes: Vec<Change>,
     notes: Vec<String>,
     backfills: Vec<String>,
+    lacking: Vec<Lacking>,
     unknown: Vec<String>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
     pub(super) indexes: HashMap<&'static str, Vec<Index>>,
     pub(super) accept_violations: bool,
+}
+
+/// Documents that lack a declared field and are read with its default: [`Plan::lacking`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// for lacking in odm.plan().await?.lacking() {
+///     println!("{} of `{}` lack `{}`", lacking.documents, lacking.collection, lacking.field);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lacking {
+    /// The collection.
+    pub collection: &'static str,
+    /// The dotted name of the field; through an array, that of its items.
+    pub field: String,
+    /// How many documents lack it, or have an item that does.
+    pub documents: u64,
 }
 
 /// One difference.
@@ -219,6 +241,15 @@ impl Plan {
         &self.backfills
     }
 
+    /// How many documents lack a declared field, so that they are read with its default, of the fields that any lacks.
+    /// [`Odm::backfill`] stores it, and `#[field(stored)]` then has the server refuse a document without it.
+    ///
+    /// Not counted are fields whose default is no constant, and those of which serde leaves out some values
+    /// (`skip_serializing_if`).
+    pub fn lacking(&self) -> &[Lacking] {
+        &self.lacking
+    }
+
     /// The copies that the database knows and these models lack, in words: `orders.name from customers.name`. As long as there
     /// are any, [`Odm::apply`] and [`Odm::sync`] are refused with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant.
@@ -243,6 +274,17 @@ impl fmt::Display for Plan {
             lines.push("nothing to change".to_owned());
         }
         lines.extend(self.backfills.iter().map(|copies| to_backfill(copies)));
+        lines.extend(self.lacking.iter().map(|lacking| {
+            let Lacking {
+                collection,
+                field,
+                documents,
+            } = lacking;
+            format!(
+                "`{collection}`: {} without `{field}`, read with its default",
+                plural(*documents, "document")
+            )
+        }));
         lines.extend(self.unknown.iter().map(|copies| {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
@@ -264,7 +306,8 @@ impl Odm {
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
     /// which the server reads the whole collection, to count the documents that violate it. One more reads what the database
-    /// knows of copies, and each collection with new ones costs one.
+    /// knows of copies, and each collection with new ones costs one. Each field that has a default costs one, in which the server
+    /// reads the collection, to count the documents that lack it; [`sync`](Odm::sync) does not count them.
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
@@ -273,9 +316,38 @@ impl Odm {
             .run(async {
                 let mut plan = self.compare().await?;
                 (plan.backfills, plan.unknown) = self.compare_edges().await?;
+                plan.lacking = self.count_lacking(&plan).await?;
                 Ok(plan)
             })
             .await
+    }
+
+    /// Of all collections that exist.
+    async fn count_lacking(&self, plan: &Plan) -> Result<Vec<Lacking>> {
+        let mut counts = Vec::new();
+        let there = self
+            .models()
+            .iter()
+            .filter(|model| plan.seen.contains_key(model.meta.collection));
+        for model in there {
+            for fill in crate::update::fill::declared((model.meta.shape)()) {
+                counts.push(async move {
+                    let collection = model.meta.collection;
+                    let all = self.database().collection::<Document>(collection);
+                    let documents = all.count_documents(fill.condition()).await?;
+                    Ok::<_, crate::Error>(Lacking {
+                        collection,
+                        field: fill.path(),
+                        documents,
+                    })
+                });
+            }
+        }
+        let counted: Vec<Lacking> = stream::iter(counts).buffered(AT_ONCE).try_collect().await?;
+        Ok(counted
+            .into_iter()
+            .filter(|lacking| lacking.documents > 0)
+            .collect())
     }
 
     /// Collections, validators and indexes.
@@ -295,6 +367,7 @@ impl Odm {
             changes: Vec::new(),
             notes: Vec::new(),
             backfills: Vec::new(),
+            lacking: Vec::new(),
             unknown: Vec::new(),
             seen: HashMap::new(),
             indexes: HashMap::new(),

@@ -4,7 +4,7 @@
 //! (by the items of an array, or in MongoDB's own words) has another statement before it, which only fills.
 
 use crate::default;
-use crate::shape::{self, FieldMeta, MOST_WRAPPERS, Shape};
+use crate::shape::{self, FieldMeta, Shape};
 use mongodb::bson::{Bson, Document, doc};
 
 /// A default that a change begins with where the field is missing.
@@ -85,7 +85,9 @@ fn steps(shape: Shape, name: &str) -> Vec<StepOf> {
             (shape, array, above) = (items, Some(above), String::new());
             continue;
         }
-        let Some(field) = field(shape, part, 0) else { break };
+        let Some(field) = default::named(shape, part) else {
+            break;
+        };
         above = super::joined_names(&above, part);
         found.push(StepOf {
             array: array.clone(),
@@ -114,45 +116,99 @@ pub(super) fn is_filled(shape: Shape, name: &str) -> bool {
     })
 }
 
-/// The field with this name in a struct, however it is wrapped.
-fn field(shape: Shape, name: &str, depth: u32) -> Option<&'static FieldMeta> {
-    if depth > MOST_WRAPPERS {
-        return None;
+/// A statement that fills one default and changes nothing else.
+pub(crate) struct Filling {
+    /// The documents that lack it.
+    pub(crate) condition: Document,
+    pub(crate) update: Document,
+    pub(crate) array_filters: Vec<Document>,
+}
+
+impl Fill {
+    /// Its dotted name in the document.
+    pub(crate) fn path(&self) -> String {
+        match &self.array {
+            Some(array) => format!("{array}.{}", self.name),
+            None => self.name.clone(),
+        }
     }
+
+    /// That it is missing where it could stand: within a struct that is there.
+    fn missing(&self, prefix: &str) -> Document {
+        let mut condition = doc! { format!("{prefix}{}", self.name): { "$exists": false } };
+        if let Some((above, _)) = self.name.rsplit_once('.') {
+            condition.insert(format!("{prefix}{above}"), doc! { "$type": "object" });
+        }
+        condition
+    }
+
+    /// The documents that lack it.
+    pub(crate) fn condition(&self) -> Document {
+        match &self.array {
+            Some(array) => doc! { array: { "$elemMatch": self.missing("") } },
+            None => self.missing(""),
+        }
+    }
+
+    pub(crate) fn filling(&self) -> Filling {
+        let (update, array_filters) = match &self.array {
+            Some(array) => (
+                doc! { format!("{array}.$[d].{}", self.name): self.value.clone() },
+                vec![self.missing("d.")],
+            ),
+            None => (doc! { &self.name: self.value.clone() }, Vec::new()),
+        };
+        Filling {
+            condition: self.condition(),
+            update: doc! { "$set": update },
+            array_filters,
+        }
+    }
+}
+
+/// The defaults of all fields of a document that need not be there, the outer ones first: those of items of an array in it too,
+/// but not those of what a type holds within itself.
+pub(crate) fn declared(shape: Shape) -> Vec<Fill> {
+    let mut found = Vec::new();
+    let mut seen = Vec::new();
+    collect(shape, None, "", &mut seen, &mut found);
+    found
+}
+
+fn collect(
+    shape: Shape,
+    array: Option<&str>,
+    above: &str,
+    seen: &mut Vec<*const shape::StructShape>,
+    found: &mut Vec<Fill>,
+) {
     match shape {
-        Shape::Optional(inner) => field(inner(), name, depth + 1),
-        Shape::Bounded(inner) => field(shape::of_field(inner), name, depth + 1),
-        Shape::Struct(of) => of.fields.iter().find_map(|of| match of.flatten {
-            true => field(shape::of_field(of), name, depth + 1),
-            false => (of.name == name).then_some(of),
-        }),
-        _ => None,
+        Shape::Optional(inner) => collect(inner(), array, above, seen, found),
+        Shape::Bounded(inner) => collect(shape::of_field(inner), array, above, seen, found),
+        // The items of an array in an array can't be changed by one update.
+        Shape::Array(items) if array.is_none() && !above.is_empty() => {
+            collect(items(), Some(above), "", seen, found);
+        }
+        Shape::Struct(of) if !seen.contains(&std::ptr::from_ref(of)) => {
+            seen.push(of);
+            for field in of.fields {
+                let name = match field.flatten {
+                    true => above.to_owned(),
+                    false => super::joined_names(above, field.name),
+                };
+                // What serde leaves out by itself need not be there.
+                let default = default::of(field).filter(|_| !field.left_out && !field.flatten);
+                found.extend(default.map(|value| Fill {
+                    array: array.map(str::to_owned),
+                    name: name.clone(),
+                    value,
+                }));
+                collect(shape::of_field(field), array, &name, seen, found);
+            }
+            seen.pop();
+        }
+        _ => {}
     }
-}
-
-/// That one of these is missing: the documents that a statement of its own fills.
-pub(crate) fn missing(fills: &[Fill]) -> Document {
-    let each = fills.iter().map(|fill| {
-        let missing = doc! { &fill.name: { "$exists": false } };
-        Bson::Document(match &fill.array {
-            Some(array) => doc! { array: { "$elemMatch": missing } },
-            None => missing,
-        })
-    });
-    doc! { "$or": each.collect::<Vec<_>>() }
-}
-
-/// The statements that fill and change nothing else: of fields, and of items with their array filters.
-pub(crate) fn statements(fills: &[Fill]) -> (Vec<Document>, Option<(Document, Vec<Document>)>) {
-    let (items, fields): (Vec<&Fill>, Vec<&Fill>) = fills.iter().partition(|fill| fill.array.is_some());
-    let (mut set, mut filters) = (Document::new(), Vec::new());
-    for (at, fill) in items.into_iter().enumerate() {
-        let array = fill.array.as_deref().unwrap_or_default();
-        set.insert(format!("{array}.$[d{at}].{}", fill.name), fill.value.clone());
-        filters.push(doc! { format!("d{at}.{}", fill.name): { "$exists": false } });
-    }
-    let stages = fields.into_iter().map(stage).collect();
-    (stages, (!set.is_empty()).then(|| (doc! { "$set": set }, filters)))
 }
 
 fn stage(fill: &Fill) -> Document {
@@ -195,10 +251,13 @@ pub(crate) fn pipeline(
                     continue;
                 }
                 "$setOnInsert" if !upsert => continue,
+                "$setOnInsert" if name.contains('.') => return None,
                 "$setOnInsert" => {
                     let is_new = is_missing(&format!("${}", witness?));
                     doc! { "$cond": [is_new, literal(value), path] }.into()
                 }
+                // Where the struct around it is missing, a pipeline would make one.
+                "$pullAll" | "$pop" if name.contains('.') => return None,
                 operator => changed(operator, &path, value)?,
             };
             set.insert(name, expression);

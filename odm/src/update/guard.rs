@@ -276,7 +276,8 @@ impl Guard {
         Some(if side_by_side {
             both
         } else {
-            doc! { "$and": [within.clone(), { field: offence }] }
+            // A name first: not every server takes a condition on an item that begins with `$and`.
+            doc! { field: offence, "$and": [within.clone()] }
         })
     }
 

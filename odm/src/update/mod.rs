@@ -120,6 +120,8 @@ pub(crate) struct Built {
     /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
     /// missing in a new document alone.
     pub(crate) always: Vec<&'static str>,
+    /// The fields of which an upsert stores the default, unless its condition demands another value.
+    pub(crate) inserted: Vec<&'static str>,
     pub(crate) upsert: bool,
 }
 
@@ -264,6 +266,24 @@ impl Built {
         }
     }
 
+    /// For a new document that begins with what this condition demands.
+    pub(crate) fn begin_with(&mut self, filter: &Document, given: &[(&'static str, Bson)]) {
+        let demanded = |name: &str| {
+            let is_given = |(given, _): &(&str, Bson)| crate::names::meet(given, name);
+            crate::relation::demanded(filter, name).is_some() || given.iter().any(is_given)
+        };
+        self.always.retain(|name| !demanded(name));
+        let inserted = std::mem::take(&mut self.inserted);
+        if let Ok(fields) = self.update.get_document_mut("$setOnInsert") {
+            for name in inserted.into_iter().filter(|name| demanded(name)) {
+                fields.remove(name);
+            }
+            if fields.is_empty() {
+                self.update.remove("$setOnInsert");
+            }
+        }
+    }
+
     /// As it is sent: with defaults to fill a pipeline, where it can be one. Others are filled by a statement before it.
     pub(crate) fn modifications(&self) -> UpdateModifications {
         match self.pipeline() {
@@ -290,10 +310,7 @@ impl Built {
         let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
             return Ok(());
         };
-        let name = match &fill.array {
-            Some(array) => format!("{array}.{}", fill.name),
-            None => fill.name.clone(),
-        };
+        let name = fill.path();
         Err(Error::Query {
             collection,
             message: format!(
@@ -317,6 +334,7 @@ impl Built {
             fills: Vec::new(),
             always: Vec::new(),
             upsert: false,
+            inserted: Vec::new(),
         }
     }
 
@@ -955,6 +973,12 @@ impl<R> Changes<R> {
     }
 }
 
+/// The names of all fields that an update changes.
+fn written(operators: &Document) -> impl Iterator<Item = &str> {
+    let fields = operators.values().filter_map(Bson::as_document);
+    fields.flat_map(|fields| fields.keys().map(String::as_str))
+}
+
 /// A field in what stands above it.
 fn joined_names(above: &str, name: &str) -> String {
     match above {
@@ -1126,6 +1150,29 @@ impl<T: crate::Document> Changes<T> {
             }
             self.put(operator, field.name, value, never);
         }
+        let mut fills = fill::all((T::META.shape)(), &self.operators);
+        let mut inserted = Vec::new();
+        if upsert {
+            let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
+            for field in T::FIELDS.iter().filter(|field| field.inserted) {
+                let Some(value) = default::of(field) else { continue };
+                if written.iter().any(|name| crate::names::meet(name, field.name)) {
+                    continue;
+                }
+                match fills.is_empty() {
+                    true => {
+                        self.put("$setOnInsert", field.name, value.clone(), replace);
+                        inserted.push(field.name);
+                    }
+                    // What a pipeline fills in a document that is there is what is read of it.
+                    false => fills.push(fill::Fill {
+                        array: None,
+                        name: field.name.to_owned(),
+                        value,
+                    }),
+                }
+            }
+        }
         if let Some((one, other)) = conflict(&self.operators) {
             let managed = |field: &&FieldMeta| {
                 field.managed != Managed::No && (field.name == one || field.name == other)
@@ -1147,7 +1194,6 @@ impl<T: crate::Document> Changes<T> {
             });
         }
         growth::may_be_sent(collection, &self.operators)?;
-        let fills = fill::all((T::META.shape)(), &self.operators);
         let is_always = |field: &&FieldMeta| {
             let has_value = field.required && !field.flatten && field.aliases.is_empty();
             field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
@@ -1182,6 +1228,7 @@ impl<T: crate::Document> Changes<T> {
             only_adds,
             fills,
             always,
+            inserted,
             upsert,
         })
     }

@@ -2,7 +2,7 @@
 
 use odm::bson::{Document as AnyDocument, doc};
 use odm::prelude::*;
-use odm_tests::{TestDb, with_db};
+use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -322,5 +322,229 @@ fn an_upsert_inserts_the_changed_default() {
         assert_eq!(bulk.await.unwrap().modified, 2);
         let beds = users.get(5).await.unwrap().unwrap().home.beds;
         assert_eq!((users.get(9).await.unwrap().unwrap().points, beds), (9, 4));
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "teams")]
+struct Team {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(default = "blue")]
+    color: String,
+    #[computed(sum = Player.points, filter = |p| p.active.eq(true))]
+    points: i64,
+    #[computed(count = Player, filter = |p| p.active.eq(false))]
+    absent: i64,
+    #[subset(of = Player, limit = 3, order(id), fields(points: i32))]
+    best: Vec<BestEntry>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "players")]
+struct Player {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[parent_ref(on_delete = cascade)]
+    #[denormalize(from = Team, fields(color: String))]
+    team: TeamEntry,
+    #[serde(default = "seven")]
+    points: i32,
+    #[serde(default = "yes")]
+    active: bool,
+}
+
+fn blue() -> String {
+    "blue".into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is derived of a document is of what a reader sees of it.
+#[test]
+fn derived_values_see_what_a_reader_sees() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Team, Player]).unwrap();
+        t.db.collection::<AnyDocument>("teams")
+            .insert_one(doc! { "_id": 1, "points": 0_i64, "absent": 0_i64, "best": [] })
+            .await
+            .unwrap();
+        let player = |id: i32| doc! { "_id": id, "team": { "id": 1, "color": "none" } };
+        let away = doc! { "_id": 3, "team": { "id": 1, "color": "none" }, "points": 5, "active": false };
+        let players = t.db.collection::<AnyDocument>("players");
+        players.insert_many([player(1), player(2), away]).await.unwrap();
+        odm.sync().await.unwrap();
+        odm.backfill().await.unwrap();
+        let teams = odm.collection::<Team>();
+        let team = async || teams.get(1).await.unwrap().unwrap();
+        let of = |team: &Team| {
+            (
+                team.points,
+                team.absent,
+                team.best.iter().map(|b| b.points).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(of(&team().await), (14, 1, vec![7, 7, 5]));
+        let players = odm.collection::<Player>();
+        assert_eq!(players.get(1).await.unwrap().unwrap().team.color, "blue");
+        assert_clean(&odm).await;
+        players.update(1).inc(|p| p.points, 1).await.unwrap();
+        players.update(2).set(|p| p.active, false).await.unwrap();
+        assert_eq!(of(&team().await), (8, 2, vec![8, 7, 5]));
+        teams.update(1).set(|t| t.color, "red").await.unwrap();
+        assert_eq!(players.get(2).await.unwrap().unwrap().team.color, "red");
+        assert_clean(&odm).await;
+        let sum = players
+            .aggregate()
+            .group(|_| (), |g| g.sum("sum", |p| p.points))
+            .one::<AnyDocument>();
+        let sum = sum.await.unwrap().unwrap();
+        assert_eq!(sum.get_i32("sum").unwrap(), 20);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "users")]
+struct Member {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[serde(default = "seven")]
+    #[field(stored)]
+    #[index(unique)]
+    points: i32,
+    #[serde(default)]
+    #[embed(max = 5)]
+    rooms: Vec<Home>,
+    work: Option<Home>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[embed(max = 5)]
+    tags: Vec<String>,
+}
+
+/// `plan` counts what documents lack, `backfill` stores it, and then the validator requires what is declared so.
+#[test]
+fn what_documents_lack_is_counted_filled_and_required() {
+    with_db(async |t| {
+        let stored = [
+            doc! { "_id": 1, "rooms": [{}, { "beds": 1 }], "work": {} },
+            doc! { "_id": 2, "points": 3, "work": null },
+        ];
+        t.db.collection::<AnyDocument>("users")
+            .insert_many(stored)
+            .await
+            .unwrap();
+        let odm = Odm::new(t.db.clone(), models![Member]).unwrap();
+        let members = odm.collection::<Member>();
+        let read = members.find_all().sort(|m| m.id.asc()).all().await.unwrap();
+        let plan = odm.plan().await.unwrap();
+        let lacking = plan.lacking().iter();
+        let lacking: Vec<(&str, u64)> = lacking.map(|l| (l.field.as_str(), l.documents)).collect();
+        let expected = [
+            ("points", 1),
+            ("rooms", 1),
+            ("rooms.city", 1),
+            ("rooms.beds", 1),
+            ("work.city", 1),
+            ("work.beds", 1),
+        ];
+        assert_eq!(lacking, expected);
+        assert!(
+            plan.to_string()
+                .contains("`users`: 1 document without `points`, read with its default"),
+            "{plan}"
+        );
+        let early = odm.sync().await;
+        assert!(
+            matches!(early, Err(odm::Error::ExistingDocuments { .. })),
+            "{early:?}"
+        );
+
+        assert_eq!(odm.backfill().await.unwrap().defaults, 6);
+        odm.sync().await.unwrap();
+        assert_eq!(odm.plan().await.unwrap().lacking(), []);
+        assert_eq!(odm.backfill().await.unwrap().defaults, 0);
+        assert_eq!(members.find_all().sort(|m| m.id.asc()).all().await.unwrap(), read);
+        let home = doc! { "city": "Bonn", "beds": 2 };
+        let beds = doc! { "beds": 1, "city": "Bonn" };
+        assert_eq!(
+            self::stored(&t, 1).await,
+            doc! { "_id": 1, "rooms": [home.clone(), beds], "work": home, "points": 7 }
+        );
+
+        // The server sees to it now, so the condition is plain and the change one operator.
+        let without =
+            t.db.collection::<AnyDocument>("users")
+                .insert_one(doc! { "_id": 3, "rooms": [] })
+                .await;
+        assert!(without.is_err());
+        let filter = Member::paths().points.eq(7).into_document().unwrap();
+        assert_eq!(filter, doc! { "points": { "$eq": 7 } });
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "accounts", new(derive(Deserialize)))]
+struct Account {
+    #[serde(rename = "_id")]
+    id: i32,
+    owner: String,
+    #[serde(default = "Account::default_points")]
+    #[field(default = 7, stored)]
+    points: i32,
+    #[serde(default = "Account::default_plan")]
+    #[field(default = "free".to_owned())]
+    plan: String,
+}
+
+/// One declaration serves serde, `New…`, upserts and conditions.
+#[test]
+fn a_declared_default_is_what_new_documents_get() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Account]).unwrap();
+        odm.sync().await.unwrap();
+        let accounts = odm.collection::<Account>();
+        accounts
+            .insert(NewAccount {
+                plan: "pro".into(),
+                ..NewAccount::new(1, "Kate".into())
+            })
+            .await
+            .unwrap();
+        let sent: NewAccount = serde_json::from_str(r#"{ "_id": 2, "owner": "Ann" }"#).unwrap();
+        accounts.insert(sent).await.unwrap();
+        accounts.update(3).set(|a| a.owner, "Bob").upsert().await.unwrap();
+        accounts
+            .update(4)
+            .set(|a| a.owner, "Cy")
+            .inc(|a| a.points, 1)
+            .upsert()
+            .await
+            .unwrap();
+        let where_pro = accounts
+            .update_where(|a| a.id.eq(5) & a.plan.eq("pro"))
+            .set(|a| a.owner, "Di")
+            .upsert();
+        where_pro.await.unwrap();
+        let all = accounts.find_all().sort(|a| a.id.asc()).all().await.unwrap();
+        let all: Vec<(i32, i32, &str)> = all.iter().map(|a| (a.id, a.points, a.plan.as_str())).collect();
+        assert_eq!(
+            all,
+            [
+                (1, 7, "pro"),
+                (2, 7, "free"),
+                (3, 7, "free"),
+                (4, 8, "free"),
+                (5, 7, "pro")
+            ]
+        );
+        let lacking =
+            t.db.collection::<AnyDocument>("accounts")
+                .count_documents(doc! { "plan": null })
+                .await
+                .unwrap();
+        assert_eq!(lacking, 0);
+        assert_eq!(accounts.find(|a| a.plan.eq("free")).count().await.unwrap(), 3);
     });
 }

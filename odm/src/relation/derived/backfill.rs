@@ -28,6 +28,8 @@ impl Odm {
     /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
     /// `tracing`, and [`audit`](Odm::audit) lists it.
     ///
+    /// Fields that documents lack, and that are read with a default, get it stored ([`Plan::lacking`](crate::Plan::lacking)).
+    ///
     /// Where a collection of holders was empty when the declaration was stored, while their sources existed, the first holders are
     /// compared once, too: a process of an older program may have changed a source without a trace meanwhile.
     ///
@@ -41,7 +43,7 @@ impl Odm {
     /// models lack, are told at the end, when everything else is filled.
     ///
     /// # Cost
-    /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
+    /// One round trip for what is to be filled, and one for each declared field with a default. For every 1,000 documents that hold new copies one to read them, one for
     /// their sources, and one to write; for numbers of children one query, and for a subset one (for each document before
     /// MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and one to write. For every 1,000 documents on
     /// either side of a two-way reference one to read them and one for the others, and where links are missing some ten more. Each
@@ -146,6 +148,8 @@ pub struct Backfilled {
     pub edges: Vec<String>,
     /// In how many documents copies were taken. A document on either side of a link that was added counts, too.
     pub documents: u64,
+    /// How many missing fields got their defaults; in items of an array, in how many documents.
+    pub defaults: u64,
 }
 
 impl IntoFuture for Backfilling {
@@ -165,11 +169,13 @@ impl IntoFuture for Backfilling {
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
+                let defaults = store_defaults(&scope).await?;
                 let waits = match at_once {
                     true => Duration::ZERO,
                     false => odm.waits(),
                 };
                 let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
+                filled.defaults = defaults;
                 if snapshots {
                     take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
                 }
@@ -368,6 +374,25 @@ async fn fill(
         odm.learn().await?;
     }
     Ok((filled, failed))
+}
+
+/// Stores the defaults of the declared fields that documents lack. What a reader sees stays the same, so that nothing follows from
+/// it elsewhere.
+async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
+    let mut stored = 0;
+    for model in scope.odm.models() {
+        for fill in crate::update::fill::declared((model.meta.shape)()) {
+            let filling = fill.filling();
+            let all = scope.odm.database().collection::<Document>(model.meta.collection);
+            let mut update = all.update_many(filling.condition, filling.update);
+            if !filling.array_filters.is_empty() {
+                update = update.array_filters(filling.array_filters);
+            }
+            scope.trip();
+            stored += update.await?.modified_count;
+        }
+    }
+    Ok(stored)
 }
 
 /// Takes the snapshots that documents lack.
