@@ -23,15 +23,7 @@ pub(crate) enum Guard {
         numbered: bool,
     },
     /// No item of the array equals this one, which comes to it.
-    Absent {
-        place: Place,
-        name: String,
-        item: Bson,
-        /// The condition that one does.
-        there: Document,
-        /// The condition that none does.
-        absent: Document,
-    },
+    Absent(Box<Added>),
     /// The map has room for those of the entries that it does not have already.
     Entries {
         name: String,
@@ -103,6 +95,19 @@ pub(crate) enum Guard {
     Around(Around),
 }
 
+/// An item that comes to an array, unless one equals it.
+#[derive(Clone, Debug)]
+pub(crate) struct Added {
+    pub(super) place: Place,
+    /// The array.
+    pub(super) name: String,
+    pub(super) item: Bson,
+    /// The condition that an item equals it.
+    pub(super) there: Document,
+    /// The condition that none does.
+    pub(super) absent: Document,
+}
+
 impl Guard {
     /// As a condition of MongoDB's.
     pub(crate) fn condition(&self) -> Document {
@@ -125,7 +130,7 @@ impl Guard {
                     None => room,
                 }
             }
-            Guard::Absent { absent, .. } => absent.clone(),
+            Guard::Absent(added) => added.absent.clone(),
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
             // A sum of a missing field is what is added.
             Guard::Sum { name, by, bound } if passes_alone(*by, *bound) => {
@@ -155,8 +160,8 @@ impl Guard {
     /// The stored name of the field that it looks at.
     pub(crate) fn name(&self) -> &str {
         match self {
+            Guard::Absent(added) => &added.name,
             Guard::Room { name, .. }
-            | Guard::Absent { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
             | Guard::Base { name, .. }
@@ -175,7 +180,7 @@ impl Guard {
     pub(crate) fn lets_be(&self) -> bool {
         matches!(
             self,
-            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. } | Guard::Absent { .. }
+            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. } | Guard::Absent(_)
         )
     }
 
