@@ -210,7 +210,7 @@ impl Compared for Opaque {
 
 /// What a field can be compared with as a whole: by `eq`, `ne`, `in_` and `not_in`.
 #[diagnostic::on_unimplemented(
-    message = "a `{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
+    message = "`{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
     label = "not a field that is compared as a whole",
     note = "one item by its value: `.contains(item)`, `.contains_any(items)`, `.all(items)`",
     note = "one item by its fields: `.elem(|item| item.field.eq(value))`; the number of items: `.size(n)`",
@@ -220,36 +220,47 @@ pub trait Whole<T: ?Sized> {}
 impl<T: ?Sized> Whole<T> for ByValue {}
 impl<T: ?Sized> Whole<T> for ByParts {}
 impl<T: ?Sized, A> Whole<T> for AsSet<A> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
 
 /// What has an order that the server and the application agree on: it can be sorted by, and be in an index.
 #[diagnostic::on_unimplemented(
-    message = "a `{T}` is a struct, a map or a variant with content, or an array of these, which the server orders and finds by its bytes, in the order of its fields",
+    message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
     label = "compared by bytes on the server",
     note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
     note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
 )]
 pub trait Ordered<T: ?Sized> {}
 impl<T: ?Sized> Ordered<T> for ByValue {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for AsSet<ByValue> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for AsSet<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
 
 /// What the server takes as one value where the application does: documents can be grouped by it.
 #[diagnostic::on_unimplemented(
-    message = "a `{T}` is a struct, a map, a set or a variant with content, which the server takes for another one where its bytes differ: the order of its fields or items",
+    message = "`{T}` is a struct, a map, a set or an enum with content: the server groups it by its bytes, in the order of its fields or items",
     label = "compared by bytes on the server",
     note = "group by its fields: `|p| (p.home.city, p.home.zip)`",
     note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
 )]
 pub trait Grouped<T: ?Sized> {}
 impl<T: ?Sized> Grouped<T> for ByValue {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<Listed<Listed<ByValue>>> {}
 
 /// What would make a document embeddable: nothing does (rule two, it stands alone).

@@ -24,15 +24,7 @@ pub(crate) enum Guard {
         numbered: bool,
     },
     /// No item of the array equals this one, which comes to it.
-    Absent {
-        place: Place,
-        name: String,
-        item: Bson,
-        /// The condition that one does.
-        there: Document,
-        /// The condition that none does.
-        absent: Document,
-    },
+    Absent(Box<Added>),
     /// The map has room for those of the entries that it does not have already.
     Entries {
         name: String,
@@ -105,6 +97,19 @@ pub(crate) enum Guard {
     Met { any: Vec<Document> },
 }
 
+/// An item that comes to an array, unless one equals it.
+#[derive(Clone, Debug)]
+pub(crate) struct Added {
+    pub(super) place: Place,
+    /// The array.
+    pub(super) name: String,
+    pub(super) item: Bson,
+    /// The condition that an item equals it.
+    pub(super) there: Document,
+    /// The condition that none does.
+    pub(super) absent: Document,
+}
+
 impl Guard {
     /// As a condition of MongoDB's.
     pub(crate) fn condition(&self) -> Document {
@@ -127,7 +132,7 @@ impl Guard {
                     None => room,
                 }
             }
-            Guard::Absent { absent, .. } => absent.clone(),
+            Guard::Absent(added) => added.absent.clone(),
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
             Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
@@ -157,8 +162,8 @@ impl Guard {
     /// The stored name of the field that it looks at.
     pub(crate) fn name(&self) -> &str {
         match self {
+            Guard::Absent(added) => &added.name,
             Guard::Room { name, .. }
-            | Guard::Absent { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
             | Guard::Base { name, .. }
@@ -194,7 +199,7 @@ impl Guard {
             self,
             Guard::There { alone: true, .. }
                 | Guard::Value { takes: true, .. }
-                | Guard::Absent { .. }
+                | Guard::Absent(_)
                 | Guard::Met { .. }
         )
     }

@@ -20,6 +20,7 @@ mod items;
 mod range;
 
 pub use change::Change;
+use guard::Added;
 pub(crate) use guard::{Guard, at_most};
 pub(crate) use range::order_of;
 use range::{Limits, Range};
@@ -131,7 +132,7 @@ pub(crate) const NO_FIELD: &str = "_odm.none";
 impl Built {
     /// How many items it adds by their values.
     fn added_by_value(&self) -> usize {
-        let is_added = |guard: &&Guard| matches!(guard, Guard::Absent { .. });
+        let is_added = |guard: &&Guard| matches!(guard, Guard::Absent(_));
         self.guards.iter().filter(is_added).count()
     }
 
@@ -141,7 +142,7 @@ impl Built {
     /// [`Error::Query`] where it changes something else too: a document that has the item would not be changed at all.
     pub(crate) fn adds_alone(&self, collection: &'static str) -> Result<Option<Document>> {
         let added = self.guards.iter().find_map(|guard| match guard {
-            Guard::Absent { name, there, .. } => Some((name, there)),
+            Guard::Absent(added) => Some((&added.name, &added.there)),
             _ => None,
         });
         match added {
@@ -167,12 +168,12 @@ impl Built {
         let mut left = self.clone();
         let mut known = Vec::new();
         left.guards.retain(|guard| {
-            let Guard::Absent {
-                place, name, item, ..
-            } = guard
-            else {
+            let Guard::Absent(added) = guard else {
                 return true;
             };
+            let Added {
+                place, name, item, ..
+            } = added.as_ref();
             let is_known = match stored(name) {
                 Some(Bson::Array(items)) => items.iter().any(|there| place.same(there, item)),
                 _ => false,
@@ -726,7 +727,7 @@ impl<R> Changes<R> {
     fn only_adds(&self) -> bool {
         let mut added = 0;
         for guard in &self.guards {
-            added += usize::from(matches!(guard, Guard::Absent { .. }));
+            added += usize::from(matches!(guard, Guard::Absent(_)));
         }
         let mut operators = self.operators.iter();
         match (operators.next(), operators.next()) {
@@ -809,7 +810,7 @@ impl<R> Changes<R> {
         let mut new: Vec<Bson> = Vec::new();
         values.retain(|value| {
             let is_same = |other: &Bson| place.same(other, value);
-            let is_added = |guard: &Guard| matches!(guard, Guard::Absent { name: of, item, .. } if of == name && is_same(item));
+            let is_added = |guard: &Guard| matches!(guard, Guard::Absent(added) if added.name == name && is_same(&added.item));
             let is_new = !new.iter().any(is_same) && !self.guards.iter().any(is_added);
             if is_new {
                 new.push(value.clone());
@@ -821,13 +822,13 @@ impl<R> Changes<R> {
                 place.condition("$eq", item.clone()),
                 place.condition("$ne", item.clone()),
             ) {
-                (Ok(there), Ok(absent)) => self.guards.push(Guard::Absent {
+                (Ok(there), Ok(absent)) => self.guards.push(Guard::Absent(Box::new(Added {
                     place: place.clone(),
                     name: name.to_owned(),
                     item,
                     there,
                     absent,
-                }),
+                }))),
                 (Err(error), _) | (_, Err(error)) => return self.fail(error),
             }
         }
@@ -1208,7 +1209,7 @@ impl<T: crate::Document> Changes<T> {
         };
         let by_value = |name: &str| {
             let mut guards = self.guards.iter();
-            guards.any(|guard| matches!(guard, Guard::Absent { name: of, .. } if of == name))
+            guards.any(|guard| matches!(guard, Guard::Absent(added) if added.name == name))
         };
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
