@@ -148,7 +148,8 @@ fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Vec
         name: String::new(),
     };
     let level = Level::of(of.fields);
-    let kept: Vec<String> = computed.keys().cloned().collect();
+    // The id is none of the fields, and is kept.
+    let kept: Vec<String> = computed.keys().cloned().chain(["_id".to_owned()]).collect();
     let (fields, mut merged) = merge.fields(&level, &root, fields, &kept);
     merged.extend(computed);
     let mut over = vec![Bson::from("$$ROOT"), doc! { "$literal": fields }.into()];
