@@ -63,7 +63,7 @@ async fn odm(t: &TestDb) -> Odm {
     odm
 }
 
-fn visit<'c>(members: &'c odm::Collection<Member>, email: &str) -> odm::UpdateMany<'c, Member> {
+fn visit(members: &odm::Collection<Member>, email: &str) -> odm::UpdateMany<Member> {
     let upsert = members
         .update_where(|m| m.email.eq(email))
         .set_on_insert(|m| m.active, true);
