@@ -747,7 +747,6 @@ fn several_new_entries_of_a_map_are_counted_together() {
         let known = shops
             .update(&ada)
             .set_key(|s| s.hours, "mon", 1)
-            .set_key(|s| s.hours, "wed", 2)
             .set_key(|s| s.hours, "wed", 3);
         known.await.unwrap();
         let stored = shops.get(ada.id).await.unwrap().unwrap().hours;
