@@ -23,6 +23,8 @@ where
         Ok(uri) if !uri.is_empty() => uri,
         _ => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
     };
+    // A sample is the only writer to its database.
+    odm::__private::backfill_at_once();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

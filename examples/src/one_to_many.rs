@@ -13,7 +13,7 @@ pub struct Part {
     pub name: String,
     #[volatile] // changes often: a copy of it does not compile
     pub qty: i32,
-    pub price: f64,
+    pub price: i64, // in cents
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
                     partno: format!("123-aff-{n}"),
                     name: name.to_string(),
                     qty: 94,
-                    price: 3.99,
+                    price: 399,
                 }),
         )
         .await?;

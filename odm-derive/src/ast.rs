@@ -1,6 +1,7 @@
 //! What the user wrote: the type with its attributes, before any rule is applied across them.
 
 use crate::attr;
+use crate::attr::Count;
 use crate::attr::copy::{self, Copy};
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
@@ -19,6 +20,8 @@ pub struct Container<'a> {
     pub serde: attr::serde::Container,
     /// `#[denormalize(from = T)]` above it.
     pub copies: Option<copy::Container>,
+    /// The name in messages, where the application knows the type by an alias.
+    pub alias: Option<String>,
     pub data: Data<'a>,
 }
 
@@ -91,13 +94,15 @@ impl<'a> Container<'a> {
             attrs: &input.attrs,
             serde,
             copies,
+            alias: None,
             data,
         }
     }
 
-    /// The name without `r#`, for names that are made of it.
+    /// The name by which the application knows it, without `r#`.
     pub fn name(&self) -> String {
-        self.ident.unraw().to_string()
+        let alias = self.alias.clone();
+        alias.unwrap_or_else(|| self.ident.unraw().to_string())
     }
 
     /// All fields, of all variants.
@@ -214,23 +219,25 @@ impl<'a> Field<'a> {
     }
 
     /// The greatest number of its items.
-    pub fn max_items(&self) -> Option<u64> {
+    pub fn max_items(&self) -> Option<Count> {
         let derived = match &self.copy {
             Some(Copy::Entry(entry)) => entry.reference.max_items(),
-            Some(Copy::Subset(subset)) => Some(subset.limit.value),
+            Some(Copy::Subset(subset)) => Some(subset.limit.clone()),
             _ => None,
         };
         let references = self.reference.as_ref().and_then(Reference::max_items);
-        derived
-            .or(references)
-            .or(self.embed.max.as_ref().map(|max| max.value))
+        derived.or(references).or(self.embed.max.clone())
     }
 
     /// A document without the field can't be read.
     pub fn required(&self, container: &attr::serde::Container) -> bool {
         let by_option = ty::is_option(self.ty) && !self.serde.deserialize_with;
         let left_out = self.serde.skip_serializing_if.is_some();
-        !(by_option || left_out || self.serde.default.is_some() || container.default.is_some())
+        !(by_option
+            || left_out
+            || self.field.extra
+            || self.serde.default.is_some()
+            || container.default.is_some())
     }
 
     /// An `Option` that a function reads: unlike the type's own `Deserialize`, it is not asked where the field is missing.
@@ -268,7 +275,8 @@ fn copied(copies: &copy::Container, fields: &mut [Field]) {
         if id.as_ref() == Some(&name) {
             let span = syn::spanned::Spanned::span(field.ty);
             field.reference.get_or_insert_with(|| Reference::one(span));
-        } else if field.copy.is_none() && field.reference.is_none() && !field.skipped() {
+        } else if field.copy.is_none() && field.reference.is_none() && !field.skipped() && !field.field.extra
+        {
             field.copy = Some(Copy::Field(copy::FieldCopy {
                 span: name.span(),
                 from: copy::Source::Whole {

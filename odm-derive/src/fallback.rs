@@ -67,7 +67,7 @@ fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream 
     let unions = union::define_anyway(target.references(), &input.vis, krate);
     let children = document
         .then(|| reference::implement_children(&target, &input.generics, |_| quote!(::core::unreachable!())));
-    let entries = copy::define(&container, &input.vis, krate);
+    let entries = copy::define(&container, &input.vis, krate, &[]);
     let copies = (!document).then(|| copy::implement_anyway(&container, krate));
     quote!(#unions #children #entries #copies)
 }
@@ -99,6 +99,9 @@ fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     let ident = &input.ident;
     quote! {
+        impl #odm::Compared for #ident {
+            type As = #odm::ByValue;
+        }
         impl #odm::Value for #ident {
             const SIZE: #odm::Size = #odm::Size::UNBOUNDED;
             fn shape() -> #odm::Shape {
@@ -146,8 +149,11 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 shape: || #odm::Shape::Any,
                 indexes: &[],
                 validation: #odm::Validation::STRICT,
+                collation: ::core::option::Option::None,
+                expiry: ::core::option::Option::None,
                 append_only: false,
                 bucket: ::core::option::Option::None,
+                extra: false,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -39,11 +39,17 @@ mod tests;
 /// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
 /// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
 /// | `append_only` | its documents are inserted and deleted, and never changed: an update or a replacement does not compile |
+/// | `sole_writer` | this program alone writes the collection: an `_id` that is a struct needs no validator that demands the order of its fields |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
-/// | `new(derive(Clone, Debug))` | derives of the `New…` struct |
+/// | `collation(locale = "en", strength = 2)` | how the collection compares strings; its finds, updates, deletions, counts and indexes inherit it |
+/// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or `after` seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
+/// | `derive(PartialEq, Eq, Hash)` | derives of all structs that are made for the document: `New…`, and those of `fields(…)`, which are `Clone`, `Debug`, `PartialEq`, `Serialize` and `Deserialize` without it |
+/// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// # Attributes of a field
+///
+/// Each `N` is a literal or a constant: `#[embed(max = limits::TAGS)]`.
 ///
 /// | attribute | meaning |
 /// | --- | --- |
@@ -103,12 +109,14 @@ mod tests;
 /// single one to one type of document. The copy has the field's type, or is an `Option` of it, as it must be where the reference
 /// is one.
 ///
-/// `#[reference(many, max = N)] #[denormalize(from = Part, fields(name: String, price: f64))] parts: Vec<PartEntry>` makes the
-/// struct `PartEntry { id: Ref<Part>, name: String, price: f64 }` by the name that stands in the field's type; `#[reference]`
+/// `#[reference(many, max = N)] #[denormalize(from = Part, fields(name: String, color: String))] parts: Vec<PartEntry>` makes the
+/// struct `PartEntry { id: Ref<Part>, name: String, color: String }` by the name that stands in the field's type; `#[reference]`
 /// with a `PartEntry` or an `Option<PartEntry>` is the same for one. The options of the reference are `on_delete`, `check`,
 /// `index` and `expected`. `NewProduct` takes a `Vec<Ref<Part>>`, and a `Ref<Part>` is what is pushed, pulled, set and looked
 /// for: two entries are the same if they refer to the same document. Instead of `fields(…)` the type may be a struct of the
-/// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed).
+/// application's own, with `#[denormalize(from = Part)]`; see [`Embed`](macro@Embed). Two documents of one module make two
+/// structs, which need two names; or one lists `fields(…)`, and the other one takes that struct, without `fields(…)`. What the
+/// compiler calls `PartEntryOfProduct` is the struct that `PartEntry` is a name of.
 ///
 /// `#[parent_ref(order(-time))] #[denormalize(from = Host, fields(name: String))] host: HostEntry` is the same for the document
 /// that this one belongs to, with `one` and `order(…)` as without copies. The reference is stored at `host.id`.
@@ -148,6 +156,9 @@ mod tests;
 /// | `expire_after = SECONDS` | documents are deleted so many seconds after the time in the field |
 /// | `partial = \|p\| p.active.eq(true)` | only the documents that fit this filter |
 /// | `collation(locale = "en", strength = 2, numeric_ordering)` | compares strings by the rules of a language. The strength is from 1 (base letters) to 5 (identical), 3 where nothing is said; 2 ignores case |
+/// |  | A unique index compares as its collection does: `#[document(collation(…))]` |
+/// | `default_language = "german"` | of texts: the language of a text whose document names none; `english` where nothing is said |
+/// | `language_override = "lang"` | of texts: the field in which a document names the language of its texts. To be said where the struct has a field `language`, which MongoDB takes where nothing is said |
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.
@@ -182,6 +193,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed(…)]` | meaning |
 /// | --- | --- |
 /// | `id` | the type may stand in `_id`: a struct around one value, or an enum whose variants carry nothing |
+/// | `derive(Eq, Hash)` | derives of the structs that `fields(…)` in it makes |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// `#[denormalize(from = Part)]` makes the struct one of copies: each field has the name and the type of a field of `Part`, and one
@@ -191,6 +203,8 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// `append_only` documents alone.
 ///
 /// # Attributes of a field
+///
+/// Each `N` is a literal or a constant: `#[embed(max = limits::TAGS)]`.
 ///
 /// | attribute | meaning |
 /// | --- | --- |

@@ -735,3 +735,67 @@ fn the_stored_form_of_a_foreign_type_is_declared_without_a_function() {
         }
     }
 }
+
+#[test]
+fn a_constant_is_written_where_a_literal_is() {
+    let code = embed(parse_quote! {
+        struct Part {
+            #[embed(max = limits::TAGS, key_len = KEY)] #[field(max_len = 2 * KEY)] tags: HashMap<String, String>,
+            #[field(min = -LEAST, max = 7)] number: i32,
+        }
+    });
+    assert!(!has(&code, "compile_error!"), "{code}");
+    for part in [
+        "max_items: ::core::option::Option::Some(::odm::__private::check::unsigned(::odm::__private::check::whole(limits::TAGS) as i128))",
+        "check::counted(&::odm::__private::check::Takes::KEY_LEN, ::odm::__private::check::whole(KEY) as i128",
+        "check::whole(2 * KEY)",
+        "check::is_float(-LEAST)",
+        "check::range_in_order(",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+    let code = embed(parse_quote! {
+        struct Part { #[embed(max = 3)] #[field(min = 1, max = 7)] numbers: Vec<i32> }
+    });
+    assert!(
+        !has(&code, "check::counted"),
+        "a literal is checked already: {code}"
+    );
+    refused(
+        &embed(parse_quote!(
+            struct Part {
+                #[embed(max = |n| n)]
+                a: Vec<i32>,
+            }
+        )),
+        "or a constant",
+    );
+}
+
+#[test]
+fn what_is_made_of_a_field_has_its_documentation() {
+    let code = document(parse_quote! {
+        #[document(collection = "products", derive(PartialEq, Eq), new(derive(Clone)))]
+        struct Product {
+            #[serde(rename = "_id")] id: ObjectId,
+            /// What it is called.
+            name: String,
+            #[reference] #[denormalize(from = Part, fields(
+                /// Its name in the catalogue.
+                name: String,
+                color: String,
+            ))]
+            part: PartEntry,
+        }
+    });
+    for part in [
+        r#"#[doc = r" What it is called."] #[doc = ""] #[doc = "`name`"]"#,
+        r#"#[doc = r" Its name in the catalogue."] pub name: String"#,
+        r#"#[doc = "A copy of `Part.color`."] pub color: String"#,
+        "type PartEntry = PartEntryOfProduct;",
+        "#[derive(Clone, PartialEq, Eq)]",
+        "::core::cmp::PartialEq, Eq,",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+}

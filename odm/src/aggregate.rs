@@ -2,10 +2,12 @@
 
 use crate::collection::batches;
 use crate::filter::IntoSort;
-use crate::path::{Path, Step};
+use crate::path::{Holds, Path, Step};
+use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, doc};
+use mongodb::options::Collation;
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
@@ -35,13 +37,14 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 #[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
-pub struct Aggregate<'c, T> {
-    collection: &'c Collection<T>,
+pub struct Aggregate<T> {
+    collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
     disk: bool,
+    collation: Option<Collation>,
 }
 
-impl<T: Document> std::fmt::Debug for Aggregate<'_, T> {
+impl<T: Document> std::fmt::Debug for Aggregate<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Aggregate")
             .field("collection", &T::META.collection)
@@ -73,7 +76,7 @@ macro_rules! accumulators {
         $(#[$doc])*
         pub fn $name<V, P: Step, C>(mut self, field: &str, of: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Self {
             of(T::paths());
-            self.fields.insert(field, doc! { $operator: reference(P::PATH) });
+            self.fields.insert(field, doc! { $operator: crate::default::expression_of(P::WAY, P::PATH) });
             self
         }
     )*};
@@ -120,8 +123,18 @@ impl<T: Document> Group<T> {
         first => "$first";
         /// The value of the group's last document.
         last => "$last";
-        /// Every value once, in no order.
-        distinct => "$addToSet";
+    }
+
+    /// Every value once, in no order.
+    pub fn distinct<V, P: Step + Holds<V, As: Grouped<V>>, C>(
+        mut self,
+        field: &str,
+        of: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+    ) -> Self {
+        of(T::paths());
+        self.fields
+            .insert(field, doc! { "$addToSet": reference(P::PATH) });
+        self
     }
 }
 
@@ -155,7 +168,7 @@ pub trait GroupKey<T> {
     fn expression(&self) -> Bson;
 }
 
-impl<T, V, P: Step, C> GroupKey<T> for Path<T, V, P, C> {
+impl<T, V, P: Step + Holds<V, As: Grouped<V>>, C> GroupKey<T> for Path<T, V, P, C> {
     fn expression(&self) -> Bson {
         Bson::String(reference(P::PATH))
     }
@@ -195,12 +208,13 @@ macro_rules! group_keys {
 
 group_keys!((A B)(A B C)(A B C D));
 
-impl<'c, T: Document> Aggregate<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>) -> Self {
+impl<T: Document> Aggregate<T> {
+    pub(crate) fn new(collection: &Collection<T>) -> Self {
         Aggregate {
-            collection,
+            collection: collection.clone(),
             stages: Ok(Vec::new()),
             disk: false,
+            collation: None,
         }
     }
 
@@ -345,6 +359,23 @@ impl<'c, T: Document> Aggregate<'c, T> {
         self
     }
 
+    /// Compares strings by the rules of a language, in all stages, instead of by the
+    /// [collation](crate::Document#document) of the collection. An index serves a condition only if it has the same collation.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let german = Collation::builder().locale("de").build();
+    /// let sorted: Vec<Named> = people.aggregate().sort(|p| p.name.asc()).collation(german).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+
     /// All results.
     ///
     /// # Errors
@@ -408,12 +439,15 @@ impl<'c, T: Document> Aggregate<'c, T> {
     ) -> Result<BoxStream<'static, Result<Out>>> {
         let trace = self.collection.trace("aggregate");
         let stages = self.stages?;
-        let action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
+        let mut action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
+        if let Some(collation) = self.collation {
+            action = action.collation(collation);
+        }
         let read = |batch: RawBatch| {
             let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
             let decoded = documents.into_iter().map(|document| {
                 let document = crate::find::document_of::<T>(document)?;
-                Ok(decode::decode(T::META.collection, document))
+                Ok(decode::decode(T::META, document))
             });
             decoded.collect()
         };

@@ -1,14 +1,16 @@
 //! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
 //! sentence for a constant that panics.
 
-use crate::path::{Fielded, Needed, Nested, Path, Plain, ReadOnly, Step};
+use crate::path::{Fielded, Holds, Needed, Nested, Path, Plain, ReadOnly, Step};
 use crate::shape::{Names, same};
 use crate::size::Message;
-use crate::value::{Array, IdValue, Numeric, Value};
+use crate::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
 
 mod copy;
+mod count;
 mod reference;
 pub use copy::*;
+pub use count::*;
 pub use reference::{
     BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
@@ -22,11 +24,45 @@ pub const fn numeric<T: Numeric>() {}
 /// `#[embed(id)]`.
 pub const fn id<T: IdValue>() {}
 
+/// An `_id` in a collection without a validator that refuses.
+pub const fn id_is_plain<T: Compared<As: OneForm<T>>>() {}
+
+/// What has one form in bytes, whoever writes it.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is a struct or a variant with content, and the server compares it as an `_id` by its bytes: with its fields in another order it is another id, and no validator refuses that where validation is off or only warns",
+    label = "an `_id` whose order of fields nobody demands",
+    note = "have the validator demand it: leave out `validation(…)`, or write `level = moderate`",
+    note = "or say that this program alone writes the collection, with this struct: `#[document(sole_writer)]`"
+)]
+pub trait OneForm<T> {}
+impl<T> OneForm<T> for crate::value::ByValue {}
+impl<T, A> OneForm<T> for crate::value::Listed<A> {}
+
 /// `#[serde(flatten)]`.
 pub const fn flattened<T: Flattened>() {}
 
+/// `#[field(extra)]`.
+pub const fn extra<T: Extra>() {}
+
+/// What holds the fields that a struct does not declare.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't hold the fields that a struct does not declare: they may be of any type",
+    label = "not a `bson::Document`",
+    note = "`#[field(extra)] #[serde(flatten)]` stands above a field of the type `bson::Document`"
+)]
+pub trait Extra {}
+impl Extra for mongodb::bson::Document {}
+
 /// `#[index(expire_after = N)]`.
 pub const fn dated<T: Dated>() {}
+
+/// `#[index]` on a field, in an order or hashed.
+pub const fn indexed<T: Compared<As: Ordered<T>>>() {}
+
+/// The same of a field that is named by a path.
+pub fn indexed_path<R, T, P: Holds<T, As: Ordered<T>>, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
 
 /// `expire_after` of an index that names its field by a path.
 pub fn dated_path<R, T: Dated, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
@@ -125,6 +161,40 @@ const fn about(owner: &str, field: &str, ty: &str) -> Message {
         .text(": ")
         .text(ty)
         .text("`")
+}
+
+/// An `Option` around a value that may be `null` itself: two of its values would be one in the database.
+pub const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !twice {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(
+                " holds an `Option` of a value that may be `null` itself: `Some(None)` and `None` are both stored as `null`, and \
+                 read as `None`. Write one `Option`, or an enum that names the cases: `#[derive(Embed)] enum Change { Unknown, \
+                 None, Some(",
+            )
+            .text("T) }`"),
+    )
+}
+
+/// What serde reads from its buffer is asked for in the form of a text format, while it was written in that of a binary one.
+pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, place: &str) -> Option<Message> {
+    if !unbuffered {
+        return None;
+    }
+    Some(
+        about(owner, field, ty)
+            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
+            .text(place)
+            .text(
+                ", which serde reads through a buffer. What is read from there has to have the form of a text format, and BSON \
+                 stores that of a binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
+                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or leave \
+                 out the attribute of serde",
+            ),
+    )
 }
 
 /// Rule three: an array that can hold this many documents is not embedded.

@@ -41,6 +41,10 @@ const FIELDS: &[FieldMeta] = &[
     FieldMeta::value::<i64>("count", "count", "i64", Bounds::NONE),
 ];
 
+impl crate::value::Compared for Average {
+    type As = crate::value::ByParts;
+}
+
 impl Value for Average {
     const SIZE: Size = Size::fixed(34); // a document of "sum" (1 + 4 + 8) and "count" (1 + 6 + 8), with 5 bytes around it
     fn shape() -> Shape {

@@ -2,6 +2,7 @@
 //! one command for each run of writes of one kind to one collection.
 
 use crate::document::DocumentMeta;
+use crate::keep::Replacement;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
 use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
 use crate::session::Shared;
@@ -12,7 +13,7 @@ use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Resu
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
-    DeleteManyModel, DeleteOneModel, InsertOneModel, ReplaceOneModel, UpdateManyModel, UpdateModifications,
+    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
     UpdateOneModel, WriteConcern, WriteModel,
 };
 use std::future::IntoFuture;
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Bulk {
 pub struct BulkDone {
     /// How many documents were inserted.
     pub inserted: u64,
-    /// How many documents were found by an update or a replacement.
+    /// How many documents were found by an update or a replacement, also where an update of items found none to change.
     pub matched: u64,
     /// How many of them have other values now; what a write leaves a note in is counted as in [`Updated`](crate::Updated).
     pub modified: u64,
@@ -111,6 +112,8 @@ struct Write {
     at: usize,
     meta: &'static DocumentMeta,
     what: What,
+    /// How its condition compares strings, if not by the collation of the collection.
+    collation: Option<bson::Document>,
 }
 
 #[derive(Clone)]
@@ -124,8 +127,9 @@ enum What {
     Replace {
         filter: bson::Document,
         document: RawDocumentBuf,
-        /// What keeps the library's fields in a document with copies.
-        pipeline: Option<Vec<bson::Document>>,
+        exact: bool,
+        /// What is sent: empty until the copies are known that the document takes.
+        pipeline: Vec<bson::Document>,
     },
     Delete {
         filter: bson::Document,
@@ -144,9 +148,73 @@ impl What {
 
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
-        matches!(self, What::Update { many: false, .. } | What::Replace { .. })
+        let one = matches!(self, What::Update { many: false, .. } | What::Replace { .. });
+        one && !self.is_idle()
+    }
+
+    /// Whether it counts the documents in which the update behind it has nothing to change.
+    fn is_idle(&self) -> bool {
+        matches!(self, What::Update { built, .. } if built.is_nothing())
     }
 }
+
+/// The writes as they are sent: those in which an update has nothing to change are counted by a statement of their own before it.
+fn with_idle(writes: Vec<Write>) -> Vec<Write> {
+    let mut all = Vec::with_capacity(writes.len());
+    for mut write in writes {
+        if let What::Update { built, many, .. } = &mut write.what
+            && let Some(idle) = built.idle.take()
+        {
+            all.push(Write {
+                what: What::Update {
+                    filter: *idle,
+                    built: Built::nothing(),
+                    many: *many,
+                },
+                ..write.clone()
+            });
+        }
+        all.push(write);
+    }
+    all
+}
+
+/// Updates the documents that fit one condition, and counts those that fit another one, by one command. Gives how many fit either,
+/// and how many were changed.
+pub(crate) async fn update_beside(
+    odm: &Odm,
+    session: Option<&Shared>,
+    meta: &'static DocumentMeta,
+    idle: bson::Document,
+    (filter, built): (&bson::Document, &Built),
+    collation: Option<&Collation>,
+) -> Result<(u64, u64)> {
+    let collation = match collation.map(operand::id).transpose()? {
+        Some(Bson::Document(collation)) => Some(collation),
+        _ => None,
+    };
+    let mut built = built.clone();
+    built.idle = Some(Box::new(idle));
+    let what = What::Update {
+        filter: filter.clone(),
+        built,
+        many: true,
+    };
+    let writes = with_idle(vec![Write {
+        at: 0,
+        meta,
+        what,
+        collation,
+    }]);
+    match by_runs(odm, session, writes, true, TOGETHER).await {
+        Ok((done, _)) => Ok((done.matched, done.modified)),
+        Err(Error::Bulk { mut errors, .. }) if !errors.is_empty() => Err(errors.swap_remove(0).1),
+        Err(error) => Err(error),
+    }
+}
+
+/// Maximum number of statements in the one command: every server accepts more.
+const TOGETHER: usize = 2;
 
 impl Write {
     /// What it is to the references of its document.
@@ -178,10 +246,7 @@ impl Write {
             match &mut write.what {
                 What::Update { built, .. } => renew(&mut built.update, old, new),
                 What::Replace { pipeline, .. } => {
-                    pipeline
-                        .iter_mut()
-                        .flatten()
-                        .for_each(|stage| renew(stage, old, new));
+                    pipeline.iter_mut().for_each(|stage| renew(stage, old, new));
                 }
                 What::Delete { .. } => {}
                 What::Insert(_) => return None,
@@ -244,7 +309,12 @@ impl Bulk {
     fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
         let at = self.writes.len() + self.refused.len();
         match what {
-            Ok(what) => self.writes.push(Write { at, meta, what }),
+            Ok(what) => self.writes.push(Write {
+                at,
+                meta,
+                what,
+                collation: None,
+            }),
             Err(error) => self.refused.push((at, error)),
         }
         self
@@ -290,7 +360,7 @@ impl Bulk {
     ///
     /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
     /// that is not found, or held back by a bound, by a `null` or by a field under a former name, is counted in
-    /// [`BulkDone::missed`].
+    /// [`BulkDone::missed`]; so is one that has the struct already which `add_to_set` adds to it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -305,8 +375,11 @@ impl Bulk {
     ) -> Bulk {
         let what = target.target_id().and_then(|id| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
+            built.fills_at_once(T::META.collection, "a bulk")?;
             let mut filter = target_filter::<T>(&id, target.seen_version());
+            built.idle = built.idle_among(filter.clone()).map(Box::new);
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
                     .guards
@@ -340,7 +413,10 @@ impl Bulk {
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
             let mut built = change(Changes::new()).build(false, crate::now())?;
+            built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
+            built.fills_at_once(T::META.collection, "a bulk")?;
+            built.idle = built.idle_among(filter.clone()).map(Box::new);
             let mut conditions = vec![Bson::Document(filter)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             Ok(What::Update {
@@ -352,7 +428,60 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Stores this document in the place of the one with the same id.
+    /// The condition of the last [`update_where`](Bulk::update_where) or [`delete_where`](Bulk::delete_where) before this
+    /// compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Any other write, and one of documents with relationships, is refused with [`Error::Query`]: those are changed by
+    /// [`Collection::update_where`](crate::Collection::update_where) and
+    /// [`Collection::delete_where`](crate::Collection::delete_where).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// odm.bulk().delete_where::<Person>(|p| p.name.eq("KATE")).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Bulk {
+        let last = (self.writes.len() + self.refused.len()).checked_sub(1);
+        let Some(write) = self.writes.pop_if(|write| Some(write.at) == last) else {
+            return self;
+        };
+        let graph = self.odm.graph();
+        let by_rules = graph.is_related(write.meta) || graph.is_depended_on(write.meta);
+        let has_condition = matches!(
+            &write.what,
+            What::Update { many: true, .. } | What::Delete { many: true, .. }
+        );
+        if has_condition && !by_rules {
+            match operand::id(&collation) {
+                Ok(Bson::Document(collation)) => self.writes.push(Write {
+                    collation: Some(collation),
+                    ..write
+                }),
+                Ok(_) => self.writes.push(write),
+                Err(error) => self.refused.push((write.at, error)),
+            }
+            return self;
+        }
+        let why = match has_condition {
+            true => "in a bulk, documents with relationships are found by the collation of their collection",
+            false => "in a bulk, only `update_where` and `delete_where` take a collation",
+        };
+        let error = Error::Query {
+            collection: write.meta.collection,
+            message: format!(
+                "{why}: declare it for the collection, by `#[document(collation(locale = \"…\"))]`, or write outside of the bulk"
+            ),
+        };
+        self.refused.push((write.at, error));
+        self
+    }
+
+    /// Stores this document in the place of the one with the same id. As [`Collection::replace`](crate::Collection::replace)
+    /// it keeps fields that the type does not declare, and the stored `created_at`.
     ///
     /// With `#[document(version)]` only if the stored version is still the document's. One that is not found is counted
     /// in [`BulkDone::missed`]. A document with `#[document(append_only)]` is never changed: to replace one does not compile.
@@ -364,7 +493,24 @@ impl Bulk {
     /// odm.bulk().replace(account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn replace<T: Replaceable>(self, mut document: T) -> Bulk {
+    pub fn replace<T: Replaceable>(self, document: T) -> Bulk {
+        self.add_replace(document, false)
+    }
+
+    /// Stores exactly this document in the place of the one with the same id, without the fields that it does not declare:
+    /// [`Replace::exact`](crate::Replace::exact).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, account: Account) -> odm::Result<()> {
+    /// odm.bulk().replace_exact(account).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn replace_exact<T: Replaceable>(self, document: T) -> Bulk {
+        self.add_replace(document, true)
+    }
+
+    fn add_replace<T: Replaceable>(self, mut document: T, exact: bool) -> Bulk {
         let seen = document.version();
         document.touch(crate::now());
         if let Some(seen) = seen {
@@ -375,7 +521,8 @@ impl Bulk {
             Ok(What::Replace {
                 filter: target_filter::<T>(&id, seen),
                 document: encode(&document)?,
-                pipeline: None,
+                exact,
+                pipeline: Vec::new(),
             })
         });
         self.add(T::META, what)
@@ -501,6 +648,7 @@ impl Prepared<'_> {
     /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
     /// way of all such deletes, by themselves.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
+        self.odm.know_declarations(trace).await?;
         let graph = self.odm.graph();
         let mut checked = None;
         for write in &writes {
@@ -711,15 +859,31 @@ impl Prepared<'_> {
                         behind.update(meta, one, built, false, &mut token).await?;
                     }
                     What::Replace {
-                        document, pipeline, ..
+                        document,
+                        exact,
+                        pipeline,
+                        ..
                     } => {
-                        if let Some(amended) = behind.replace(meta, document, &mut token).await? {
-                            *document = amended.document;
-                            *pipeline = Some(amended.pipeline);
-                        }
+                        let amended = behind.replace(meta, document, &mut token).await?;
+                        let made = Replacement::new(meta, std::mem::take(document), amended, *exact)?;
+                        (*document, *pipeline) = (made.document, made.pipeline);
                     }
                     What::Insert(_) | What::Delete { .. } => {}
                 }
+            }
+        }
+        // Those in which the library has nothing of its own.
+        for Write { meta, what, .. } in writes.iter_mut() {
+            if let What::Replace {
+                document,
+                exact,
+                pipeline,
+                ..
+            } = what
+                && pipeline.is_empty()
+            {
+                let made = Replacement::new(meta, std::mem::take(document), None, *exact)?;
+                (*document, *pipeline) = (made.document, made.pipeline);
             }
         }
         match refused.is_empty() {
@@ -795,13 +959,16 @@ impl Prepared<'_> {
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
         let places = writes.iter().map(|write| write.at).collect();
+        let most = server.max_write_batch();
         let brought: Vec<(usize, Vec<(String, u64)>)> = writes
             .iter()
             .filter_map(|write| match &write.what {
                 What::Update { built, .. } => Some((write.at, growth::brought(&built.update))),
+                What::Replace { document, .. } => Some((write.at, crate::check::largest(document))),
                 _ => None,
             })
             .collect();
+        let writes = with_idle(writes);
         let bulk_write = self.odm.bulk_write();
         let sent = match server.has_bulk_write() && !self.by_runs && !bulk_write.is_refused() {
             true => {
@@ -816,13 +983,13 @@ impl Prepared<'_> {
                 match again {
                     // In a transaction, which this has ended, it is tried again with the whole of it.
                     Some(writes) if disabled && session.is_none() => {
-                        let sent = by_runs(self.odm, session, writes, self.ordered, server).await;
+                        let sent = by_runs(self.odm, session, writes, self.ordered, most).await;
                         sent.map(|(done, round_trips)| (done, round_trips + 1))
                     }
                     _ => sent.map(|done| (done, 1)),
                 }
             }
-            false => by_runs(self.odm, session, writes, self.ordered, server).await,
+            false => by_runs(self.odm, session, writes, self.ordered, most).await,
         };
         let sent = sent.map_err(|mut error| {
             if let Error::Bulk { errors, .. } = &mut error {
@@ -997,7 +1164,14 @@ async fn together(
     let database = odm.database().name().to_owned();
     let mut models: Vec<WriteModel> = Vec::with_capacity(writes.len());
     let mut metas = Vec::with_capacity(writes.len());
-    for Write { at, meta, what } in writes {
+    let idle: Vec<bool> = writes.iter().map(|write| write.what.is_idle()).collect();
+    for Write {
+        at,
+        meta,
+        what,
+        collation,
+    } in writes
+    {
         metas.push((at, meta));
         let namespace = mongodb::Namespace {
             db: database.clone(),
@@ -1011,7 +1185,7 @@ async fn together(
                 .into(),
             What::Update { filter, built, many } => {
                 let filter = built.where_marked(filter);
-                let update = UpdateModifications::Document(built.update);
+                let update = built.modifications();
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
                 if many {
@@ -1020,6 +1194,7 @@ async fn together(
                         .filter(filter)
                         .update(update)
                         .array_filters(array_filters)
+                        .collation(collation)
                         .build()
                         .into()
                 } else {
@@ -1032,29 +1207,16 @@ async fn together(
                         .into()
                 }
             }
-            What::Replace {
-                filter,
-                pipeline: Some(pipeline),
-                ..
-            } => UpdateOneModel::builder()
+            What::Replace { filter, pipeline, .. } => UpdateOneModel::builder()
                 .namespace(namespace)
                 .filter(filter)
                 .update(UpdateModifications::Pipeline(pipeline))
                 .build()
                 .into(),
-            What::Replace {
-                filter,
-                document: raw,
-                pipeline: None,
-            } => ReplaceOneModel::builder()
-                .namespace(namespace)
-                .filter(filter)
-                .replacement(document(&raw)?)
-                .build()
-                .into(),
             What::Delete { filter, many: true } => DeleteManyModel::builder()
                 .namespace(namespace)
                 .filter(filter)
+                .collation(collation)
                 .build()
                 .into(),
             What::Delete { filter, many: false } => DeleteOneModel::builder()
@@ -1067,7 +1229,8 @@ async fn together(
     // To know which updates found nothing, each one's own result is asked for.
     let single: Vec<bool> = models
         .iter()
-        .map(|model| matches!(model, WriteModel::UpdateOne(_) | WriteModel::ReplaceOne(_)))
+        .zip(&idle)
+        .map(|(model, idle)| matches!(model, WriteModel::UpdateOne(_)) && !idle)
         .collect();
     let mut action = odm.database().client().bulk_write(models).ordered(ordered);
     if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
@@ -1083,10 +1246,15 @@ async fn together(
             deleted: results.summary.deleted_count.max(0) as u64,
             ..BulkDone::default()
         };
-        let missed = results
-            .update_results
-            .iter()
-            .filter(|(at, result)| single.get(**at).copied().unwrap_or(false) && result.matched_count == 0);
+        // The document was found, and had nothing to change.
+        let was_idle = |at: usize| {
+            let before = at.checked_sub(1).filter(|at| idle.get(*at) == Some(&true));
+            let before = before.and_then(|at| results.update_results.get(&at));
+            before.is_some_and(|result| result.matched_count > 0)
+        };
+        let missed = results.update_results.iter().filter(|(at, result)| {
+            single.get(**at) == Some(&true) && result.matched_count == 0 && !was_idle(**at)
+        });
         done.missed = missed.count() as u64;
         done
     };
@@ -1146,14 +1314,20 @@ struct Statement {
 }
 
 impl Statement {
-    fn of(Write { at, meta, what }: Write) -> Result<Statement> {
+    fn of(write: Write) -> Result<Statement> {
+        let Write {
+            at,
+            meta,
+            what,
+            collation,
+        } = write;
         Ok(Statement {
             at,
             meta,
             command: what.command(),
             finds_one: what.finds_one(),
             many: matches!(&what, What::Update { many: true, .. }),
-            raw: statement(what)?,
+            raw: statement(what, collation)?,
         })
     }
 
@@ -1169,7 +1343,7 @@ async fn by_runs(
     session: Option<&Shared>,
     writes: Vec<Write>,
     ordered: bool,
-    server: &crate::Server,
+    most: usize,
 ) -> Result<(BulkDone, u64)> {
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
@@ -1185,7 +1359,7 @@ async fn by_runs(
         let mut bytes = 0;
         let length = rest
             .iter()
-            .take(server.max_write_batch())
+            .take(most)
             .take_while(|next| {
                 bytes += next.size();
                 relation::is(next.meta, meta) && next.command == command && bytes <= MOST_BYTES
@@ -1307,7 +1481,7 @@ fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
     })
 }
 
-fn statement(what: What) -> Result<RawDocumentBuf> {
+fn statement(what: What, collation: Option<bson::Document>) -> Result<RawDocumentBuf> {
     let encode = |document: &bson::Document| {
         RawDocumentBuf::try_from(document).map_err(|source| Error::Encode {
             field: "write".to_owned(),
@@ -1317,24 +1491,28 @@ fn statement(what: What) -> Result<RawDocumentBuf> {
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": built.where_marked(filter), "u": built.update, "multi": many };
+            let mut statement = doc! { "q": built.where_marked(filter), "multi": many };
+            match built.pipeline() {
+                Some(stages) => statement.insert("u", stages),
+                None => statement.insert("u", built.update),
+            };
             if !built.array_filters.is_empty() {
                 statement.insert("arrayFilters", built.array_filters);
             }
+            if let Some(collation) = collation {
+                statement.insert("collation", collation);
+            }
             encode(&statement)?
         }
-        What::Replace {
-            filter,
-            pipeline: Some(pipeline),
-            ..
-        } => encode(&doc! { "q": filter, "u": pipeline, "multi": false })?,
-        What::Replace { filter, document, .. } => {
-            let mut statement = RawDocumentBuf::new();
-            statement.append(bson::cstr!("q"), encode(&filter)?);
-            statement.append(bson::cstr!("u"), document);
-            statement.append(bson::cstr!("multi"), false);
-            statement
+        What::Replace { filter, pipeline, .. } => {
+            encode(&doc! { "q": filter, "u": pipeline, "multi": false })?
         }
-        What::Delete { filter, many } => encode(&doc! { "q": filter, "limit": if many { 0 } else { 1 } })?,
+        What::Delete { filter, many } => {
+            let mut statement = doc! { "q": filter, "limit": if many { 0 } else { 1 } };
+            if let Some(collation) = collation {
+                statement.insert("collation", collation);
+            }
+            encode(&statement)?
+        }
     })
 }

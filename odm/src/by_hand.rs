@@ -46,6 +46,11 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     copied: None,
     volatile: false,
     skips_none: false,
+    set: false,
+    default: None,
+    left_out: false,
+    inserted: false,
+    stored: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -74,6 +79,11 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -95,6 +105,11 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         },
     ];
 }
@@ -113,6 +128,10 @@ impl odm::Value for Address {
             },
         )
     }
+}
+
+impl odm::Compared for Address {
+    type As = odm::ByParts;
 }
 
 impl crate::Embed for Address {}
@@ -179,6 +198,11 @@ const _: () = {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         }
     }
 
@@ -292,8 +316,11 @@ impl crate::Document for Person {
             }])
         }],
         validation: odm::Validation::STRICT,
+        collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
+        extra: false,
     };
     fn paths() -> PersonFields {
         PersonFields {

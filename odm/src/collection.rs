@@ -5,9 +5,8 @@ use crate::session::Shared;
 use crate::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Replaceable, Result, Target, Update, UpdateMany, decode,
+    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, decode,
 };
-use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
 use std::marker::PhantomData;
@@ -15,7 +14,8 @@ use std::marker::PhantomData;
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
 /// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
-/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent.
+/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent. An operation holds the
+/// collection: it can be built in parts, returned by a function, and run in a task of its own.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -223,7 +223,7 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(people.get(kate.id).await?, Some(kate));
     /// # Ok(()) }
     /// ```
-    pub fn insert(&self, document: impl Insertable<T>) -> Insert<'_, T> {
+    pub fn insert(&self, document: impl Insertable<T>) -> Insert<T> {
         Insert::new(self, document.fresh(crate::now()))
     }
 
@@ -258,7 +258,7 @@ impl<T: Document> Collection<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<'_, T> {
+    pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<T> {
         let now = crate::now();
         InsertMany::new(
             self,
@@ -295,7 +295,7 @@ impl<T: Document> Collection<T> {
                 let found =
                     act!(self.session(), self.raw.find_one(doc! { "_id": id })).map_err(Self::error)?;
                 let found = found
-                    .map(|found| decode::decode::<T>(T::META.collection, &found))
+                    .map(|found| decode::decode::<T>(T::META, &found))
                     .transpose()?;
                 trace.done(1, found.is_some().into());
                 Ok(found)
@@ -344,7 +344,7 @@ impl<T: Document> Collection<T> {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<'_, T> {
+    pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<T> {
         Find::new(self, filter(T::paths()))
     }
 
@@ -356,7 +356,7 @@ impl<T: Document> Collection<T> {
     /// let everybody = people.find_all().sort(|p| p.name.asc()).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn find_all(&self) -> Find<'_, T> {
+    pub fn find_all(&self) -> Find<T> {
         Find::new(self, Filter::all())
     }
 
@@ -374,11 +374,11 @@ impl<T: Document> Collection<T> {
     /// let newest = comments.of(Ref::<Post>::new(id)).limit(10).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn of(&self, parent: impl NamesParent<T>) -> Find<'_, T> {
+    pub fn of(&self, parent: impl NamesParent<T>) -> Find<T> {
         self.of_parent(parent)
     }
 
-    fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<'_, T> {
+    fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<T> {
         let field = P::Parent::named_by();
         let via = Via::of::<P::Parent>(field.path(), field.reference);
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
@@ -449,7 +449,7 @@ impl<T: Document> Collection<T> {
     /// people.update(kate.id).unset(|p| p.nickname).await?;
     /// # Ok(()) }
     /// ```
-    pub fn update(&self, target: impl Target<T>) -> Update<'_, T> {
+    pub fn update(&self, target: impl Target<T>) -> Update<T> {
         Update::new(self, target.target_id(), target.seen_version())
     }
 
@@ -476,11 +476,14 @@ impl<T: Document> Collection<T> {
     /// println!("{} changed, {} had no room for another tag", done.modified, done.refused);
     /// # Ok(()) }
     /// ```
-    pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<'_, T> {
+    pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<T> {
         UpdateMany::new(self, filter(T::paths()))
     }
 
     /// Stores this document in the place of the one with the same id, and gives it as it is stored.
+    ///
+    /// Fields that the type does not declare stay, and the stored `created_at`: [`Replace`] says which, and
+    /// [`exact`](Replace::exact) replaces the whole document.
     ///
     /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
     /// already may name what is gone: those that are new are checked. A document with `#[document(append_only)]` is never
@@ -492,7 +495,8 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused, and one to read what it keeps of the stored document
-    /// (derived fields, and copies with `sync = snapshot`). With references more, as [`Update`] says of a change of all of
+    /// (derived fields, copies with `sync = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
+    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of
     /// them.
     ///
     /// # Example
@@ -503,12 +507,11 @@ impl<T: Document> Collection<T> {
     /// let account = accounts.replace(account).await?; // its version is one greater now
     /// # Ok(()) }
     /// ```
-    pub fn replace(&self, document: T) -> BoxFuture<'_, Result<T>>
+    pub fn replace(&self, document: T) -> Replace<T>
     where
         T: Replaceable,
     {
-        // An `async fn` would have the compiler say three times what can't be replaced.
-        crate::write::replace(self, document).boxed()
+        Replace::new(self, document)
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
@@ -531,7 +534,7 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(gone.deleted, 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete(&self, target: impl Target<T>) -> Delete<'_, T> {
+    pub fn delete(&self, target: impl Target<T>) -> Delete<T> {
         Delete::one(self, target.target_id(), target.seen_version())
     }
 
@@ -554,7 +557,7 @@ impl<T: Document> Collection<T> {
     /// println!("{} deleted", done.deleted);
     /// # Ok(()) }
     /// ```
-    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<'_, T> {
+    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
         Delete::many(self, filter(T::paths()))
     }
 
@@ -578,7 +581,7 @@ impl<T: Document> Collection<T> {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    pub fn aggregate(&self) -> Aggregate<'_, T> {
+    pub fn aggregate(&self) -> Aggregate<T> {
         Aggregate::new(self)
     }
 }

@@ -296,15 +296,6 @@ pub(crate) fn entry(field: &FieldMeta) -> Option<&'static str> {
     None
 }
 
-/// What a condition compares of an entry: its reference.
-pub(crate) fn id_of(value: Bson, id: &str) -> Option<Bson> {
-    match value {
-        Bson::Document(mut entry) => entry.remove(id),
-        Bson::Null => Some(Bson::Null),
-        _ => None,
-    }
-}
-
 #[diagnostic::do_not_recommend]
 impl<E: Entry> Wrapped for E {}
 #[diagnostic::do_not_recommend]

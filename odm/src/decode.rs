@@ -1,13 +1,71 @@
 //! Reads a stored document into its struct, and says exactly what did not fit where it can't.
 
-use crate::{Error, Result};
-use mongodb::bson::{Bson, RawDeserializer, RawDocument, deserialize_from_slice};
+use crate::document::DocumentMeta;
+use crate::keep::{Level, is_own};
+use crate::relation::COPIED;
+use crate::shape::Shape;
+use crate::{Error, Result, visit};
+use mongodb::bson::{Bson, Document, RawDeserializer, RawDocument, RawDocumentBuf, deserialize_from_slice};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
-/// The document as a `T`. On failure the document is read once more, with the path of every field in mind.
-pub(crate) fn decode<T: DeserializeOwned>(collection: &str, doc: &RawDocument) -> Result<T> {
-    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(collection, doc, error))
+/// The document as a `T`, which its type itself or a part of it is. On failure whole numbers that are stored as doubles are made
+/// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, it is
+/// read with the path of every field in mind.
+pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
+    let without_own = match meta.extra {
+        true => without_own(meta, doc),
+        false => None,
+    };
+    let doc = without_own.as_deref().unwrap_or(doc);
+    let error = match deserialize_from_slice(doc.as_bytes()) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let Some(doc) = with_integers((meta.shape)(), doc) else {
+        return Err(explain::<T>(meta.collection, doc, error));
+    };
+    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(meta.collection, &doc, error))
+}
+
+/// The document with integers in the place of doubles that are whole numbers, where its type declares integers. `None` where it
+/// has none.
+fn with_integers(shape: Shape, doc: &RawDocument) -> Option<RawDocumentBuf> {
+    let mut found = false;
+    let mut document = Bson::Document(Document::try_from(doc).ok()?);
+    visit::values(shape, &mut document, &mut |shape, value| {
+        if let (Shape::Int { .. } | Shape::Long { .. }, Bson::Double(n)) = (shape, &*value)
+            && let Some(n) = crate::key::integer(*n)
+        {
+            *value = n.into();
+            found = true;
+        }
+    });
+    match document {
+        Bson::Document(document) if found => RawDocumentBuf::try_from(&document).ok(),
+        _ => None,
+    }
+}
+
+/// The document as the struct shows it that has a field for what it does not declare: without the library's own fields. `None`
+/// where none is there.
+fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf> {
+    let document = Document::try_from(doc).ok()?;
+    let before = document.len();
+    let document: Document = document.into_iter().filter(|(name, _)| !is_own(name)).collect();
+    let mut removed = document.len() != before;
+    let mut document = Bson::Document(document);
+    visit::values((meta.shape)(), &mut document, &mut |shape, value| {
+        if let (Shape::Struct(of), Bson::Document(document)) = (shape, value)
+            && Level::of(of.fields).has_extra
+        {
+            removed |= document.remove(COPIED).is_some();
+        }
+    });
+    match document {
+        Bson::Document(document) if removed => RawDocumentBuf::try_from(&document).ok(),
+        _ => None,
+    }
 }
 
 fn explain<T: DeserializeOwned>(
@@ -82,9 +140,12 @@ pub(crate) fn short_name(full: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mongodb::bson::{Document, RawDocumentBuf, doc, oid::ObjectId};
+    use crate::shape::{Bounds, FieldMeta};
+    use mongodb::bson::{doc, oid::ObjectId};
     use serde::Deserialize;
     use std::collections::BTreeMap;
+
+    const PEOPLE: &DocumentMeta = <crate::by_hand::Person as crate::Document>::META;
 
     #[derive(Deserialize, Debug)]
     #[allow(dead_code)]
@@ -117,7 +178,7 @@ mod tests {
 
     fn failure(doc: Document) -> (Option<Bson>, &'static str, String, String) {
         let raw = RawDocumentBuf::try_from(&doc).expect("encodes");
-        match decode::<Person>("people", &raw) {
+        match decode::<Person>(PEOPLE, &raw) {
             Err(Error::Decode {
                 collection,
                 id,
@@ -137,9 +198,55 @@ mod tests {
         let id = ObjectId::new();
         let raw =
             RawDocumentBuf::try_from(&doc! { "_id": id, "fullName": "Ada", "extra": 1 }).expect("encodes");
-        let person: Person = decode("people", &raw).expect("fits");
+        let person: Person = decode(PEOPLE, &raw).expect("fits");
         assert_eq!(person.id, Some(id));
         assert_eq!(person.name, "Ada");
+    }
+
+    #[test]
+    fn whole_doubles_are_read_where_integers_are_declared() {
+        #[derive(Deserialize, Debug, PartialEq)]
+        struct Counts {
+            n: i32,
+            more: Vec<u8>,
+        }
+        const COUNTS: &DocumentMeta = &DocumentMeta {
+            shape: || Shape::Struct(&SHAPE),
+            ..*PEOPLE
+        };
+        const SHAPE: crate::shape::StructShape = crate::shape::StructShape {
+            name: "Counts",
+            fields: &[
+                FieldMeta::value::<i32>("n", "n", "i32", Bounds::NONE),
+                FieldMeta::items::<Vec<u8>>("more", "more", "Vec<u8>", Bounds::NONE),
+            ],
+            deny_unknown: false,
+        };
+        let read = |doc: Document| {
+            let raw = RawDocumentBuf::try_from(&doc).expect("encodes");
+            decode::<Counts>(COUNTS, &raw)
+        };
+        let counts = read(doc! { "n": -5.0, "more": [1, 2.0] }).expect("is read");
+        let expected = Counts {
+            n: -5,
+            more: vec![1, 2],
+        };
+        assert_eq!(counts, expected);
+        for (document, at, said) in [
+            (doc! { "n": 5.5, "more": [] }, "n", "floating point `5.5`"),
+            (doc! { "n": 5e12, "more": [] }, "n", "integer `5000000000000`"),
+            (doc! { "n": f64::NAN, "more": [] }, "n", "floating point `NaN`"),
+            (doc! { "n": 1e300, "more": [] }, "n", "floating point"),
+            (doc! { "n": 1.0, "more": [-1.0] }, "more.0", "integer `-1`"),
+        ] {
+            match read(document) {
+                Err(Error::Decode { path, message, .. }) => {
+                    assert_eq!(path, at, "{message}");
+                    assert!(message.contains(said), "{message}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]
@@ -193,12 +300,12 @@ mod tests {
     #[test]
     fn the_message_is_one_sentence() {
         let raw = RawDocumentBuf::try_from(&doc! { "_id": 7, "fullName": 5 }).expect("encodes");
-        let error = decode::<Address>("people", &raw).expect_err("does not fit");
+        let error = decode::<Address>(PEOPLE, &raw).expect_err("does not fit");
         assert_eq!(
             error.to_string(),
             "people: the document with _id 7 does not fit `Address` at `city`: missing field `city`"
         );
-        let error = decode::<Person>("people", &raw)
+        let error = decode::<Person>(PEOPLE, &raw)
             .expect_err("does not fit")
             .to_string();
         assert!(

@@ -27,9 +27,10 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
 
     /// The constants of the document.
     const META: &'static DocumentMeta;
-    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. Above
-    /// 16 MiB it does not compile.
-    const MAX_BSON_SIZE: Option<u64> = crate::size::document(Self::FIELDS);
+    /// The greatest size of a document in bytes of BSON, if every part of it has a bound; `None` otherwise. It counts
+    /// the library's own fields: the versions of copies, and 4,096 bytes for `_odm`. Above 16 MiB it
+    /// does not compile.
+    const MAX_BSON_SIZE: Option<u64> = crate::size::whole(Self::FIELDS);
 
     /// The paths that closures receive.
     fn paths() -> Self::Paths;
@@ -232,12 +233,28 @@ pub struct DocumentMeta {
     pub shape: fn() -> Shape,
     /// The declared indexes.
     pub indexes: &'static [IndexMeta],
+    /// How its collection compares strings, where that is declared: `#[document(collation(…))]`. Its finds, updates, deletions,
+    /// counts and indexes inherit it.
+    pub collation: Option<CollationMeta>,
+    /// When the library deletes its documents, where that is declared: `#[document(expire = field)]`.
+    pub expiry: Option<Expiry>,
     /// How strictly the server validates.
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
     pub append_only: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
     pub bucket: Option<&'static BucketMeta>,
+    /// Whether a struct in it shows the fields that it does not declare: `#[field(extra)]`.
+    pub extra: bool,
+}
+
+/// When documents are deleted by [`Odm::delete_expired`](crate::Odm::delete_expired).
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    /// Gives the stored name of the field with a time.
+    pub path: fn() -> &'static str,
+    /// How many seconds after that time.
+    pub after: u64,
 }
 
 impl DocumentMeta {
@@ -245,6 +262,30 @@ impl DocumentMeta {
     pub(crate) fn field(&self, name: &str) -> Option<&'static FieldMeta> {
         match (self.shape)() {
             Shape::Struct(shape) => shape.fields.iter().find(|field| field.name == name),
+            _ => None,
+        }
+    }
+
+    /// Whether every update of a document writes its version or its time of the last update.
+    pub(crate) fn is_stamped(&self) -> bool {
+        use crate::shape::Managed;
+        match (self.shape)() {
+            Shape::Struct(shape) => {
+                let mut fields = shape.fields.iter();
+                fields.any(|field| matches!(field.managed, Managed::Version | Managed::UpdatedAt))
+            }
+            _ => false,
+        }
+    }
+
+    /// The stored name of the field of `#[document(version)]`.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        match (self.shape)() {
+            Shape::Struct(shape) => {
+                let mut fields = shape.fields.iter();
+                let version = fields.find(|field| field.managed == crate::shape::Managed::Version);
+                version.map(|field| field.name)
+            }
             _ => None,
         }
     }
@@ -350,6 +391,10 @@ pub struct IndexMeta {
     pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// The language and strength of comparisons between strings.
     pub collation: Option<CollationMeta>,
+    /// Of a text index: the language of texts whose document names none; MongoDB's default is `english`.
+    pub default_language: Option<&'static str>,
+    /// Of a text index: the field in which a document names the language of its texts; MongoDB's default is `language`.
+    pub language_override: Option<&'static str>,
 }
 
 impl IndexMeta {
@@ -363,6 +408,8 @@ impl IndexMeta {
             expire_after: None,
             partial: None,
             collation: None,
+            default_language: None,
+            language_override: None,
         }
     }
 }
@@ -403,4 +450,11 @@ pub struct CollationMeta {
     pub strength: u8,
     /// Digits compare as numbers: `"10"` after `"9"`.
     pub numeric_ordering: bool,
+}
+
+impl CollationMeta {
+    /// Whether strings that people tell apart may be equal: `a` and `A`, `1` and `01`.
+    pub(crate) fn takes_texts_for_equal(&self) -> bool {
+        self.locale != "simple" && (self.strength < 3 || self.numeric_ordering)
+    }
 }

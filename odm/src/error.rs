@@ -49,8 +49,8 @@ pub enum Error {
 
     /// A unique index already holds these values.
     #[error(
-        "{collection}: another document already has {}, which the unique index `{index}` allows once",
-        Pairs(.value)
+        "{collection}: another document already has {}, which the unique index `{index}` allows once{}{}",
+        Pairs(.value), SharedNull(.value), Unfit(.existing)
     )]
     DuplicateKey {
         /// The collection.
@@ -61,6 +61,9 @@ pub enum Error {
         fields: Vec<String>,
         /// The values that are there already, by field.
         value: Box<Document>,
+        /// Of an upsert whose condition demands these values: the id of the document that has them, and does not fit the rest of
+        /// the condition.
+        existing: Option<Box<Bson>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
     },
@@ -281,13 +284,15 @@ pub enum Error {
     },
 
     /// The database knows of copies that these models lack or declare in an older way, or of the other side of a two-way
-    /// reference: a write of their sources would leave them stale. A program with all models forgets them by
+    /// reference. Of a write: no other program could bring them up to date later (`sync = atomic`, links, buckets), and nothing
+    /// was written. Of [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and
+    /// [`recover`](crate::Odm::recover): what these models lack. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare, or declare in an older way ({}): a write here would leave \
-         them stale; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any more by \
-         `forget_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}), so this is left to a \
+         program that has them; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any \
+         more by `forget_copies()`",
         .edges.join(", ")
     )]
     UnknownCopies {
@@ -298,7 +303,7 @@ pub enum Error {
     },
 
     /// The database knows of references to these documents that these models lack, and that a deletion would have to follow
-    /// (`on_delete`): nothing was deleted. A program with all models forgets them by
+    /// (`on_delete`), or with copies: nothing was deleted. A program with all models forgets them by
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
@@ -315,7 +320,7 @@ pub enum Error {
     },
 
     /// Existing documents violate what the schema is about to demand: nothing was changed for them.
-    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}", Samples(.sample))]
+    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}{}", Samples(.sample), Reason(.reason))]
     ExistingDocuments {
         /// The collection.
         collection: &'static str,
@@ -325,6 +330,8 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
+        /// Of a unique index: what to do where the value that they share is `null`, as which a missing field counts.
+        reason: Option<String>,
     },
 
     /// The database has something of the same name that differs from what is declared, and odm does not replace what it
@@ -909,6 +916,44 @@ impl fmt::Display for Pairs<'_> {
             write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
         }
         Ok(())
+    }
+}
+
+/// What to do where a document without the field counts as one with `null`.
+struct SharedNull<'a>(&'a Document);
+impl fmt::Display for SharedNull<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.iter().find(|(_, value)| **value == Bson::Null) {
+            Some((name, _)) => write!(
+                f,
+                "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
+                 `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Unfit<'a>(&'a Option<Box<Bson>>);
+impl fmt::Display for Unfit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(
+                f,
+                ": the document with _id {id}, which does not match the rest of the upsert's condition"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Reason<'a>(&'a Option<String>);
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
     }
 }
 

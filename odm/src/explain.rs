@@ -171,7 +171,7 @@ impl Explain {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Carries the query out without giving its documents, and says how the server did it.
     ///
     /// # Errors

@@ -3,12 +3,12 @@
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::asserts::PlainlyStored;
-use crate::compare::{By, below as below_name};
+use crate::default::{Asked, Seen};
+use crate::equal::Place;
 use crate::geo::{Area, Point};
 use crate::operand::{Operand, encode_bson};
-use crate::path::{Codec, Each, Path, Plain, PlainItems, Root, Step};
-use crate::shape::{MOST_WRAPPERS, Shape};
-use crate::value::{List, Text, Value};
+use crate::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step};
+use crate::value::{List, Ordered, Text, Value, Whole};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -32,6 +32,9 @@ use std::ops::{BitAnd, BitOr, Not};
 #[must_use = "a filter does nothing until a query takes it"]
 pub struct Filter<R> {
     doc: Result<Document, Box<Error>>,
+    /// Values of fields that each document has which fits, and that the condition does not say as the server takes them for a new
+    /// document.
+    given: Vec<(&'static str, Bson)>,
     of: PhantomData<fn() -> R>,
 }
 
@@ -72,6 +75,7 @@ impl<R> Filter<R> {
     pub fn raw(doc: Document) -> Filter<R> {
         Filter {
             doc: Ok(doc),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -136,6 +140,7 @@ impl<R> Filter<R> {
     pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
         Filter {
             doc: doc.map_err(Box::new),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -145,96 +150,72 @@ impl<R> Filter<R> {
             doc: value
                 .map(|value| condition(name, operator, value))
                 .map_err(Box::new),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
 
-    /// The same for the value of a field. An embedded struct of copies is compared by its reference alone: the copies
-    /// follow the document, and the library keeps fields of its own beside them. What else is not compared as a whole is
-    /// by its parts.
-    fn of_field<P: Step>(operator: &str, value: Result<Bson>) -> Filter<R> {
-        let Some(id) = P::FIELD.and_then(crate::copy::entry) else {
-            let by = match &value {
-                Ok(Bson::Document(_) | Bson::Array(_)) => P::FIELD.and_then(By::of),
-                _ => None,
-            };
-            return match (by, value) {
-                (Some(by), Ok(value)) => Filter::of_parts::<P>(&by, operator, value),
-                (_, value) => Filter::on(P::PATH, operator, value),
-            };
-        };
-        let several = matches!(operator, "$in" | "$nin" | "$all");
-        let ids = value.and_then(|value| {
-            let ids = match value {
-                Bson::Array(items) if several => items
-                    .into_iter()
-                    .map(|item| crate::copy::id_of(item, id))
-                    .collect::<Option<Vec<Bson>>>()
-                    .map(Bson::Array),
-                value => crate::copy::id_of(value, id),
-            };
-            ids.ok_or_else(|| Error::Query {
-                collection: "",
-                message: format!(
-                    "`{}` holds copies, which are compared by the reference beside them, one by one: by `contains`, `all` or \
-                     `contains_any`",
-                    P::PATH
-                ),
-            })
-        });
-        Filter::on(&format!("{}.{id}", P::PATH), operator, ids)
+    /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default.
+    fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+        let seen = value.as_ref().ok();
+        let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
+        Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
     }
 
-    /// The same for a field whose values, or items, are compared by their parts.
-    fn of_parts<P: Step>(by: &By, operator: &str, value: Bson) -> Filter<R> {
-        let one = |value: Bson| {
-            let parts = by.parts(&value).map_err(|_| incomparable(P::PATH))?;
-            let Some(parts) = parts else {
-                return Ok(condition(P::PATH, "$eq", value));
-            };
-            // The parts of one item, and not each of another.
-            let array = match P::FIELD.map(|field| (field.shape)()) {
-                Some(shape) if is_array(shape) => Some(P::PATH),
-                _ => P::INNERMOST,
-            };
-            Ok(match array {
-                Some(array) => {
-                    let rest = P::PATH.strip_prefix(array).unwrap_or_default();
-                    let rest = rest.strip_prefix('.').map(|rest| format!("{rest}."));
-                    doc! { array: { "$elemMatch": below_name(&rest.unwrap_or_default(), parts) } }
-                }
-                None => below_name(&format!("{}.", P::PATH), parts),
-            })
-        };
-        let each = |values: Bson| match values {
-            Bson::Array(values) if !values.is_empty() => values
-                .into_iter()
-                .map(one)
-                .collect::<Result<Vec<Document>>>()
-                .map(Some),
-            _ => Ok(None),
-        };
-        let as_it_is = |value| Ok(condition(P::PATH, operator, value));
-        let joined = |all: &str, value: Bson| match each(value.clone())? {
-            Some(mut list) if list.len() == 1 && all != "$nor" => Ok(list.remove(0)),
-            Some(list) => Ok(doc! { all: list }),
-            None => as_it_is(value),
-        };
-        Filter::of(match operator {
-            "$eq" => one(value),
-            "$ne" => one(value).map(|one| doc! { "$nor": [one] }),
-            "$in" => joined("$or", value),
-            "$nin" => joined("$nor", value),
-            "$all" => joined("$and", value),
-            // Documents have an order, if no useful one.
-            _ => match by {
-                By::Union => as_it_is(value),
-                By::Own(_) | By::Nothing(_) => Err(incomparable(P::PATH)),
+    fn seen(self, name: &str, seen: Option<Seen>) -> Filter<R> {
+        match (self.doc, seen) {
+            (Ok(stored), Some(seen)) => Filter {
+                doc: Ok(seen.apply(name, stored)),
+                ..self
             },
-        })
+            (doc, _) => Filter { doc, ..self },
+        }
     }
 
-    fn join(self, other: Filter<R>, operator: &str) -> Filter<R> {
+    /// The same for the value of a field, or of items of its array: one of several parts is compared by them.
+    fn of_value<P: Step>(operator: &str, value: Result<Bson>, item: bool) -> Filter<R> {
+        let place = match &value {
+            Ok(_) => Place::of::<P>(item),
+            Err(_) => None,
+        };
+        let (Some(place), Ok(value)) = (place, &value) else {
+            return match (item, operator, value) {
+                // `null` is also what is not there.
+                (true, "$eq", Ok(Bson::Null)) => {
+                    Filter::raw(doc! { P::PATH: { "$elemMatch": { "$eq": Bson::Null } } })
+                }
+                (_, operator, value) => Filter::on(P::PATH, operator, value),
+            };
+        };
+        let is_whole = operator == "$eq" && place.stands_alone() && *value != Bson::Null;
+        let given = match is_whole && !place.is_inserted(value) {
+            true => vec![(P::PATH, value.clone())],
+            false => Vec::new(),
+        };
+        Filter {
+            given,
+            ..Filter::of(place.condition(operator, value.clone()))
+        }
+    }
+
+    /// The condition, and the values that a document has which an upsert by it inserts, so far as the server can't take them from
+    /// the condition.
+    pub(crate) fn into_upsert(self) -> Result<(Document, Vec<(&'static str, Bson)>)> {
+        let Filter { doc, given, .. } = self;
+        let mut doc = doc.map_err(|error| *error)?;
+        if !given.is_empty() {
+            let of_given = |name: &str| given.iter().any(|(given, _)| crate::names::meet(name, given));
+            doc = hidden(doc, &of_given);
+        }
+        Ok((doc, given))
+    }
+
+    fn join(mut self, other: Filter<R>, operator: &str) -> Filter<R> {
+        let mut given = Vec::new();
+        if operator == "$and" {
+            given = std::mem::take(&mut self.given);
+            given.extend(other.given);
+        }
         let doc = match (self.doc, other.doc) {
             (Ok(mut a), Ok(b)) => {
                 let plain = |doc: &Document| !doc.keys().any(|key| key.starts_with('$'));
@@ -254,7 +235,11 @@ impl<R> Filter<R> {
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
-        Filter { doc, of: PhantomData }
+        Filter {
+            doc,
+            given,
+            of: PhantomData,
+        }
     }
 }
 
@@ -281,6 +266,7 @@ impl<R> Not for Filter<R> {
     fn not(self) -> Filter<R> {
         Filter {
             doc: self.doc.map(|doc| doc! { "$nor": [doc] }),
+            given: Vec::new(),
             of: PhantomData,
         }
     }
@@ -291,9 +277,21 @@ impl<R> Not for Filter<R> {
 pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
     filter: F,
 ) -> Result<mongodb::bson::RawDocumentBuf> {
-    let document = filter(T::paths()).into_document()?;
+    raw_filter::<T>("partial filter", crate::default::as_stored(|| filter(T::paths())))
+}
+
+/// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
+#[doc(hidden)]
+pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
+) -> Result<mongodb::bson::RawDocumentBuf> {
+    raw_filter::<T>("condition on children", filter(T::paths()))
+}
+
+fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongodb::bson::RawDocumentBuf> {
+    let document = filter.into_document()?;
     mongodb::bson::RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
-        field: format!("partial filter of {}", T::META.collection),
+        field: format!("{what} of {}", T::META.collection),
         source: Box::new(source),
     })
 }
@@ -314,16 +312,19 @@ pub fn text<R>(search: impl Into<String>) -> Filter<R> {
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
+    ($bound:ident: $($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
         $(#[$doc])*
-        pub fn $name(self, value: impl Operand<T>) -> Filter<R> {
-            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value))
+        pub fn $name(self, value: impl Operand<T>) -> Filter<R>
+        where
+            P: Holds<T, As: $bound<T>>,
+        {
+            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value), false)
         }
     )*};
 }
 
 impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
-    comparisons! {
+    comparisons! { Whole:
         /// The field has this value. An `Option` that is `None` is found where the field is `null` or missing.
         ///
         /// ```
@@ -337,6 +338,9 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
         eq => "$eq";
         /// The field has another value, or none.
         ne => "$ne";
+    }
+
+    comparisons! { Ordered:
         /// The field is greater.
         gt => "$gt";
         /// The field is greater or equal.
@@ -355,8 +359,11 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// assert_eq!(p.name.in_(["Kate", "Ann"]).into_document()?, doc! { "name": { "$in": ["Kate", "Ann"] } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::of_field::<P>("$in", list::<T, C, V>(P::PATH, values))
+    pub fn in_<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R>
+    where
+        P: Holds<T, As: Whole<T>>,
+    {
+        Filter::of_field::<P>("$in", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field has none of these values.
@@ -367,8 +374,11 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// assert_eq!(p.age.not_in([17, 18]).into_document()?, doc! { "age": { "$nin": [17, 18] } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R> {
-        Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values))
+    pub fn not_in<V: Operand<T>>(self, values: impl IntoIterator<Item = V>) -> Filter<R>
+    where
+        P: Holds<T, As: Whole<T>>,
+    {
+        Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values), false)
     }
 
     /// The field is there (`true`), be it `null`, or is missing (`false`).
@@ -391,7 +401,10 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// let first = people.find_all().sort(|p| p.name.asc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub fn asc(self) -> Order<R> {
+    pub fn asc(self) -> Order<R>
+    where
+        P: Holds<T, As: Ordered<T>>,
+    {
         Order {
             name: P::PATH,
             descending: false,
@@ -408,7 +421,10 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// let oldest = people.find_all().sort(|p| p.age.desc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub fn desc(self) -> Order<R> {
+    pub fn desc(self) -> Order<R>
+    where
+        P: Holds<T, As: Ordered<T>>,
+    {
         Order {
             name: P::PATH,
             descending: true,
@@ -433,12 +449,20 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
-        let Pattern { source, options } = pattern.into();
-        let mut condition = doc! { "$regex": source };
-        if !options.is_empty() {
-            condition.insert("$options", options);
+        let pattern = pattern.into();
+        let seen = pattern.literal.as_ref().and_then(|text| {
+            let asked = Asked::Text {
+                text,
+                at_start: pattern.at_start,
+                ignores_case: !pattern.options.is_empty(),
+            };
+            Seen::of(P::WAY, asked)
+        });
+        let mut condition = doc! { "$regex": pattern.source };
+        if !pattern.options.is_empty() {
+            condition.insert("$options", pattern.options);
         }
-        Filter::raw(doc! { P::PATH: condition })
+        Filter::raw(doc! { P::PATH: condition }).seen(P::PATH, seen)
     }
 
     /// The field begins with this text. An index on the field serves it.
@@ -450,7 +474,12 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn starts_with(self, text: &str) -> Filter<R> {
-        self.regex(Pattern::regex(format!("^{}", escape(text))))
+        self.regex(Pattern {
+            source: format!("^{}", escape(text)),
+            options: "",
+            literal: Some(text.to_owned()),
+            at_start: true,
+        })
     }
 }
 
@@ -479,7 +508,7 @@ pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
 }
 
 /// Whether a value means something else than itself in a list.
-fn is_carried_out(value: &Bson) -> bool {
+pub(crate) fn is_carried_out(value: &Bson) -> bool {
     match value {
         Bson::RegularExpression(_) => true,
         Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),
@@ -509,7 +538,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item))
+        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item), true)
     }
 
     /// The array holds all of these items.
@@ -525,7 +554,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// The array holds one of these items at least.
@@ -541,7 +570,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items))
+        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
@@ -577,7 +606,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     where
         C: PlainItems,
     {
-        Filter::on(P::PATH, "$size", Ok(Bson::Int64(items.into())))
+        Filter::of_field::<P>("$size", Ok(Bson::Int64(items.into())), false)
     }
 
     /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
@@ -663,23 +692,40 @@ pub(crate) fn has_near(filter: &Document) -> bool {
     })
 }
 
-/// The error for a value of a field that is neither compared as a whole nor by its parts.
-pub(crate) fn incomparable(name: &str) -> Error {
-    Error::Query {
-        collection: "",
-        message: format!(
-            "a value of `{name}` can't be compared as a whole, since the library keeps copies in it that follow other documents: \
-             compare its fields, those of the items of an array by `elem` or `pull_where`"
-        ),
+/// A condition of which no part on these names is taken for a value of a new document: twice denied, it is the same condition.
+fn hidden(doc: Document, of_given: &dyn Fn(&str) -> bool) -> Document {
+    let mut all = Document::new();
+    let mut denied = Vec::new();
+    for (name, value) in doc {
+        match value {
+            Bson::Array(parts) if name == "$and" => {
+                let part = |part| match part {
+                    Bson::Document(part) => Bson::Document(hidden(part, of_given)),
+                    other => other,
+                };
+                all.insert(name, parts.into_iter().map(part).collect::<Vec<Bson>>());
+            }
+            value if of_given(&name) => denied.push(doc! { "$nor": [{ name: value }] }),
+            value => drop(all.insert(name, value)),
+        }
+    }
+    match denied.is_empty() {
+        true => all,
+        // Not beside another `$nor` of this condition.
+        false if all.contains_key("$nor") => doc! { "$and": [all, { "$nor": denied }] },
+        false => {
+            all.insert("$nor", denied);
+            all
+        }
     }
 }
 
-fn is_array(shape: Shape) -> bool {
-    match shape {
-        Shape::Array(_) => true,
-        Shape::Optional(inner) => is_array(inner()),
-        _ => false,
-    }
+/// Whether a condition holds a schema, by which the entries of a map are counted: the server takes none on the items of an array.
+fn has_schema(condition: &Document) -> bool {
+    condition.iter().any(|(name, value)| match value {
+        Bson::Array(list) => list.iter().filter_map(Bson::as_document).any(has_schema),
+        _ => name == "$jsonSchema",
+    })
 }
 
 /// An item of an array, as the root of the paths in a condition or change of items.
@@ -720,8 +766,18 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         },
         error => error,
     })?;
-    if is_of_items(&condition) && !<A::Item as Value>::REFERENCE && are_documents(<A::Item as Value>::shape())
-    {
+    if has_schema(&condition) {
+        return Err(Error::Query {
+            collection: "",
+            message: format!(
+                "the condition on the items of `{}` compares a map of theirs as a whole, and the server counts no entries there: \
+                 compare its entries, or find the items by `contains`",
+                P::PATH
+            ),
+        });
+    }
+    let has_parts = || crate::equal::has_parts(<A::Item as Value>::shape());
+    if is_of_items(&condition) && !<A::Item as Value>::REFERENCE && has_parts() {
         return Err(Error::Query {
             collection: "",
             message: format!(
@@ -731,27 +787,6 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         });
     }
     Ok(condition)
-}
-
-/// Whether a value is stored as a document with declared fields, or as a variant with copies in it.
-fn are_documents(shape: Shape) -> bool {
-    match unwrapped(shape) {
-        Shape::Struct(_) => true,
-        shape => crate::compare::has_copies(shape),
-    }
-}
-
-/// Without the options and newtypes around it.
-fn unwrapped(shape: Shape) -> Shape {
-    let mut shape = shape;
-    for _ in 0..MOST_WRAPPERS {
-        match shape {
-            Shape::Optional(inner) => shape = inner(),
-            Shape::Bounded(meta) if !meta.bounds.opaque => shape = (meta.shape)(),
-            _ => break,
-        }
-    }
-    shape
 }
 
 /// Whether a condition is on an item itself, or a part of it is.
@@ -862,6 +897,10 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
 pub struct Pattern {
     source: String,
     options: &'static str,
+    /// The text that it stands for, if it is no regular expression of the application's.
+    literal: Option<String>,
+    /// Whether that has to stand at the beginning.
+    at_start: bool,
 }
 
 impl Pattern {
@@ -878,6 +917,8 @@ impl Pattern {
         Pattern {
             source: escape(text),
             options: "",
+            literal: Some(text.to_owned()),
+            at_start: false,
         }
     }
 
@@ -896,6 +937,8 @@ impl Pattern {
         Pattern {
             source: source.into(),
             options: "",
+            literal: None,
+            at_start: false,
         }
     }
 

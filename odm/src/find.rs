@@ -35,8 +35,8 @@ use std::sync::{Arc, LazyLock};
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
-pub struct Find<'c, T, Out = T, J = ()> {
-    pub(crate) collection: &'c Collection<T>,
+pub struct Find<T, Out = T, J = ()> {
+    pub(crate) collection: Collection<T>,
     pub(crate) filter: Filter<T>,
     pub(crate) options: Options,
     pub(crate) sort: Vec<crate::Order<T>>,
@@ -45,7 +45,7 @@ pub struct Find<'c, T, Out = T, J = ()> {
     pub(crate) into: PhantomData<fn() -> Out>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Find<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Find")
             .field("collection", &T::META.collection)
@@ -145,10 +145,10 @@ pub(crate) async fn each_of<T: Document>(
     Ok((round_trips, documents))
 }
 
-impl<'c, T: Document> Find<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Find<'c, T> {
+impl<T: Document> Find<T> {
+    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Find<T> {
         Find {
-            collection,
+            collection: collection.clone(),
             filter,
             options: Options::default(),
             sort: Vec::new(),
@@ -159,7 +159,7 @@ impl<'c, T: Document> Find<'c, T> {
     }
 }
 
-impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
+impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// Reads into `P` instead of `T`: only its fields cross the network.
     ///
     /// ```no_run
@@ -168,7 +168,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(self) -> Find<'c, T, P, J> {
+    pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -181,7 +181,7 @@ impl<'c, T: Document, J: Join<T>> Find<'c, T, T, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
     ///
     /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
@@ -207,7 +207,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     /// let mine: Vec<(Post, User)> = posts.find(|p| p.title.starts_with("Rust")).include(|p| p.author).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<'c, T, Out, J> {
+    pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<T, Out, J> {
         Find {
             collection: self.collection,
             filter: self.filter,
@@ -220,7 +220,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static> Find<'c, T, Out> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Those that fit this condition too.
     ///
     /// ```no_run
@@ -349,7 +349,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn lossy(self) -> LossyFind<'c, T, Out, J> {
+    pub fn lossy(self) -> LossyFind<T, Out, J> {
         LossyFind { find: self }
     }
 
@@ -410,7 +410,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let mut items = Vec::new();
         find.each("find", |document| {
-            items.push(decode::decode(T::META.collection, document)?);
+            items.push(decode::decode(T::META, document)?);
             work.parent(document)
         })
         .await?;
@@ -446,7 +446,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 
     /// The query with the fields that the join needs, and the join.
-    pub(crate) fn without_join(mut self) -> (Find<'c, T, Out>, J) {
+    pub(crate) fn without_join(mut self) -> (Find<T, Out>, J) {
         self.prepare_projection();
         (
             Find {
@@ -524,7 +524,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
                 let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
                 trace.done(1, found.is_some().into());
                 found
-                    .map(|raw| Ok((decode::decode(T::META.collection, &raw)?, raw)))
+                    .map(|raw| Ok((decode::decode(T::META, &raw)?, raw)))
                     .transpose()
             })
             .await
@@ -649,6 +649,22 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
             .await
     }
 
+    /// Hands the ids of at most `limit` documents to `take`, found by a collation. Out of a transaction they are read from the
+    /// primary, since they are about to be changed.
+    pub(crate) async fn ids(
+        mut self,
+        collation: Collation,
+        limit: u64,
+        take: impl FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        self.options.collation = Some(collation);
+        self.options.projection = Some(doc! { "_id": 1 });
+        if self.collection.session().is_none() {
+            self.options.selection_criteria = Some(crate::write::PRIMARY);
+        }
+        self.limit(limit).each("find", take).await
+    }
+
     /// Hands every document to `take`, in raw BSON.
     pub(crate) async fn each(
         mut self,
@@ -748,7 +764,7 @@ pub(crate) struct Batched<Out> {
 impl<Out: DeserializeOwned> Batched<Out> {
     fn of<T: Document>(raw: &RawDocument, keep: bool) -> Batched<Out> {
         Batched {
-            document: decode::decode(T::META.collection, raw),
+            document: decode::decode(T::META, raw),
             raw: keep.then(|| raw.to_owned()),
         }
     }
@@ -790,11 +806,11 @@ pub(crate) fn document_of<T: Document>(
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`"]
-pub struct LossyFind<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct LossyFind<T, Out, J = ()> {
+    find: Find<T, Out, J>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for LossyFind<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for LossyFind<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.find.fmt(f)
     }
@@ -820,7 +836,7 @@ pub struct Lossy<Out> {
     pub bad: Vec<Error>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
     /// All of them.
     ///
     /// # Errors
@@ -843,7 +859,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
         let mut work = Work::of_query(&join, find.options.projection.is_some());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         find.each("find", |document| {
-            let item = decode::decode(T::META.collection, document);
+            let item = decode::decode(T::META, document);
             match item.and_then(|item| work.parent(document).map(|()| item)) {
                 Ok(item) => items.push(item),
                 Err(error @ Error::Decode { .. }) => bad.push(error),

@@ -89,6 +89,11 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -107,10 +112,19 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         },
     ],
     deny_unknown: false,
 };
+
+impl crate::value::Compared for Point {
+    type As = crate::value::ByParts;
+}
 
 impl Value for Point {
     const SIZE: Size = Size::known(crate::size::document(POINT_FIELDS));

@@ -238,16 +238,16 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
 /// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct InsertMany<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct InsertMany<T: Document> {
+    collection: Collection<T>,
     documents: Vec<Fresh<T>>,
     ordered: bool,
 }
 
-impl<'c, T: Document> InsertMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, documents: Vec<Fresh<T>>) -> Self {
+impl<T: Document> InsertMany<T> {
+    pub(crate) fn new(collection: &Collection<T>, documents: Vec<Fresh<T>>) -> Self {
         InsertMany {
-            collection,
+            collection: collection.clone(),
             documents,
             ordered: true,
         }
@@ -268,9 +268,9 @@ impl<'c, T: Document> InsertMany<'c, T> {
     }
 }
 
-impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
+impl<T: Document> IntoFuture for InsertMany<T> {
     type Output = Result<Vec<T>>;
-    type IntoFuture = BoxFuture<'c, Result<Vec<T>>>;
+    type IntoFuture = BoxFuture<'static, Result<Vec<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
@@ -279,6 +279,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
                 documents,
                 ordered,
             } = self;
+            let collection = &collection;
             let all = documents.len();
             let (whole, mut parts) = encoded_all(documents).await;
             let mut tally = Tally {
@@ -298,6 +299,7 @@ impl<'c, T: Document> IntoFuture for InsertMany<'c, T> {
             let trace = collection.trace("insert_many");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let documents = parts.into_iter().flat_map(Part::into_documents);
                     let is_whole = whole.len() == all;
                     let documents = match is_whole && relation::is_unrelated(collection.odm(), T::META)? {
@@ -458,7 +460,7 @@ async fn insert_part<T: Document>(
         for (at, document) in raw.into_iter().enumerate() {
             match check::document(T::META, &document) {
                 Ok(()) => {
-                    stored.push(decode::decode(T::META.collection, &document)?);
+                    stored.push(decode::decode(T::META, &document)?);
                     kept.push(at);
                     sent.push(document);
                 }

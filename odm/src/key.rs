@@ -102,13 +102,18 @@ impl Key {
 /// The whole doubles in it are integers of 64 bits, each of them exactly: from -2^63 to below 2^63.
 const INTEGERS: std::ops::Range<f64> = i64::MIN as f64..-(i64::MIN as f64);
 
+/// The integer that a double is exactly.
+pub(crate) fn integer(n: f64) -> Option<i64> {
+    (n.fract() == 0.0 && INTEGERS.contains(&n)).then_some(n as i64)
+}
+
 /// The same value for all that MongoDB takes as equal: whole numbers as 64-bit integers, what a double is exactly as one, other
 /// decimals as a symbol of their digits (no id is a symbol: BSON has deprecated them).
 fn plain(value: &Bson) -> Bson {
     match value {
         Bson::Int32(n) => Bson::Int64((*n).into()),
-        Bson::Double(n) if n.fract() == 0.0 && INTEGERS.contains(n) => Bson::Int64(*n as i64),
         Bson::Double(n) if n.is_nan() => Bson::Double(f64::NAN),
+        Bson::Double(n) => integer(*n).map_or(Bson::Double(*n), Bson::Int64),
         Bson::Decimal128(n) => decimal(&n.to_string()),
         Bson::Document(fields) => fields
             .iter()

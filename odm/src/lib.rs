@@ -90,8 +90,9 @@
 //!
 //! # What an operation costs
 //!
-//! The unit is the round trip to the server; each method says under "Cost" how many it takes. A query takes one for every
-//! batch of its results. A document that is refused before the network takes none.
+//! The unit is the round trip to the server; each method that asks the server says how many it takes, but for those that start
+//! and stop work in the background ([`Odm::reconciler`], [`Odm::worker`]). A query takes one for every batch of its
+//! results. A document that is refused before the network takes none.
 //!
 //! Every operation is a span of [`tracing`](https://docs.rs/tracing) with the target `odm` and the level `DEBUG`: its
 //! collection, operation, round trips, documents, and its time in microseconds (`elapsed_us`). Filters and updates, which
@@ -127,12 +128,13 @@ mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
-mod compare;
 mod copy;
 mod decode;
+mod default;
 mod document;
 pub mod edges;
 mod elements;
+mod equal;
 mod error;
 mod explain;
 mod fan_out;
@@ -141,6 +143,7 @@ mod find;
 pub mod geo;
 mod insert_many;
 mod join;
+mod keep;
 mod key;
 mod map;
 mod modify;
@@ -159,7 +162,9 @@ mod shape;
 pub mod size;
 mod trace;
 mod update;
+mod upsert;
 mod value;
+mod visit;
 mod write;
 
 pub use crate::odm::{Model, Odm};
@@ -295,7 +300,7 @@ pub use mongodb::bson;
 ///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub name: String,
-///     pub price: f64,
+///     pub price: i64, // in cents
 ///     #[volatile] // a copy of it does not compile
 ///     pub qty: i32,
 /// }
@@ -443,13 +448,13 @@ pub use relation::derived::backfill::{Backfilled, Backfilling};
 pub use relation::derived::reconcile::{Reconciler, Reconciling};
 pub use relation::derived::recover::{Recovered, Recovering, Worker};
 pub use relation::repair::{Mend, Mended, Repaired, Repairing};
-pub use schema::{Applied, Plan, Violations};
+pub use schema::{Applied, Lacking, Plan, Violations};
 pub use server::{Server, Topology};
 pub use session::Tx;
 pub use shape::Number;
 pub use update::{Change, Changes, Rooted};
-pub use value::{Array, Value};
-pub use write::{Delete, Deleted, Insert};
+pub use value::{Array, Compared, Value};
+pub use write::{Delete, Deleted, Insert, Replace};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
 pub(crate) fn now() -> bson::DateTime {
@@ -482,22 +487,24 @@ pub mod __private {
     pub use crate::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
+    pub use crate::default::default_of;
     pub use crate::document::{
-        Action, CollationMeta, DocumentMeta, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
+        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
         Validation, partial,
     };
     pub use crate::error::{Error, Result};
-    pub use crate::filter::{Element, Filter, partial_filter};
+    pub use crate::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
-        Single, Step, Varied, Writable, written,
+        Single, Step, StoredAs, Varied, Writable, written,
     };
     pub use crate::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
         Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
+    pub use crate::relation::backfill_at_once;
     pub use crate::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
@@ -505,7 +512,8 @@ pub mod __private {
     pub use crate::size::{self, Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
-        Array, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Numeric, Only, Removable, Text, Value,
+        Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
+        Numeric, Only, Opaque, Removable, Text, Unsure, Value,
     };
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

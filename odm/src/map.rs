@@ -231,6 +231,14 @@ impl Context {
                 needs: "MongoDB 5.1",
                 is: format!("an earlier one: {}", refusal.message),
             }),
+            // An item that two conditions match: only the server can find it.
+            40 => Some(Error::Query {
+                collection: self.collection,
+                message: format!(
+                    "two changes of the update meet in one field ({}): make them one, or two updates",
+                    refusal.message
+                ),
+            }),
             28 => match message::element(refusal.message) {
                 Some(field) => Some(Error::NotADocument {
                     collection: self.collection,
@@ -414,6 +422,7 @@ impl Context {
             index,
             fields,
             value: Box::new(value),
+            existing: None,
             source: None,
         }
     }

@@ -5,12 +5,13 @@ use crate::relation::derived::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard, growth};
+use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
+use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
 /// What an update did.
@@ -25,9 +26,10 @@ use std::future::IntoFuture;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Updated {
-    /// How many documents fitted the condition.
+    /// How many documents fitted the condition, but for those that are [`refused`](Updated::refused).
     pub matched: u64,
-    /// How many of them have other values now. Where the write leaves a note in each document of what is still to be written
+    /// How many of them have other values now. An update that does nothing but change or remove items of arrays leaves a document
+    /// without such items as it is, with its version and its time stamps; an [upsert](Update::upsert) does not. Where the write leaves a note in each document of what is still to be written
     /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
     /// same values before are counted too.
     pub modified: u64,
@@ -35,14 +37,15 @@ pub struct Updated {
     pub upserted: Option<Bson>,
     /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
     /// array), or since a field is `null` to which something was to be added: counted just before the update, of which
-    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count.
+    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count. Those that the range of an
+    /// integer type held back are among them with [`count_refused`](UpdateMany::count_refused).
     pub refused: u64,
     /// In how many other documents copies were written, and fields that are derived from these documents.
     pub copies_updated: u64,
 }
 
 /// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
-/// [`Updated`]. Without any change nothing is sent.
+/// [`Updated`]. Without any change the document is looked for, and nothing is written.
 ///
 /// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
 /// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
@@ -59,7 +62,7 @@ pub struct Updated {
 /// transactions and its outcome can't be told before.
 ///
 /// # Cost
-/// One round trip; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
+/// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
 /// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
 /// they were, and one before and one after for each collection that they name. A change of two-way references: one before
 /// for what they were, one after for each collection on the other side, one for the commit; one more where single references
@@ -76,15 +79,15 @@ pub struct Updated {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Update<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Update<T: Document> {
+    collection: Collection<T>,
     id: Result<Bson>,
     seen: Option<i64>,
     changes: Changes<T>,
     upsert: bool,
 }
 
-impl<T: Document> Change<T> for Update<'_, T> {
+impl<T: Document> Change<T> for Update<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.changes
     }
@@ -93,10 +96,10 @@ impl<T: Document> Change<T> for Update<'_, T> {
 /// How often a change that a bound held back is tried again when the bound no longer does so a moment later.
 const ATTEMPTS: usize = 5;
 
-impl<'c, T: Document> Update<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+impl<T: Document> Update<T> {
+    pub(crate) fn new(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
-            collection,
+            collection: collection.clone(),
             id,
             seen,
             changes: Changes::new(),
@@ -135,7 +138,7 @@ impl<'c, T: Document> Update<'c, T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn returning(self) -> Returning<'c, T> {
+    pub fn returning(self) -> Returning<T> {
         Returning {
             update: self,
             which: ReturnDocument::After,
@@ -150,14 +153,27 @@ impl<'c, T: Document> Update<'c, T> {
     /// let before = people.update(&kate).set(|p| p.nickname, "Katie").returning_before().await?;
     /// # Ok(()) }
     /// ```
-    pub fn returning_before(self) -> Returning<'c, T> {
+    pub fn returning_before(self) -> Returning<T> {
         Returning {
             update: self,
             which: ReturnDocument::Before,
         }
     }
 
-    fn prepare(self) -> Result<Prepared<'c, T>> {
+    /// An update without any change: the document is there, and has the version that was seen.
+    async fn unchanged(self) -> Result<Updated> {
+        let (id, seen) = (self.id?, self.seen);
+        let trace = self.collection.trace("update");
+        trace
+            .run(async {
+                trace.done(1, 0);
+                let stored = peek(&self.collection, &id, version_field::<T>()).await?;
+                missed::<T>(&id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
+            })
+            .await
+    }
+
+    fn prepare(self) -> Result<Prepared<T>> {
         let mut built = self.changes.build(self.upsert, crate::now())?;
         let id = self.id?;
         if built.update.is_empty() {
@@ -165,6 +181,9 @@ impl<'c, T: Document> Update<'c, T> {
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
         relation::prepare(self.collection.odm(), T::META, &mut built)?;
+        if self.upsert {
+            built.fills_at_once(T::META.collection, "an upsert")?;
+        }
         let mut filter = target_filter::<T>(&id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
@@ -179,8 +198,8 @@ impl<'c, T: Document> Update<'c, T> {
     }
 }
 
-struct Prepared<'c, T> {
-    collection: &'c Collection<T>,
+struct Prepared<T> {
+    collection: Collection<T>,
     id: Bson,
     seen: Option<i64>,
     filter: mongodb::bson::Document,
@@ -196,11 +215,13 @@ enum Verdict {
     Refused(Error),
     /// There is nothing to change: the array whose items were to change, or to go, is missing.
     Nothing,
+    /// Items that were to be added are there: this is left to do.
+    Less(Box<Built>),
     /// Nothing holds it back any more.
     Again,
 }
 
-impl<T: Document> Prepared<'_, T> {
+impl<T: Document> Prepared<T> {
     async fn verdict(&self, collection: &Collection<T>) -> Result<Verdict> {
         let names = self
             .built
@@ -208,7 +229,11 @@ impl<T: Document> Prepared<'_, T> {
             .iter()
             .map(Guard::name)
             .chain(version_field::<T>());
-        let stored = peek(collection, &self.id, names).await?;
+        let met = self.built.guards.iter().find_map(Guard::met);
+        let (stored, idle) = match met {
+            None => (peek(collection, &self.id, names).await?, false),
+            Some(any) => peek_items(collection, &self.id, names, any).await?,
+        };
         if stored.is_none()
             && let Some(error) = self.refused_insert()
         {
@@ -216,6 +241,12 @@ impl<T: Document> Prepared<'_, T> {
         }
         if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
+        }
+        let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
+        match self.built.without_known(&value) {
+            Some(Known::All) => return Ok(Verdict::Nothing),
+            Some(Known::Some(left)) => return Ok(Verdict::Less(left)),
+            None => {}
         }
         for guard in &self.built.guards {
             let value = stored.as_ref().and_then(|stored| at(stored, guard.name()));
@@ -225,6 +256,9 @@ impl<T: Document> Prepared<'_, T> {
             if guard.has_nothing_to_do(value) {
                 return Ok(Verdict::Nothing);
             }
+        }
+        if idle {
+            return Ok(Verdict::Nothing);
         }
         for guard in &self.built.guards {
             let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection, &self.id))
@@ -250,6 +284,21 @@ impl<T: Document> Prepared<'_, T> {
         Ok(Verdict::Again)
     }
 
+    /// The same of what is left to do.
+    fn with(&self, built: Built) -> Self {
+        let mut filter = target_filter::<T>(&self.id, self.seen);
+        guarded(&mut filter, &built.guards);
+        Prepared {
+            collection: self.collection.clone(),
+            id: self.id.clone(),
+            seen: self.seen,
+            filter,
+            built,
+            upsert: self.upsert,
+            token: self.token,
+        }
+    }
+
     /// Why an upsert inserts nothing where there is no document, if it does not.
     fn refused_insert(&self) -> Option<Error> {
         refused_insert::<T>(&self.built, self.upsert, &self.id, &doc! {})
@@ -271,13 +320,9 @@ impl<T: Document> Prepared<'_, T> {
     /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
     /// a transaction the error has ended it, so nothing more can be found out.
     fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
-        use mongodb::error::ErrorKind;
         let guarded = !self.built.guards.is_empty() || self.seen.is_some() || self.built.marked.is_some();
         // Where it is unknown whether the write was made, it may not be made once more.
-        let refused = !matches!(error, Error::Unavailable { .. })
-            && error
-                .driver_error()
-                .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)));
+        let refused = !matches!(error, Error::Unavailable { .. }) && is_refused(error);
         self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
@@ -314,6 +359,32 @@ impl<T: Document> Prepared<'_, T> {
         error
     }
 
+    /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
+    /// client and matches, the transaction is run again.
+    async fn raced(&self, error: Error, trace: &Trace) -> Error {
+        let Some(session) = self
+            .collection
+            .session()
+            .filter(|_| self.upsert && is_twin(&error))
+        else {
+            return error;
+        };
+        trace.more(1);
+        match self.verdict(&self.collection.within(None)).await {
+            Ok(
+                Verdict::Again
+                | Verdict::Less(_)
+                | Verdict::Nothing
+                | Verdict::Refused(Error::NotFound { .. }),
+            ) => {
+                session.raced();
+                error
+            }
+            Ok(Verdict::Refused(refusal)) => refusal,
+            Err(_) => error,
+        }
+    }
+
     /// What is behind such an error.
     async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(collection).await? {
@@ -323,6 +394,50 @@ impl<T: Document> Prepared<'_, T> {
             verdict => Ok(verdict),
         }
     }
+}
+
+/// Whether the server refused the write.
+fn is_refused(error: &Error) -> bool {
+    use mongodb::error::ErrorKind;
+    error
+        .driver_error()
+        .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)))
+}
+
+/// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
+async fn peek_items<T: Document>(
+    collection: &Collection<T>,
+    id: &Bson,
+    names: impl IntoIterator<Item = &str>,
+    any: &[mongodb::bson::Document],
+) -> Result<(Option<mongodb::bson::Document>, bool)> {
+    let mut fields = doc! { "_id": 1 };
+    for name in names {
+        crate::names::read_too(&mut fields, name);
+    }
+    let pipeline = vec![
+        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$facet": {
+            "stored": [{ "$project": fields }],
+            "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],
+        } },
+    ];
+    let trips = std::sync::atomic::AtomicU64::new(0);
+    let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
+    let mut found = scope
+        .aggregate(T::META, pipeline)
+        .await?
+        .pop()
+        .unwrap_or_default();
+    let mut first = |name: &str| match found.remove(name) {
+        Some(Bson::Array(list)) => list.into_iter().next(),
+        _ => None,
+    };
+    let stored = match first("stored") {
+        Some(Bson::Document(stored)) => Some(stored),
+        _ => None,
+    };
+    Ok((stored, first("idle").is_some()))
 }
 
 /// Whether a document with this id is there already.
@@ -364,9 +479,10 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
     Some(value)
 }
 
-impl<T: Document> Prepared<'_, T> {
+impl<T: Document> Prepared<T> {
     /// Puts the copies in that it writes.
     async fn amend(&mut self, trace: &Trace) -> Result<()> {
+        self.collection.odm().know_declarations(trace).await?;
         let amend = Amend {
             odm: self.collection.odm(),
             session: self.collection.session(),
@@ -390,7 +506,7 @@ impl<T: Document> Prepared<'_, T> {
         R: Done + Send + Sync,
         F: for<'a> Fn(&'a Self, Collection<T>, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let collection = self.collection;
+        let collection = &self.collection;
         let what = What::Update {
             filter: &self.filter,
             built: &self.built,
@@ -402,14 +518,17 @@ impl<T: Document> Prepared<'_, T> {
             return make(self, collection.clone(), trace).await;
         };
         let again = collection.session().is_none() && duties.is_one().await?;
+        let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
-            let within = |session: Option<Shared>| make(self, collection.within(session), trace);
+            let this = less.as_ref().unwrap_or(self);
+            let within = |session: Option<Shared>| make(this, collection.within(session), trace);
             match duties.carry_out(collection.session(), trace, within).await {
                 // What ended the transaction is found out after it.
-                Err(error) if again && self.may_exist(collection, &error) => {
-                    match self.behind(collection, error, attempt).await? {
+                Err(error) if again && this.may_exist(collection, &error) => {
+                    match this.behind(collection, error, attempt).await? {
                         Verdict::Refused(error) => return Err(error),
                         Verdict::Nothing => return Ok(nothing()),
+                        Verdict::Less(built) => less = Some(this.with(*built)),
                         Verdict::Again => {}
                     }
                 }
@@ -420,16 +539,19 @@ impl<T: Document> Prepared<'_, T> {
     }
 
     async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+        self.fill(collection, trace).await?;
+        let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
-            let update = UpdateModifications::Document(self.built.update.clone());
+            let this = less.as_ref().unwrap_or(self);
+            let update = this.built.modifications();
             let mut action = collection
                 .raw()
-                .update_one(self.built.where_marked(self.filter.clone()), update);
+                .update_one(this.built.where_marked(this.filter.clone()), update);
             if self.upsert {
-                action = action.upsert(self.refused_insert().is_none());
+                action = action.upsert(this.refused_insert().is_none());
             }
-            if !self.built.array_filters.is_empty() {
-                action = action.array_filters(self.built.array_filters.clone());
+            if !this.built.array_filters.is_empty() {
+                action = action.array_filters(this.built.array_filters.clone());
             }
             let result = act!(collection.session(), action).map_err(Collection::<T>::error);
             match result {
@@ -443,24 +565,42 @@ impl<T: Document> Prepared<'_, T> {
                         copies_updated: 0,
                     });
                 }
-                Err(error) if !self.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(attempt * 2 + 1, 0);
-                    return Err(self.explained(error, trace).await);
+                    let error = this.raced(error, trace).await;
+                    return Err(this.explained(error, trace).await);
                 }
                 _ => {}
             }
             trace.done(attempt * 2 + 2, 0);
             let verdict = match result {
-                Err(error) => self.behind(collection, error, attempt).await?,
-                Ok(_) => self.verdict(collection).await?,
+                Err(error) => this.behind(collection, error, attempt).await?,
+                Ok(_) => this.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
+                Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => return Ok(found_as_it_was()),
-                Verdict::Again => self.mark_again(trace).await?,
+                Verdict::Less(built) => less = Some(this.with(*built)),
+                Verdict::Again => this.mark_again(trace).await?,
             }
         }
         Err(self.contended())
+    }
+
+    /// Fills the defaults that the change begins with and can't fill itself.
+    async fn fill(&self, collection: &Collection<T>, trace: &Trace) -> Result<()> {
+        match self.built.fills_first() {
+            true => {
+                fill(
+                    collection,
+                    &self.built,
+                    target_filter::<T>(&self.id, self.seen),
+                    trace,
+                )
+                .await
+            }
+            false => Ok(()),
+        }
     }
 
     /// Marks the document where it has to be marked before it is changed, and came behind that.
@@ -489,18 +629,21 @@ impl<T: Document> Prepared<'_, T> {
         let is_before = matches!(which, ReturnDocument::Before);
         let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
         let mut sent = 0;
+        let mut less: Option<Self> = None;
+        self.fill(collection, trace).await?;
         for attempt in 0..ATTEMPTS as u64 {
+            let this = less.as_ref().unwrap_or(self);
             sent += 1;
-            let filter = self.built.where_marked(self.filter.clone());
-            let found = self.find_and_update(collection, which, filter, inserts && !apart);
+            let filter = this.built.where_marked(this.filter.clone());
+            let found = this.find_and_update(collection, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
                 sent += 1;
                 // Who is there already is not changed: it is a twin then.
-                let mut filter = self.filter.clone();
+                let mut filter = this.filter.clone();
                 filter.insert(OWN, doc! { "$type": "minKey" });
-                result = self.find_and_update(collection, which, filter, true).await;
+                result = this.find_and_update(collection, which, filter, true).await;
                 inserted = true;
             }
             match result {
@@ -516,20 +659,21 @@ impl<T: Document> Prepared<'_, T> {
                     trace.done(sent, 1);
                     return Ok(Found::Inserted(None, self.id.clone()));
                 }
-                Err(error) if !self.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(collection, &error) => {
                     trace.done(sent, 0);
-                    return Err(self.explained(error, trace).await);
+                    let error = this.raced(error, trace).await;
+                    return Err(this.explained(error, trace).await);
                 }
                 _ => {}
             }
             sent += 1;
             trace.done(sent, 0);
             let verdict = match result {
-                Err(error) => self.behind(collection, error, attempt).await?,
-                Ok(_) => self.verdict(collection).await?,
+                Err(error) => this.behind(collection, error, attempt).await?,
+                Ok(_) => this.verdict(collection).await?,
             };
             match verdict {
-                Verdict::Refused(error) => return Err(self.explained(error, trace).await),
+                Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => {
                     let mut find = Find::by_id(collection, &self.id);
                     if collection.session().is_none() {
@@ -537,7 +681,8 @@ impl<T: Document> Prepared<'_, T> {
                     }
                     return find.one().await.map(Found::Document);
                 }
-                Verdict::Again => self.mark_again(trace).await?,
+                Verdict::Less(built) => less = Some(this.with(*built)),
+                Verdict::Again => this.mark_again(trace).await?,
             }
         }
         Err(self.contended())
@@ -550,7 +695,7 @@ impl<T: Document> Prepared<'_, T> {
         filter: mongodb::bson::Document,
         upsert: bool,
     ) -> Result<Option<RawDocumentBuf>> {
-        let update = UpdateModifications::Document(self.built.update.clone());
+        let update = self.built.modifications();
         let mut action = collection
             .raw()
             .find_one_and_update(filter, update)
@@ -608,11 +753,13 @@ pub(crate) async fn apply<T: Document>(
     seen: i64,
     mut built: Built,
 ) -> Result<Updated> {
+    // The number and the sums of the items are written too, so the update does not change items alone.
+    built.met = None;
     relation::prepare(collection.odm(), T::META, &mut built)?;
     let mut filter = target_filter::<T>(&id, Some(seen));
     guarded(&mut filter, &built.guards);
     let mut prepared = Prepared {
-        collection,
+        collection: collection.clone(),
         id,
         seen: Some(seen),
         filter,
@@ -633,14 +780,14 @@ pub(crate) async fn apply<T: Document>(
         .await
 }
 
-impl<'c, T: Document> IntoFuture for Update<'c, T> {
+impl<T: Document> IntoFuture for Update<T> {
     type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if self.changes.is_empty() && !self.upsert {
-                return Ok(Updated::default());
+                return self.unchanged().await;
             }
             let mut prepared = self.prepare()?;
             let trace = prepared.collection.trace("update");
@@ -680,34 +827,48 @@ impl<'c, T: Document> IntoFuture for Update<'c, T> {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Returning<'c, T: Document> {
-    update: Update<'c, T>,
+pub struct Returning<T: Document> {
+    update: Update<T>,
     which: ReturnDocument,
 }
 
-impl<T: Document> Change<T> for Returning<'_, T> {
+impl<T: Document> Change<T> for Returning<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.update.changes
     }
 }
 
-impl<'c, T: Document> IntoFuture for Returning<'c, T> {
+impl<T: Document> IntoFuture for Returning<T> {
     /// The document; `None` only for `returning_before` of an upsert that inserted it.
     type Output = Result<Option<T>>;
-    type IntoFuture = BoxFuture<'c, Result<Option<T>>>;
+    type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let which = self.which;
             if self.update.changes.is_empty() && !self.update.upsert {
-                let id = self.update.id?;
-                let find = Find::by_id(self.update.collection, &id);
+                let (id, seen) = (self.update.id?, self.update.seen);
+                let mut find = Find::by_id(&self.update.collection, &id);
+                if self.update.collection.session().is_none() {
+                    find.options.selection_criteria = Some(PRIMARY);
+                }
                 let found = find.one().await?;
-                let gone = || Error::NotFound {
-                    collection: T::META.collection,
-                    id: Box::new(id),
+                let collection = T::META.collection;
+                return match found {
+                    None => Err(Error::NotFound {
+                        collection,
+                        id: Box::new(id),
+                    }),
+                    Some(document) => match (seen, document.version()) {
+                        (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
+                            collection,
+                            id: Box::new(id),
+                            seen,
+                            found: Some(found),
+                        }),
+                        _ => Ok(Some(document)),
+                    },
                 };
-                return found.ok_or_else(gone).map(Some);
             }
             let mut prepared = self.update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
@@ -730,7 +891,7 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
                 .await?;
             match made {
                 Found::Stored(document) | Found::Inserted(Some(document), _) => {
-                    decode::decode(T::META.collection, &document).map(Some)
+                    decode::decode(T::META, &document).map(Some)
                 }
                 Found::Inserted(None, _) => Ok(None),
                 Found::Document(document) => Ok(document),
@@ -742,8 +903,8 @@ impl<'c, T: Document> IntoFuture for Returning<'c, T> {
 
 use crate::Find;
 
-impl<'c, T: Document> Find<'c, T> {
-    fn by_id(collection: &'c Collection<T>, id: &Bson) -> Find<'c, T> {
+impl<T: Document> Find<T> {
+    fn by_id(collection: &Collection<T>, id: &Bson) -> Find<T> {
         Find::new(collection, Filter::raw(doc! { "_id": { "$eq": id } }))
     }
 }
@@ -766,8 +927,10 @@ impl<'c, T: Document> Find<'c, T> {
 /// can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
-/// One round trip, and one more before it where a change can be refused by a bound, by a `null` or by a field that is stored
-/// under a former name (a serde `alias`). For references as
+/// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
+/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is sent
+/// again, since another client has inserted the document: one more each time, and after the first of them one that looks for the
+/// document. For references as
 /// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
 ///
 /// # Example
@@ -779,30 +942,77 @@ impl<'c, T: Document> Find<'c, T> {
 /// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct UpdateMany<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct UpdateMany<T: Document> {
+    collection: Collection<T>,
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
+    counts: bool,
+    collation: Option<Collation>,
 }
 
-impl<T: Document> Change<T> for UpdateMany<'_, T> {
+impl<T: Document> Change<T> for UpdateMany<T> {
     fn changes(&mut self) -> &mut Changes<T> {
         &mut self.changes
     }
 }
 
-impl<'c, T: Document> UpdateMany<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+impl<T: Document> UpdateMany<T> {
+    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Self {
         UpdateMany {
-            collection,
+            collection: collection.clone(),
             filter,
             changes: Changes::new(),
             upsert: false,
+            counts: false,
+            collation: None,
         }
     }
 
+    /// Counts all documents that are left as they are, in [`Updated::refused`]: those too that the range of an integer type held
+    /// back (an `i32` that would pass `i32::MAX`). These are never changed; by default they are not counted, so that an `inc` of a
+    /// field without declared bounds is one round trip.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let done = people.update_where(|p| p.age.gte(18)).mul(|p| p.age, 10).count_refused().await?;
+    /// println!("{} changed, {} would be too great", done.modified, done.refused);
+    /// # Ok(()) }
+    /// ```
+    pub fn count_refused(mut self) -> Self {
+        self.counts = true;
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Of documents with relationships, the ids of those that match are read first, and these are changed: one round trip more,
+    /// and [`Error::Query`] where they are more than 100,000, or for an [`upsert`](UpdateMany::upsert), which can't be named by
+    /// an id.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// people.update_where(|p| p.name.eq("KATE")).set(|p| p.age, 31).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+
     /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    ///
+    /// Where the condition demands by equality all values of a unique key (the `_id`, or all fields of a declared unique
+    /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
+    /// is sent again, up to five times, after a refusal for a document with these values, and
+    /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
+    /// unique key; and for a document that has these values and does not fit the rest of the condition, whose id is in
+    /// `existing`. Without such a key several may be inserted.
     ///
     /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
     /// fits, since that is not known before.
@@ -827,37 +1037,78 @@ impl<'c, T: Document> UpdateMany<'c, T> {
     }
 }
 
-impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
+impl<T: Document> IntoFuture for UpdateMany<T> {
     type Output = Result<Updated>;
-    type IntoFuture = BoxFuture<'c, Result<Updated>>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             if self.changes.is_empty() && !self.upsert {
                 return Ok(Updated::default());
             }
-            let collection = self.collection;
+            let collection = &self.collection;
             let mut built = self.changes.build(self.upsert, crate::now())?;
+            let (filter, given) = match self.upsert {
+                true => self.filter.into_upsert()?,
+                false => (self.filter.into_document()?, Vec::new()),
+            };
+            built.begin_with(&filter, &given);
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
-                built.update = doc! { "$unset": { "_odm.none": "" } };
+                built.update = doc! { "$unset": { NO_FIELD: "" } };
             }
             relation::prepare(collection.odm(), T::META, &mut built)?;
-            let filter = self.filter.into_document()?;
             if self.upsert {
+                built.insert_given(T::META.collection, given)?;
                 relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
+                built.fills_at_once(T::META.collection, "an upsert")?;
             }
+            // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
+            let keys = match self.upsert && self.collation.is_none() {
+                true => UniqueKey::all_of(collection.odm().graph(), T::META, &filter, &built.update),
+                false => Vec::new(),
+            };
+            let finds_twin = collection.session().is_none() && !keys.is_empty();
+            let counts = self.counts || self.upsert && !finds_twin;
             let trace = collection.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
+            let graph = collection.odm().graph();
+            let by_rules = graph.is_related(T::META) || graph.is_depended_on(T::META);
             trace
                 .run(async {
-                    for _ in 0..ATTEMPTS {
-                        let whole = Many::of(filter.clone(), built.clone(), self.upsert);
-                        if let Part::Done(updated) = whole.carry_out(collection, &trace).await? {
-                            return Ok(updated);
+                    let (filter, collation) = match self.collation {
+                        Some(_) if by_rules && self.upsert => return Err(upsert_by_collation::<T>()),
+                        Some(collation) if by_rules => {
+                            let found = relation::by_collation(collection, filter, collation);
+                            (found.await?, None)
                         }
-                        let updated = in_parts(collection, &trace, &filter, &built).await?;
+                        collation => (filter, collation),
+                    };
+                    for _ in 0..ATTEMPTS {
+                        let mut whole =
+                            Many::of(T::META.collection, filter.clone(), built.clone(), self.upsert, counts)?;
+                        whole.collation.clone_from(&collation);
+                        whole.keys.clone_from(&keys);
+                        let held = whole.held_uncounted.clone();
+                        match whole.carry_out(collection, &trace).await {
+                            Ok(Part::Done(updated)) => return Ok(updated),
+                            Ok(Part::TooMany) => {}
+                            // The document with this key may be one that the range of a type held back. The server may find
+                            // any fault with the new one before it finds that one.
+                            Err(error) if held.is_some() && is_refused(&error) => {
+                                trace.more(1);
+                                return match count(collection, held, collation.as_ref()).await? {
+                                    0 => Err(error),
+                                    refused => Ok(Updated {
+                                        refused,
+                                        ..Updated::default()
+                                    }),
+                                };
+                            }
+                            Err(error) => return Err(error),
+                        }
+                        let updated = in_parts(collection, &trace, &filter, &built, counts).await?;
                         // They may have gone before the first part, and then there is something to insert.
                         if !self.upsert || updated.matched + updated.refused > 0 {
                             return Ok(updated);
@@ -874,6 +1125,15 @@ impl<'c, T: Document> IntoFuture for UpdateMany<'c, T> {
                 .await
         }
         .boxed()
+    }
+}
+
+fn upsert_by_collation<T: Document>() -> Error {
+    Error::Query {
+        collection: T::META.collection,
+        message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
+                  `#[document(collation(locale = \"…\"))]`"
+            .to_owned(),
     }
 }
 
@@ -909,38 +1169,65 @@ impl Done for Part {
 }
 
 struct Many {
+    condition: mongodb::bson::Document,
     /// The condition, with what must hold of the documents.
     guarded: mongodb::bson::Document,
     /// The condition of those that fit and that a bound holds back, where they are counted.
     held: Option<mongodb::bson::Document>,
+    /// The same of the range of a type, where it is not counted.
+    held_uncounted: Option<mongodb::bson::Document>,
+    /// The condition of those that fit and have the item that is added by its value already.
+    has: Option<mongodb::bson::Document>,
+    /// The condition without what must hold of the documents, where defaults are filled before.
+    to_fill: Option<mongodb::bson::Document>,
     built: Built,
     upsert: bool,
+    collation: Option<Collation>,
+    /// Of an upsert: the unique keys of which the condition demands all values, so that it fits one document at most.
+    keys: Vec<UniqueKey>,
 }
 
 impl Many {
-    fn of(filter: mongodb::bson::Document, built: Built, upsert: bool) -> Many {
+    fn of(
+        collection: &'static str,
+        filter: mongodb::bson::Document,
+        built: Built,
+        upsert: bool,
+        counts: bool,
+    ) -> Result<Many> {
+        let has = built.adds_alone(collection)?;
+        let has = has.map(|there| doc! { "$and": [filter.clone(), there] });
         let mut guarded = filter.clone();
         if !built.guards.is_empty() {
             let mut conditions = vec![Bson::Document(guarded)];
             conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
             guarded = doc! { "$and": conditions };
         }
-        // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
-        let bounds: Vec<Bson> = built
-            .guards
-            .iter()
-            .filter(|guard| !guard.lets_be())
-            .map(|guard| Bson::Document(guard.condition()))
-            .collect();
-        // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-        let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
-        let held = counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] });
-        Many {
+        let held = |counted: &dyn Fn(&Guard) -> bool| {
+            let bounds: Vec<Bson> = built
+                .guards
+                .iter()
+                // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
+                .filter(|guard| !guard.lets_be() && counted(guard))
+                .map(|guard| Bson::Document(guard.condition()))
+                .collect();
+            // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+            let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
+            counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] })
+        };
+        Ok(Many {
             guarded,
-            held,
+            held: held(&|guard| counts || !guard.is_of_type()),
+            held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
+            // An update that inserts nothing counts them with its own documents.
+            has: has.filter(|_| upsert),
+            to_fill: built.fills_first().then(|| filter.clone()),
             built,
             upsert,
-        }
+            collation: None,
+            keys: Vec::new(),
+            condition: filter,
+        })
     }
 
     /// Carries it out at once, with what its references ask for.
@@ -954,6 +1241,7 @@ impl Many {
             trace,
             beside: &[],
         };
+        collection.odm().know_declarations(trace).await?;
         let mut token = None;
         amend
             .update(T::META, None, &mut self.built, self.upsert, &mut token)
@@ -984,12 +1272,13 @@ async fn in_parts<T: Document>(
     trace: &Trace,
     filter: &mongodb::bson::Document,
     built: &Built,
+    counts: bool,
 ) -> Result<Updated> {
     let mut parts = Parts::of(collection.odm(), trace, T::META, filter.clone()).await?;
     let mut all = Updated::default();
     let mut round_trips = 0;
     while let Some(part) = parts.next().await? {
-        let part = Many::of(part, built.clone(), false);
+        let part = Many::of(T::META.collection, part, built.clone(), false, counts)?;
         round_trips += part.round_trips();
         let updated: Updated = match part.carry_out(collection, trace).await {
             Ok(updated) => updated,
@@ -1010,41 +1299,178 @@ async fn in_parts<T: Document>(
 
 impl Many {
     fn round_trips(&self) -> u64 {
-        1 + u64::from(self.held.is_some())
+        1 + u64::from(self.held.is_some()) + u64::from(self.has.is_some())
     }
 
     async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
-        let mut refused = 0;
-        if let Some(held) = &self.held {
-            let count = collection.raw().count_documents(held.clone());
-            refused = act!(collection.session(), count).map_err(Collection::<T>::error)?;
+        let (mut sent, mut attempt) = (0, 0);
+        loop {
+            sent += self.round_trips();
+            let outcome = self.update_once(collection, trace, &mut sent).await;
+            trace.done(sent, outcome.as_ref().map_or(0, |updated| updated.modified));
+            let error = match outcome {
+                Err(error) if self.keys.iter().any(|key| key.is_taken(&error)) => error,
+                outcome => return outcome,
+            };
+            // Mostly the document that came in between fits, and is changed by the next attempt.
+            let session = collection.session();
+            if session.is_some() || attempt > 0 {
+                sent += 1;
+                trace.done(sent, 0);
+                // The document may be one that the range of a type holds back.
+                if session.is_none() && self.held_uncounted.is_some() {
+                    let refused = count(collection, self.held_uncounted.clone(), None).await?;
+                    if refused > 0 {
+                        return Ok(Updated {
+                            refused,
+                            ..Updated::default()
+                        });
+                    }
+                }
+                let unfit = self.unfit(&collection.within(None), &error).await?;
+                if unfit.is_some() || attempt == upsert::REPEATS {
+                    return Err(naming(error, unfit));
+                }
+            }
+            // The refusal has ended the transaction: all of it is run again.
+            if let Some(session) = session {
+                session.raced();
+                return Err(error);
+            }
+            attempt += 1;
         }
-        let update = UpdateModifications::Document(self.built.update.clone());
-        let mut action = collection
-            .raw()
-            .update_many(self.built.where_marked(self.guarded.clone()), update);
+    }
+
+    /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
+    async fn unfit<T: Document>(&self, collection: &Collection<T>, error: &Error) -> Result<Option<Bson>> {
+        let key = self.keys.iter().find(|key| key.is_taken(error));
+        let Some(which) = key.and_then(|key| key.others(&self.condition)) else {
+            return Ok(None);
+        };
+        let found = collection.raw().find_one(which).projection(doc! { "_id": 1 });
+        let found = found
+            .selection_criteria(PRIMARY)
+            .await
+            .map_err(Collection::<T>::error)?;
+        Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
+    }
+
+    async fn update_once<T: Document>(
+        &self,
+        collection: &Collection<T>,
+        trace: &Trace,
+        sent: &mut u64,
+    ) -> Result<Updated> {
+        if let Some(filter) = &self.to_fill {
+            fill(collection, &self.built, filter.clone(), trace).await?;
+        }
+        let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
+        // Which document it is that becomes too large, the server does not say.
+        let too_large = |error| growth::told(error, &self.built.update);
+        let idle = self
+            .built
+            .idle_among(self.condition.clone())
+            .filter(|_| !self.upsert);
+        if let Some(idle) = idle {
+            let (odm, session) = (collection.odm(), collection.session());
+            let updated = crate::bulk::update_beside(
+                odm,
+                session,
+                T::META,
+                idle,
+                (&self.guarded, &self.built),
+                self.collation.as_ref(),
+            );
+            let (matched, modified) = updated.await.map_err(too_large)?;
+            return Ok(Updated {
+                matched,
+                modified,
+                refused,
+                ..Updated::default()
+            });
+        }
+        let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
+        let update = self.built.modifications();
+        let filter = self.built.where_marked(self.guarded.clone());
+        let mut action = match self.keys.is_empty() {
+            true => collection.raw().update_many(filter, update),
+            false => collection.raw().update_one(filter, update),
+        };
         let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
-        if self.upsert && refused == 0 && refused_insert.is_none() {
+        if self.upsert && refused + had == 0 && refused_insert.is_none() {
             action = action.upsert(true);
+        }
+        if let Some(collation) = &self.collation {
+            action = action.collation(collation.clone());
         }
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        // Which document it is that becomes too large, the server does not say.
-        let too_large = |error| growth::told(Collection::<T>::error(error), &self.built.update);
-        let result = act!(collection.session(), action).map_err(too_large)?;
-        trace.done(self.round_trips(), result.modified_count);
+        let result = act!(collection.session(), action);
+        let result = result.map_err(|error| too_large(Collection::<T>::error(error)))?;
+        if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
+            *sent += 1;
+            refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;
+        }
         if let Some(error) = refused_insert
-            && result.matched_count + refused == 0
+            && result.matched_count + refused + had == 0
         {
             return Err(error);
         }
         Ok(Updated {
-            matched: result.matched_count,
+            matched: result.matched_count + had,
             modified: result.modified_count,
             upserted: result.upserted_id,
             refused,
             copies_updated: 0,
         })
     }
+}
+
+/// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
+/// change back. What a reader sees of them stays the same.
+async fn fill<T: Document>(
+    collection: &Collection<T>,
+    built: &Built,
+    filter: mongodb::bson::Document,
+    trace: &Trace,
+) -> Result<()> {
+    let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
+    let guards = built.guards.iter().filter(|guard| !of_filled(guard));
+    let mut all = vec![Bson::Document(filter)];
+    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    for fill in &built.fills {
+        let filling = fill.filling();
+        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
+        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let mut action = collection.raw().update_many(filter, filling.update);
+        if !filling.array_filters.is_empty() {
+            action = action.array_filters(filling.array_filters);
+        }
+        act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        trace.more(1);
+    }
+    Ok(())
+}
+
+/// How many documents a bound holds back.
+async fn count<T: Document>(
+    collection: &Collection<T>,
+    held: Option<mongodb::bson::Document>,
+    collation: Option<&Collation>,
+) -> Result<u64> {
+    let Some(held) = held else { return Ok(0) };
+    let mut count = collection.raw().count_documents(held);
+    if let Some(collation) = collation {
+        count = count.collation(collation.clone());
+    }
+    act!(collection.session(), count).map_err(Collection::<T>::error)
+}
+
+/// The refusal of an upsert, with the document that it is for.
+fn naming(mut error: Error, unfit: Option<Bson>) -> Error {
+    if let Error::DuplicateKey { existing, .. } = &mut error {
+        *existing = unfit.map(Box::new);
+    }
+    error
 }

@@ -1,10 +1,11 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
-use crate::relation::{Edge, Graph, Looked, Unknown};
+use crate::relation::{Age, Edge, Graph, Looked, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
 use mongodb::Database;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// A database and the documents that are stored in it. Cheap to clone.
@@ -29,6 +30,8 @@ pub struct Odm {
     by_queries: bool,
     fan_out: FanOut,
     unknown: bool,
+    /// How long stored declarations are held, where that is said.
+    holding: Option<Duration>,
 }
 
 struct Inner {
@@ -47,6 +50,8 @@ struct Inner {
     unlinked: std::sync::RwLock<Vec<usize>>,
     /// What transactions have read of the holders of their sources.
     looked: Looked,
+    /// When the stored declarations were read.
+    age: Age,
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -134,7 +139,9 @@ impl Odm {
     /// # Errors
     /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
     /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map, in a type that
-    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index is over two arrays. All problems are listed.
+    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index can't work: over two
+    /// arrays, hashed over one, of `_id` with options, with a filter that no server takes, of texts whose language would be taken
+    /// from a field that holds something else. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -162,6 +169,12 @@ impl Odm {
             .iter()
             .flat_map(|model| crate::schema::parallel(model.meta));
         problems.extend(indexes);
+        problems.extend(
+            models
+                .iter()
+                .flat_map(|model| crate::schema::problems(model.meta)),
+        );
+        crate::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),
@@ -181,11 +194,13 @@ impl Odm {
                 lacking: std::sync::RwLock::default(),
                 unlinked: std::sync::RwLock::default(),
                 looked: Looked::default(),
+                age: Age::default(),
             }),
             alone: false,
             by_queries: false,
             fan_out: FanOut::new(),
             unknown: false,
+            holding: None,
         })
     }
 
@@ -245,9 +260,9 @@ impl Odm {
         self
     }
 
-    /// Writes also documents of which the database knows copies that these models lack. They become stale, until a
-    /// [`repair`](Odm::repair) of a program that has their models, or its reconciler, mends them. And deletes documents to
-    /// which references are known that these models lack: those dangle, until such a repair.
+    /// Writes also what is refused since the database knows copies, links and references that these models lack. Copies follow
+    /// when a program that has their models does the pending work; links and buckets are wrong, and references to documents
+    /// that are deleted dangle, until a [`repair`](Odm::repair) of such a program.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -263,6 +278,18 @@ impl Odm {
 
     pub(crate) fn allows_unknown(&self) -> bool {
         self.unknown
+    }
+
+    pub(crate) fn age(&self) -> &Age {
+        &self.inner.age
+    }
+
+    pub(crate) fn holding(&self) -> Option<Duration> {
+        self.holding
+    }
+
+    pub(crate) fn set_holding(&mut self, time: Duration) {
+        self.holding = Some(time);
     }
 
     pub(crate) fn set_lacking(&self, collections: Vec<&'static str>) {
@@ -311,7 +338,7 @@ impl Odm {
         }
     }
 
-    /// Refuses the write of documents of which somebody else's models say that they are copied, as `sync` has found.
+    /// Refuses writes that other programs' declarations ask more of than can be done later.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
         match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),

@@ -82,6 +82,11 @@ fn coded<T, C: Codec<T>>(value: &T) -> BsonResult<Stored> {
     Stored::of(&Coded::<T, C>(value, PhantomData))
 }
 
+/// The BSON of a value of a field that is stored as `C` says.
+pub(crate) fn coded_bson<T, C: Codec<T>>(value: &T) -> BsonResult<Bson> {
+    coded::<T, C>(value)?.bson()
+}
+
 impl<T> Operand<T> for T {
     fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored> {
         coded::<T, C>(&self)

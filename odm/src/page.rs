@@ -7,8 +7,8 @@ use crate::join::{Join, ReadFrom as _, Work};
 use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-pub(crate) use behind::is_compared_alike;
-use behind::{Key, at, behind, holds_text};
+use behind::{Key, at, behind};
+pub(crate) use behind::{holds_text, is_compared_alike};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
 pub(crate) use resume::Place;
@@ -108,13 +108,13 @@ struct Position {
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is awaited"]
-pub struct Paged<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct Paged<T, Out, J = ()> {
+    find: Find<T, Out, J>,
     size: u32,
     after: Option<PageToken>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Paged")
             .field("find", &self.find)
@@ -124,7 +124,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Paged<'_, T, Out, J> {
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
@@ -138,7 +138,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// let page = query.await?;
     /// # Ok(()) }
     /// ```
-    pub fn page(self, size: u32) -> Paged<'c, T, Out, J> {
+    pub fn page(self, size: u32) -> Paged<T, Out, J> {
         Paged {
             find: self,
             size,
@@ -147,7 +147,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
     /// The page behind this token, which [`Page::next`] of the same query gave.
     ///
     /// ```no_run
@@ -165,11 +165,9 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<'_, 
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
-    for Paged<'c, T, Out, J>
-{
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
     type Output = Result<Page<J::Row<Out>>>;
-    type IntoFuture = futures::future::BoxFuture<'c, Result<Page<J::Row<Out>>>>;
+    type IntoFuture = futures::future::BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
@@ -210,7 +208,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                 let filter = find.filter.into_document()?;
                 if holds_text(shape, "_id")
                     && let Some((one, other)) =
-                        twins::<T>(find.collection, &filter, &find.options, &keys, &position).await?
+                        twins::<T>(&find.collection, &filter, &find.options, &keys, &position).await?
                 {
                     return Err(refuse(&format!(
                         "the page begins at two documents that this collation takes for equal, with the ids {one} and \
@@ -244,7 +242,7 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFu
                     more = true;
                     return Ok(());
                 }
-                items.push(decode::decode(collection, document)?);
+                items.push(decode::decode(T::META, document)?);
                 work.parent(document)?;
                 let is_last = items.len() == size as usize;
                 if is_last || may_be_refused {
@@ -298,7 +296,7 @@ fn refuse_several<T: Document>(sort: &[Order<T>]) -> Result<()> {
 }
 
 /// The order of a query with the id behind it, in which every document has a place of its own.
-fn total_order<T: Document, Out, J>(find: &Find<'_, T, Out, J>) -> Result<Vec<Key>> {
+fn total_order<T: Document, Out, J>(find: &Find<T, Out, J>) -> Result<Vec<Key>> {
     let shape = (T::META.shape)();
     let mut keys: Vec<Key> = find
         .sort
@@ -338,7 +336,7 @@ fn keep_keys(fields: &mut Vec<&'static str>, keys: &[Key]) {
 
 /// Lets a server sort the page on disk where that is not its default: from MongoDB 6.0 on it is. Where the server is not known
 /// yet, the same query with that option is given back, for the case that the server refuses the first.
-async fn on_disk<'c, T: Document, Out>(find: &mut Find<'c, T, Out>) -> Result<Option<Find<'c, T, Out>>> {
+async fn on_disk<T: Document, Out>(find: &mut Find<T, Out>) -> Result<Option<Find<T, Out>>> {
     if find.options.allow_disk_use.is_some() {
         return Ok(None);
     }
@@ -356,7 +354,7 @@ async fn on_disk<'c, T: Document, Out>(find: &mut Find<'c, T, Out>) -> Result<Op
     }
     let filter = std::mem::replace(&mut find.filter, Filter::all()).into_document()?;
     let mut again = Find {
-        collection: find.collection,
+        collection: find.collection.clone(),
         filter: Filter::raw(filter.clone()),
         options: find.options.clone(),
         sort: Vec::new(),

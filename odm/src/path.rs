@@ -5,9 +5,11 @@
 //! is joined by the compiler.
 
 use crate::Result;
+use crate::default::Way;
 use crate::filter::{Filter, Order};
 use crate::join::Tree;
 use crate::shape::{EnumShape, FieldMeta};
+use crate::value::Compared;
 use mongodb::bson::{Bson, doc};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -36,6 +38,12 @@ pub trait Step: 'static {
     const INNERMOST: Option<&'static str>;
     /// The field at its end.
     const FIELD: Option<&'static FieldMeta>;
+    /// Whether an item of that field's array is at its end.
+    #[doc(hidden)]
+    const ITEM: bool = false;
+    /// All fields on the way to its end, and the arrays whose items are stepped into.
+    #[doc(hidden)]
+    const WAY: Option<&'static Way>;
     /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
@@ -57,6 +65,7 @@ impl Step for Root {
     const ARRAYS: u32 = 0;
     const INNERMOST: Option<&'static str> = None;
     const FIELD: Option<&'static FieldMeta> = None;
+    const WAY: Option<&'static Way> = None;
     type Many<X: Send> = X;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -83,6 +92,10 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: Some(&O::FIELDS[I]),
+    });
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -109,6 +122,11 @@ impl<P: Step> Step for Each<P> {
     const ARRAYS: u32 = P::ARRAYS + 1;
     const INNERMOST: Option<&'static str> = Some(P::PATH);
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const ITEM: bool = true;
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: None,
+    });
     type Many<X: Send> = P::Many<Vec<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -148,6 +166,7 @@ impl<P: Step> Step for Maybe<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<Option<X>>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -162,6 +181,51 @@ impl<P: Step> Step for Maybe<P> {
     }
 }
 
+/// A field that is stored as a value of type `S`, whatever its own type is.
+pub struct StoredAs<P, S>(PhantomData<fn() -> (P, S)>);
+
+impl<P: Step, S: 'static> Step for StoredAs<P, S> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const ITEM: bool = P::ITEM;
+    const WAY: Option<&'static Way> = P::WAY;
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
+}
+
+/// How the values of type `T` at the end of a path are compared.
+pub trait Holds<T: ?Sized> {
+    /// By their bytes, or by what is in them.
+    type As;
+}
+impl<T: Compared + ?Sized> Holds<T> for Root {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P, O, const I: usize> Holds<T> for At<P, O, I> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Each<P> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Kept<P> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Maybe<P> {
+    type As = T::As;
+}
+impl<T: ?Sized, P, S: Compared> Holds<T> for StoredAs<P, S> {
+    type As = S::As;
+}
+
 /// Into a value that the library writes: what is inside it is not the application's to change either.
 pub struct Kept<P>(PhantomData<fn() -> P>);
 
@@ -170,6 +234,7 @@ impl<P: Step> Step for Kept<P> {
     const ARRAYS: u32 = P::ARRAYS;
     const INNERMOST: Option<&'static str> = P::INNERMOST;
     const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
     type Many<X: Send> = P::Many<X>;
 
     fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
@@ -453,6 +518,7 @@ pub trait Single: Step {}
 impl Single for Root {}
 impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
 impl<P: Single> Single for Maybe<P> {}
+impl<P: Single, S: 'static> Single for StoredAs<P, S> {}
 #[doc(hidden)]
 impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 

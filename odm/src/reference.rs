@@ -137,6 +137,10 @@ impl<T: Document, K: IdValue> Value for Ref<T, K> {
     }
 }
 
+impl<T: Document, K: 'static> crate::value::Compared for Ref<T, K> {
+    type As = crate::value::ByValue;
+}
+
 #[diagnostic::do_not_recommend]
 impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
 
@@ -254,6 +258,8 @@ pub trait Reference: 'static {
     const MANY: bool;
     /// Whether a document can do without it.
     const OPTIONAL: bool;
+    /// Whether it is an array whose items have no order, and each of which counts once.
+    const SET: bool = false;
     /// What a join gives for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
     type Joined<X: Send>: Send;
     /// What a join gives for it if documents that are missing are left out.
@@ -314,6 +320,7 @@ crate::__reference_of_one!([T: Document, K: IdValue + Serialize] Ref<T, K>);
 impl<R: Reference> Reference for Option<R> {
     type Pointer = R::Pointer;
     const MANY: bool = R::MANY;
+    const SET: bool = R::SET;
     const OPTIONAL: bool = true;
     type Joined<X: Send> = Option<R::Joined<X>>;
     type Present<X: Send> = R::Present<X>;
@@ -340,6 +347,7 @@ impl<R: Reference> Reference for Option<R> {
 impl<R: Reference> Reference for Box<R> {
     type Pointer = R::Pointer;
     const MANY: bool = R::MANY;
+    const SET: bool = R::SET;
     const OPTIONAL: bool = R::OPTIONAL;
     type Joined<X: Send> = R::Joined<X>;
     type Present<X: Send> = R::Present<X>;
@@ -360,10 +368,11 @@ impl<R: Reference> Reference for Box<R> {
 }
 
 macro_rules! arrays_of_references {
-    ($($ty:ty, [$($p:tt)*];)*) => {$(
+    ($($ty:ty, [$($p:tt)*], $set:literal;)*) => {$(
         impl<P: Pointer, $($p)*> Reference for $ty {
             type Pointer = P;
             const MANY: bool = true;
+            const SET: bool = $set;
             const OPTIONAL: bool = false;
             type Joined<X: Send> = Vec<X>;
             type Present<X: Send> = Vec<X>;
@@ -391,12 +400,12 @@ macro_rules! arrays_of_references {
 }
 
 arrays_of_references! {
-    Vec<P>, [];
-    std::collections::VecDeque<P>, [];
-    Box<[P]>, [];
-    std::sync::Arc<[P]>, [];
-    std::collections::HashSet<P, S>, [S: 'static];
-    std::collections::BTreeSet<P>, [];
+    Vec<P>, [], false;
+    std::collections::VecDeque<P>, [], false;
+    Box<[P]>, [], false;
+    std::sync::Arc<[P]>, [], false;
+    std::collections::HashSet<P, S>, [S: 'static], true;
+    std::collections::BTreeSet<P>, [], true;
 }
 
 /// A reference that names one document type: everything but a union.

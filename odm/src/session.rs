@@ -57,6 +57,8 @@ struct End {
     /// Whether an operation was dropped before its end, by a timeout, say. What it did is done, and what follows from that in other
     /// documents may not be.
     dropped: bool,
+    /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
+    raced: bool,
     /// What is looked at once more after the commit.
     after: AfterCommit,
 }
@@ -92,6 +94,11 @@ impl Shared {
         self.end()
             .spoiled
             .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
+    }
+
+    /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
+    pub(crate) fn raced(&self) {
+        self.end().raced = true;
     }
 
     /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
@@ -222,7 +229,8 @@ impl Odm {
     /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
     /// of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
-    /// So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
+    /// It is run again up to five times, too, where an [upsert](crate::UpdateMany::upsert) by a unique key was refused for a
+    /// document that was inserted at the same time. So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
     /// of the application's own is made by [`Error::application`].
     ///
     /// What the server has refused has ended the transaction: where `work` passes that error over and goes on, nothing is
@@ -288,6 +296,7 @@ impl Odm {
         };
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let mut races = 0;
         loop {
             let options = TransactionOptions::builder()
                 .read_concern(ReadConcern::snapshot())
@@ -332,7 +341,9 @@ impl Odm {
                     }
                     // Once, without it.
                     let is_refused = !was_refused && self.bulk_write().is_refused();
-                    let again = again || error.is_transient_transaction_error() || is_refused;
+                    races += usize::from(end.raced);
+                    let raced = end.raced && races <= crate::upsert::REPEATS;
+                    let again = again || error.is_transient_transaction_error() || is_refused || raced;
                     if !(again && started.elapsed() < RETRY_FOR) {
                         return Err(error);
                     }

@@ -5,6 +5,7 @@
 //! type may contain itself (with a declared depth) without a cycle among constants.
 
 use crate::copy::{Copied, EntryMeta};
+use crate::default::DefaultFn;
 use crate::reference::{Reference, ReferenceMeta};
 use crate::size;
 use crate::value::{Array, Value};
@@ -52,6 +53,8 @@ pub enum Shape {
     Date,
     /// Binary data of any subtype.
     Binary,
+    /// Binary data of the subtype of UUIDs.
+    Uuid,
     /// A timestamp.
     Timestamp,
     /// A regular expression.
@@ -191,6 +194,16 @@ pub struct FieldMeta {
     pub volatile: bool,
     /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
     pub skips_none: bool,
+    /// Whether it is a set: an array whose items have no order, and each of which counts once.
+    pub set: bool,
+    /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
+    pub default: Option<DefaultFn>,
+    /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
+    pub left_out: bool,
+    /// Whether an upsert stores its default in a new document: `#[field(default = …)]` and `#[field(stored)]`.
+    pub inserted: bool,
+    /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
+    pub stored: bool,
 }
 
 impl FieldMeta {
@@ -219,7 +232,17 @@ impl FieldMeta {
             copied: None,
             volatile: false,
             skips_none: false,
+            set: false,
+            default: None,
+            left_out: false,
+            inserted: false,
+            stored: false,
         }
+    }
+
+    /// Whether it shows the fields that the struct does not declare: `#[field(extra)]`.
+    pub(crate) const fn is_extra(&self) -> bool {
+        self.flatten && self.bounds.opaque
     }
 
     /// What is declared about the reference that it is, or that it holds with copies beside it.
@@ -253,7 +276,10 @@ impl FieldMeta {
             Some(max) => size::array(item, max),
             None => None,
         };
-        FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        FieldMeta {
+            set: T::SET,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        }
     }
 
     /// A field whose type contains the struct again: its size is not asked for, which would go round in a circle.
@@ -273,7 +299,10 @@ impl FieldMeta {
         ty: &'static str,
         bounds: Bounds,
     ) -> FieldMeta {
-        FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        FieldMeta {
+            set: T::SET,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        }
     }
 
     /// A field that refers to other documents: by one value, or by an array with a declared number of them.
@@ -291,6 +320,7 @@ impl FieldMeta {
         };
         FieldMeta {
             reference: Some(reference),
+            set: R::SET,
             ..FieldMeta::with(rust, name, ty, crate::reference::shape::<R>, bounds, size)
         }
     }

@@ -4,6 +4,7 @@
 //! a final zero, and the value; a string is a length (4), its bytes and a zero (1); a document or array is a length (4),
 //! its elements and a zero (1).
 
+use crate::copy::Copied;
 use crate::shape::{Body, EnumShape, FieldMeta, Tagging};
 
 /// MongoDB's limit for one document in bytes: 16 MiB, `maxBsonObjectSize` in the server's `hello`.
@@ -113,19 +114,94 @@ pub const fn map(item: Option<u64>, max: u64, key_len: Option<u64>) -> Option<u6
     }
 }
 
+/// The room for the library's own field `_odm`: versions and pending work. Any document may have it, since a program
+/// with other models may copy from it.
+pub const OWN: u64 = 4_096;
+
+/// The size of the field `_copied` beside references, without its entries.
+const VERSIONS: u64 = 14;
+
+/// The size of an entry of it: an `i64` by the name of the reference.
+const fn version(name: &str) -> u64 {
+    name.len() as u64 + 10
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
+/// The reference that a field is copied through, in the same struct.
+const fn through(field: &FieldMeta) -> Option<&'static str> {
+    match field.copied {
+        Some(Copied::Field(copy)) => Some(copy.through),
+        _ => None,
+    }
+}
+
+/// The size of the field `_copied` in a struct of these fields: 0 where nothing is copied.
+const fn copied(fields: &[FieldMeta]) -> u64 {
+    let (mut total, mut i) = (0, 0);
+    while i < fields.len() {
+        if let Some(name) = through(&fields[i]) {
+            let (mut known, mut j) = (false, 0);
+            while j < i {
+                if let Some(other) = through(&fields[j]) {
+                    known = known || is_same(name, other);
+                }
+                j += 1;
+            }
+            if !known {
+                total += version(name) + if total == 0 { VERSIONS } else { 0 };
+            }
+        }
+        i += 1;
+    }
+    total
+}
+
+/// The size of the fields `_copied` in the structs of copies that a field holds.
+const fn copied_within(field: &FieldMeta) -> u64 {
+    match (field.entry, field.bounds.max_items) {
+        (Some(entry), items) => {
+            let items = match items {
+                Some(items) => items,
+                None => 1,
+            };
+            items.saturating_mul(VERSIONS + version(entry.id))
+        }
+        (None, _) => 0,
+    }
+}
+
+/// The size of a document of a collection with these fields, and the library's own; `None` where one of them has no bound.
+pub const fn whole(fields: &[FieldMeta]) -> Option<u64> {
+    match document(fields) {
+        Some(size) => Some(size.saturating_add(OWN)),
+        None => None,
+    }
+}
+
 /// The size of an element: type byte, name, zero, value.
 pub const fn element(field: &FieldMeta) -> Option<u64> {
     match field.size {
         // A flattened struct brings its elements, without a document around them (length and final zero).
         Some(size) if field.flatten => Some(size.saturating_sub(5)),
-        Some(size) => Some(size.saturating_add(2).saturating_add(field.name.len() as u64)),
+        Some(size) => {
+            let named = size.saturating_add(2).saturating_add(field.name.len() as u64);
+            Some(named.saturating_add(copied_within(field)))
+        }
         None => None,
     }
 }
 
-/// The size of a document with these fields; `None` where one of them has no bound.
+/// The size of a struct with these fields, and the versions of its copies; `None` where one of them has no bound.
 pub const fn document(fields: &[FieldMeta]) -> Option<u64> {
-    let mut total: u64 = 5;
+    let mut total: u64 = 5 + copied(fields);
     let mut i = 0;
     while i < fields.len() {
         match element(&fields[i]) {
@@ -289,7 +365,7 @@ impl Default for Message {
 /// What is wrong with a document of these fields, if its worst case passes MongoDB's limit: the size, and the fields that
 /// cost most.
 pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
-    let Some(total) = document(fields) else {
+    let Some(total) = whole(fields) else {
         return None;
     };
     if total <= MAX_DOCUMENT_SIZE {
@@ -300,7 +376,12 @@ pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
         .text(name)
         .text("` is ")
         .number(total)
-        .text(" bytes of BSON, above MongoDB's limit of 16,777,216 (16 MiB) for one document. It costs:");
+        .text(" bytes of BSON, ")
+        .number(OWN)
+        .text(
+            " of them for the library's own field `_odm`, above MongoDB's limit of 16,777,216 (16 MiB) for one document. It \
+             costs:",
+        );
     // What was named last, by its cost and its place.
     let (mut below, mut behind) = (u64::MAX, usize::MAX);
     let mut shown = 0;
@@ -413,6 +494,41 @@ mod tests {
             .filter(|part| part.ends_with(": T"))
             .collect();
         assert_eq!(named, ["b: T", "c: T", "e: T", "a: T", "d: T"]);
+    }
+
+    #[test]
+    fn the_versions_of_copies_are_counted() {
+        use crate::copy::{FieldCopy, SyncMode};
+        use crate::shape::Bounds;
+        const fn copy(name: &'static str, through: &'static str) -> Copied {
+            let _ = name;
+            Copied::Field(FieldCopy {
+                through,
+                source: || "x",
+                sync: SyncMode::Auto,
+            })
+        }
+        static OF_HOST: Copied = copy("a", "host");
+        static OF_PLACE: Copied = copy("b", "place");
+        const fn field(name: &'static str, copied: Option<&'static Copied>) -> FieldMeta {
+            FieldMeta {
+                copied,
+                ..FieldMeta::value::<i32>(name, name, "T", Bounds::NONE)
+            }
+        }
+        let plain = [field("a", None), field("b", None), field("c", None)];
+        let copies = [
+            field("a", Some(&OF_HOST)),
+            field("b", Some(&OF_PLACE)),
+            field("c", Some(&OF_HOST)),
+        ];
+        let with = RawDocumentBuf::try_from(&doc! {
+            "a": 1, "b": 1, "c": 1, "_copied": { "host": 1_i64, "place": 1_i64 },
+        });
+        let with = with.expect("encodes").as_bytes().len() as u64;
+        assert_eq!(document(&copies), Some(with));
+        assert_eq!(document(&plain), Some(with - copied(&copies)));
+        assert_eq!(whole(&plain), document(&plain).map(|size| size + OWN));
     }
 
     #[test]

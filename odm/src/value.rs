@@ -12,6 +12,10 @@ use mongodb::bson;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
 
+macro_rules! marker {
+    ($trait:ident: $($ty:ty),*) => { $(#[diagnostic::do_not_recommend] impl $trait for $ty {})* };
+}
+
 /// A type that can be stored in a field as it is: every part of it is bounded by the type.
 ///
 /// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
@@ -42,6 +46,15 @@ pub trait Value: 'static {
     const HOLDS_REFERENCE: bool = Self::REFERENCE;
     /// Whether a part of a value changes often: a field with `#[volatile]` of an embedded struct.
     const HOLDS_VOLATILE: bool = false;
+    /// Whether a struct in a value shows the fields that it does not declare: `#[field(extra)]`.
+    const HOLDS_EXTRA: bool = false;
+    /// Whether an opaque part of a value is of a type that serde may write in one form and read in another, where it reads from a
+    /// buffer: below flattened structs, and enums with a tag or without.
+    const UNBUFFERED: bool = false;
+    /// Whether a value may be stored as `null`.
+    const NULL: bool = false;
+    /// Whether an `Option` stands in it around a value that may be `null` itself, so that two values are stored alike.
+    const TWICE_NULL: bool = false;
     /// The names that it brings where it stands beside others: flattened, or in a variant beside the tag.
     const NAMES: Names = Names::NONE;
     /// How a value looks in BSON.
@@ -68,6 +81,12 @@ pub trait Array: 'static {
     type Item: Value;
     /// Whether it is stored as a document with a key for each item.
     const MAP: bool = false;
+    /// Whether it is a set: its items have no order, and each of them counts once.
+    const SET: bool = false;
+    /// As [`Value::NULL`].
+    const NULL: bool = false;
+    /// As [`Value::TWICE_NULL`].
+    const TWICE_NULL: bool = <Self::Item as Value>::TWICE_NULL;
     /// How it looks in BSON, without its bound.
     fn shape() -> Shape;
 }
@@ -84,6 +103,32 @@ pub trait List: Array {}
     message = "`{Self}` is not a number, so it has no range and can't be incremented or multiplied"
 )]
 pub trait Numeric: Value {}
+
+/// A type whose values serde reads from its buffer as it has written them, so that it may stand in an opaque field below a
+/// flattened struct or an enum with a tag or without.
+pub trait Buffered {}
+marker!(Buffered: bson::Bson, bson::Document, (), bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String,
+    Box<str>, bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary, bson::Regex);
+impl<T: Buffered> Buffered for Option<T> {}
+impl<T: Buffered> Buffered for Box<T> {}
+impl<T: Buffered> Buffered for Vec<T> {}
+impl<T: Buffered> Buffered for BTreeMap<String, T> {}
+impl<T: Buffered, S> Buffered for HashMap<String, T, S> {}
+
+/// Whether a type is [`Buffered`], as a constant: `Buffer::<T>::IS_SAFE`, where [`Unsure`] is in scope.
+#[doc(hidden)]
+pub struct Buffer<T>(PhantomData<T>);
+
+impl<T: Buffered> Buffer<T> {
+    /// The compiler takes this one where there is one.
+    pub const IS_SAFE: bool = true;
+}
+
+#[doc(hidden)]
+pub trait Unsure {
+    const IS_SAFE: bool = false;
+}
+impl<T> Unsure for Buffer<T> {}
 
 /// A field that a document can do without.
 #[diagnostic::on_unimplemented(
@@ -124,6 +169,99 @@ pub trait BoundDeclared<T: ?Sized> {}
     note = "or say that odm should not look into it: `#[field(opaque)]`"
 )]
 pub trait OpaqueDeclared<T: ?Sized> {}
+
+/// How the values of a type are compared, so far as the compiler has to know: whether the server, which compares bytes, finds
+/// what Rust's `==` does. `#[derive(Embed)]` implements it.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn is_compared<T: odm::Compared>() {}
+///
+/// is_compared::<Address>(); // by its fields
+/// is_compared::<Vec<String>>(); // by its bytes
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "odm does not know how `{Self}` is compared",
+    note = "a struct or enum of yours derives `Embed`; a type parameter needs the bound `odm::Compared` beside `odm::Value`"
+)]
+pub trait Compared: 'static {
+    /// By its bytes, by its parts, or as an array or a set of such values.
+    type As;
+}
+
+/// A plain value, which is equal where its bytes are: a number, a text, a reference.
+pub struct ByValue(());
+
+/// A value of several parts that have names: a struct, a map, a variant with content.
+pub struct ByParts(());
+
+/// An array of such values.
+pub struct Listed<A>(PhantomData<A>);
+
+/// A set of such values.
+pub struct AsSet<A>(PhantomData<A>);
+
+/// In a field that nothing looks into.
+pub struct Opaque(());
+
+impl Compared for Opaque {
+    type As = ByValue;
+}
+
+/// What a field can be compared with as a whole: by `eq`, `ne`, `in_` and `not_in`.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
+    label = "not a field that is compared as a whole",
+    note = "one item by its value: `.contains(item)`, `.contains_any(items)`, `.all(items)`",
+    note = "one item by its fields: `.elem(|item| item.field.eq(value))`; the number of items: `.size(n)`",
+    note = "items without an order are a set, which can be compared: `BTreeSet<T>` or `HashSet<T>`"
+)]
+pub trait Whole<T: ?Sized> {}
+impl<T: ?Sized> Whole<T> for ByValue {}
+impl<T: ?Sized> Whole<T> for ByParts {}
+impl<T: ?Sized, A> Whole<T> for AsSet<A> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Whole<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Whole<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
+
+/// What has an order that the server and the application agree on: it can be sorted by, and be in an index.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
+    label = "compared by bytes on the server",
+    note = "name a field of it: `p.home.city` instead of `p.home`, in an index `fields(home.city, home.zip)`",
+    note = "what documents are sorted by or found by, and has no field of its own, is stored in one beside it"
+)]
+pub trait Ordered<T: ?Sized> {}
+impl<T: ?Sized> Ordered<T> for ByValue {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Ordered<T> for AsSet<ByValue> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Ordered<T> for AsSet<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Ordered<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Ordered<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
+
+/// What the server takes as one value where the application does: documents can be grouped by it.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is a struct, a map, a set or an enum with content: the server groups it by its bytes, in the order of its fields or items",
+    label = "compared by bytes on the server",
+    note = "group by its fields: `|p| (p.home.city, p.home.zip)`",
+    note = "the items of a set one by one: `.unwind(|p| p.tags).group(…)`, with the path `p.tags.any()`"
+)]
+pub trait Grouped<T: ?Sized> {}
+impl<T: ?Sized> Grouped<T> for ByValue {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Grouped<T> for Listed<ByValue> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Grouped<T> for Listed<Listed<ByValue>> {}
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> Grouped<T> for Listed<Listed<Listed<ByValue>>> {}
 
 /// What would make a document embeddable: nothing does (rule two, it stands alone).
 #[diagnostic::on_unimplemented(
@@ -182,11 +320,13 @@ macro_rules! leaf {
                 $shape
             }
         }
+        impl Compared for $ty {
+            type As = ByValue;
+        }
     )*};
 }
 
 leaf! {
-    () => Size::fixed(0), Shape::Null;
     bool => Size::fixed(1), Shape::Bool;
     i8 => Size::fixed(4), Shape::Int { min: i8::MIN as i32, max: i8::MAX as i32 };
     u8 => Size::fixed(4), Shape::Int { min: 0, max: u8::MAX as i32 };
@@ -207,13 +347,9 @@ leaf! {
     bson::DateTime => Size::fixed(8), Shape::Date;
     bson::Timestamp => Size::fixed(8), Shape::Timestamp;
     bson::Decimal128 => Size::fixed(16), Shape::Decimal;
-    bson::Uuid => Size::fixed(21), Shape::Binary;
+    bson::Uuid => Size::fixed(21), Shape::Uuid;
     bson::Binary => Size::by_len(9, 1), Shape::Binary; // with the second length that subtype 2 has
     bson::Regex => Size::UNBOUNDED, Shape::Regex;
-}
-
-macro_rules! marker {
-    ($trait:ident: $($ty:ty),*) => { $(#[diagnostic::do_not_recommend] impl $trait for $ty {})* };
 }
 
 marker!(Numeric: i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, bson::Decimal128);
@@ -231,6 +367,10 @@ impl<T: Value> Value for Option<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = true;
+    const TWICE_NULL: bool = T::NULL || T::TWICE_NULL;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
     }
@@ -243,6 +383,10 @@ impl<T: Value> Value for Box<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = T::NULL;
+    const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
     }
@@ -255,14 +399,55 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const REFERENCE: bool = T::REFERENCE;
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+    const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+    const UNBUFFERED: bool = T::UNBUFFERED;
+    const NULL: bool = T::NULL;
+    const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
+    }
+}
+
+macro_rules! compared {
+    ($([$($p:tt)*] $ty:ty => $as:ty;)*) => {$(
+        impl<$($p)*> Compared for $ty {
+            type As = $as;
+        }
+    )*};
+}
+
+compared! {
+    [T: Compared] Option<T> => T::As;
+    [T: Compared + ?Sized] Box<T> => T::As;
+    [T: Compared + ?Sized] std::sync::Arc<T> => T::As;
+    [T: 'static] PhantomData<T> => ByValue;
+    [T: Compared, const N: usize] [T; N] => Listed<T::As>;
+    [T: Compared] [T] => Listed<T::As>;
+    [T: Compared] Vec<T> => Listed<T::As>;
+    [T: Compared] VecDeque<T> => Listed<T::As>;
+    [T: Compared, S: 'static] HashSet<T, S> => AsSet<T::As>;
+    [T: Compared] BTreeSet<T> => AsSet<T::As>;
+    [K: 'static, V: 'static, S: 'static] HashMap<K, V, S> => ByParts;
+    [K: 'static, V: 'static] BTreeMap<K, V> => ByParts;
+    [] bson::Bson => ByValue;
+    [] bson::Document => ByValue;
+    [] bson::RawDocumentBuf => ByValue;
+    [] bson::RawBson => ByValue;
+}
+
+#[diagnostic::do_not_recommend]
+impl Value for () {
+    const SIZE: Size = Size::fixed(0);
+    const NULL: bool = true;
+    fn shape() -> Shape {
+        Shape::Null
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: 'static> Value for PhantomData<T> {
     const SIZE: Size = Size::fixed(0);
+    const NULL: bool = true;
     fn shape() -> Shape {
         Shape::Null
     }
@@ -279,6 +464,9 @@ macro_rules! fixed_arrays {
             const REFERENCE: bool = T::REFERENCE;
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
+            const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
+            const UNBUFFERED: bool = T::UNBUFFERED;
+            const TWICE_NULL: bool = T::TWICE_NULL;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
             }
@@ -298,9 +486,15 @@ macro_rules! tuples {
             const REFERENCE: bool = false $(|| $t::REFERENCE)*;
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;
+            const HOLDS_EXTRA: bool = false $(|| $t::HOLDS_EXTRA)*;
+            const UNBUFFERED: bool = false $(|| $t::UNBUFFERED)*;
+            const TWICE_NULL: bool = false $(|| $t::TWICE_NULL)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::shape::ShapeFn),*] })
             }
+        }
+        impl<$($t: 'static),*> Compared for ($($t,)*) {
+            type As = Listed<ByValue>;
         }
     )*};
 }
@@ -308,10 +502,15 @@ macro_rules! tuples {
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F)(A B C D E F G)(A B C D E F G H));
 
 macro_rules! arrays {
-    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $shape:expr;)*) => {$(
+    ($($ty:ty, [$($p:tt)*], $item:ty, $map:expr, $set:expr, $shape:expr $(, $null:expr, $twice:expr)?;)*) => {$(
         impl<$($p)*> Array for $ty {
             type Item = $item;
             const MAP: bool = $map;
+            const SET: bool = $set;
+            $(
+                const NULL: bool = $null;
+                const TWICE_NULL: bool = $twice;
+            )?
             fn shape() -> Shape {
                 $shape
             }
@@ -320,17 +519,17 @@ macro_rules! arrays {
 }
 
 arrays! {
-    Vec<T>, [T: Value], T, false, Shape::Array(T::shape);
-    VecDeque<T>, [T: Value], T, false, Shape::Array(T::shape);
-    Box<[T]>, [T: Value], T, false, Shape::Array(T::shape);
-    std::sync::Arc<[T]>, [T: Value], T, false, Shape::Array(T::shape);
-    HashSet<T, S>, [T: Value, S: 'static], T, false, Shape::Array(T::shape);
-    BTreeSet<T>, [T: Value], T, false, Shape::Array(T::shape);
-    HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, Shape::Map(V::shape);
-    BTreeMap<K, V>, [K: MapKey, V: Value], V, true, Shape::Map(V::shape);
-    Option<A>, [A: Array], A::Item, A::MAP, Shape::Optional(A::shape);
-    Box<A>, [A: Array], A::Item, A::MAP, A::shape();
-    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::shape();
+    Vec<T>, [T: Value], T, false, false, Shape::Array(T::shape);
+    VecDeque<T>, [T: Value], T, false, false, Shape::Array(T::shape);
+    Box<[T]>, [T: Value], T, false, false, Shape::Array(T::shape);
+    std::sync::Arc<[T]>, [T: Value], T, false, false, Shape::Array(T::shape);
+    HashSet<T, S>, [T: Value, S: 'static], T, false, true, Shape::Array(T::shape);
+    BTreeSet<T>, [T: Value], T, false, true, Shape::Array(T::shape);
+    HashMap<K, V, S>, [K: MapKey, V: Value, S: 'static], V, true, false, Shape::Map(V::shape);
+    BTreeMap<K, V>, [K: MapKey, V: Value], V, true, false, Shape::Map(V::shape);
+    Option<A>, [A: Array], A::Item, A::MAP, A::SET, Shape::Optional(A::shape), true, A::NULL || A::TWICE_NULL;
+    Box<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape(), A::NULL, A::TWICE_NULL;
+    std::sync::Arc<A>, [A: Array], A::Item, A::MAP, A::SET, A::shape(), A::NULL, A::TWICE_NULL;
 }
 
 #[diagnostic::do_not_recommend]

@@ -2,6 +2,7 @@
 
 use crate::collection::act;
 use crate::document::Fresh;
+use crate::keep::{Replacement, refuse_own};
 use crate::names::read_too;
 use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
 use crate::session::Shared;
@@ -10,7 +11,7 @@ use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::{ReadPreference, SelectionCriteria, UpdateModifications};
+use mongodb::options::{Collation, DeleteOptions, ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
 
@@ -27,7 +28,11 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     let start = bytes.len();
     let written = bson::serialize_to_buffer(document, &mut *bytes);
     let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
-    check::document(T::META, raw.map_err(not_encoded::<T>)?)
+    let raw = raw.map_err(not_encoded::<T>)?;
+    if T::META.extra {
+        refuse_own(T::META, raw)?;
+    }
+    check::document(T::META, raw)
 }
 
 pub(crate) fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
@@ -75,30 +80,33 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Insert<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Insert<T: Document> {
+    collection: Collection<T>,
     document: Fresh<T>,
 }
 
-impl<'c, T: Document> Insert<'c, T> {
-    pub(crate) fn new(collection: &'c Collection<T>, document: Fresh<T>) -> Self {
+impl<T: Document> Insert<T> {
+    pub(crate) fn new(collection: &Collection<T>, document: Fresh<T>) -> Self {
+        let collection = collection.clone();
         Insert { collection, document }
     }
 }
 
 impl Done for () {}
 
-impl<'c, T: Document> IntoFuture for Insert<'c, T> {
+impl<T: Document> IntoFuture for Insert<T> {
     type Output = Result<T>;
-    type IntoFuture = BoxFuture<'c, Result<T>>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
+            let collection = &collection;
             let (document, mut raw) = encoded(document)?;
             let trace = collection.trace("insert");
             trace
                 .run(async {
+                    collection.odm().know_declarations(&trace).await?;
                     let mut token = None;
                     let derives = amend(collection, &trace).concerns(T::META);
                     if derives {
@@ -127,7 +135,7 @@ impl<'c, T: Document> IntoFuture for Insert<'c, T> {
                     trace.done(1, 1);
                     match document {
                         Some(document) if !derives => Ok(document),
-                        _ => decode::decode(T::META.collection, raw),
+                        _ => decode::decode(T::META, raw),
                     }
                 })
                 .await
@@ -177,6 +185,7 @@ pub(crate) fn missed<T: Document>(
     let found = match stored.get(name) {
         Some(Bson::Int64(n)) => Some(*n),
         Some(Bson::Int32(n)) => Some(i64::from(*n)),
+        Some(Bson::Double(n)) => crate::key::integer(*n),
         _ => None,
     };
     // As the filter has it, none is 0.
@@ -219,7 +228,74 @@ pub(crate) fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a T
     }
 }
 
-pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut document: T) -> Result<T> {
+/// A whole document to store in the place of the one with its id. Carried out by `.await`, which gives it as it is stored.
+///
+/// It changes what the type declares, and keeps the rest: a field that another program, or a later version of this one, has
+/// given the document stays, at the top and in embedded structs. A declared field that the document leaves out (an `Option`
+/// with `skip_serializing_if`) is removed, and so is the old name of one (a serde `alias`). `created_at` of
+/// `#[document(timestamps)]` stays as it is stored.
+///
+/// Whole values are: arrays with their items, maps, opaque fields, untagged enums, an enum that has become another variant,
+/// and a struct with `#[serde(deny_unknown_fields)]`, which could not be read with other fields; also what stands below twelve
+/// structs in each other. A tagged enum that is still the same variant keeps what its fields don't declare.
+///
+/// # Errors
+/// As [`Collection::replace`] says.
+///
+/// # Cost
+/// As [`Collection::replace`] says.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(accounts: Collection<Account>, mut account: Account) -> odm::Result<()> {
+/// account.cents += 100;
+/// let account = accounts.replace(account).await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a replacement does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Replace<T: Document> {
+    collection: Collection<T>,
+    document: T,
+    exact: bool,
+}
+
+impl<T: Document> Replace<T> {
+    pub(crate) fn new(collection: &Collection<T>, document: T) -> Self {
+        Replace {
+            collection: collection.clone(),
+            document,
+            exact: false,
+        }
+    }
+
+    /// Replaces the whole document: nothing of the stored one stays but its id and what the library keeps in it itself (links,
+    /// derived fields, snapshots). `created_at` becomes the document's.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, restored: Account) -> odm::Result<()> {
+    /// let account = accounts.replace(restored).exact().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn exact(mut self) -> Self {
+        self.exact = true;
+        self
+    }
+}
+
+impl<T: Document> IntoFuture for Replace<T> {
+    type Output = Result<T>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        replace(self.collection, self.document, self.exact).boxed()
+    }
+}
+
+async fn replace<T: Document>(collection: Collection<T>, mut document: T, exact: bool) -> Result<T> {
+    let collection = &collection;
     let seen = document.version();
     never_changed(T::META)?;
     document.touch(crate::now());
@@ -233,66 +309,38 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
         .run(async {
             let (id, filter) = (&id, &target_filter::<T>(&id, seen));
             let trace = &trace;
+            collection.odm().know_declarations(trace).await?;
             let mut token = None;
             let amended = amend(collection, trace)
                 .replace(T::META, &raw, &mut token)
                 .await?;
-            let (raw, pipeline) = match &amended {
-                Some(amended) => (&amended.document, Some(&amended.pipeline)),
-                None => (&raw, None),
-            };
-            let is_whole = amended.as_ref().is_none_or(|amended| amended.is_whole);
+            let is_given = amended.is_none();
+            let replacement = &Replacement::new(T::META, raw, amended, exact)?;
             let replace = |session: Option<Shared>| {
                 async move {
                     let collection = collection.within(session);
-                    let result = match pipeline {
-                        None => {
-                            let action = collection.raw().replace_one(filter.clone(), raw);
-                            act!(collection.session(), action)
-                        }
-                        Some(pipeline) => {
-                            let update = UpdateModifications::Pipeline(pipeline.clone());
-                            let action = collection.raw().update_one(filter.clone(), update);
-                            act!(collection.session(), action)
-                        }
-                    };
-                    let result = result.map_err(|error| {
-                        let mut error = Collection::<T>::error(error);
-                        // With what it keeps of the stored document it is larger than it was when it was looked at.
-                        if let Error::TooLarge { largest, .. } = &mut error {
-                            *largest = check::largest(raw);
-                        }
-                        error
-                    })?;
-                    if result.matched_count == 1 {
-                        // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-                        let stored = match is_whole {
-                            true => None,
-                            false => {
-                                let mut action = collection.raw().find_one(doc! { "_id": id });
-                                if collection.session().is_none() {
-                                    action = action.selection_criteria(PRIMARY);
-                                }
-                                act!(collection.session(), action).map_err(Collection::<T>::error)?
-                            }
-                        };
-                        trace.done(if is_whole { 1 } else { 2 }, 1);
-                        return Ok(Replaced(stored));
+                    let (replaced, trips) = store(&collection, id, seen, filter, replacement, trace).await?;
+                    if replacement.is_whole {
+                        trace.done(trips, 1);
+                        return Ok(replaced);
                     }
-                    trace.done(2, 0);
-                    let stored = peek(&collection, id, version_field::<T>()).await?;
-                    // It came back, or to its version, in between: then it was not there as it was looked for.
-                    let gone = Error::NotFound {
-                        collection: T::META.collection,
-                        id: Box::new(id.clone()),
-                    };
-                    Err(missed::<T>(id, seen, stored.as_ref()).unwrap_or(gone))
+                    // Not by one command with the write: of a sharded collection it takes only what names a shard key.
+                    let mut action = collection.raw().find_one(doc! { "_id": id });
+                    if collection.session().is_none() {
+                        action = action.selection_criteria(PRIMARY);
+                    }
+                    let stored = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+                    trace.done(trips + 1, 1);
+                    Ok(Replaced {
+                        stored,
+                        created: None,
+                    })
                 }
                 .boxed()
             };
             let what = Relation::Replace {
                 filter,
-                document: raw,
+                document: &replacement.document,
             };
             let replaced = match Duties::of(
                 collection.odm(),
@@ -302,17 +350,93 @@ pub(crate) async fn replace<T: Document>(collection: &Collection<T>, mut documen
                 None => replace(collection.session().cloned()).await?,
                 Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
             };
-            let copied = amended.filter(|_| is_whole).map(|amended| amended.document);
-            match replaced.0.or(copied) {
-                Some(stored) => decode::decode(T::META.collection, &stored),
-                None => Ok(document),
+            match (replaced.stored, replaced.created) {
+                (Some(stored), _) => decode::decode(T::META, &stored),
+                (None, Some((name, created))) => {
+                    let stored = replacement.with(name, created)?;
+                    decode::decode(T::META, &stored)
+                }
+                (None, None) if is_given => Ok(document),
+                (None, None) => decode::decode(T::META, &replacement.document),
             }
         })
         .await
 }
 
-/// The stored document, where it is not the one that was given.
-struct Replaced(Option<RawDocumentBuf>);
+/// Carries out a replacement, and says in how many round trips.
+///
+/// # Errors
+/// Where the document is not there, or has another version than this one.
+async fn store<T: Document>(
+    collection: &Collection<T>,
+    id: &Bson,
+    seen: Option<i64>,
+    filter: &bson::Document,
+    replacement: &Replacement,
+    trace: &Trace,
+) -> Result<(Replaced, u64)> {
+    let send = |filter: bson::Document| {
+        let update = UpdateModifications::Pipeline(replacement.pipeline.clone());
+        async move {
+            let action = collection.raw().update_one(filter, update);
+            let result = act!(collection.session(), action).map_err(|error| {
+                let mut error = Collection::<T>::error(error);
+                // With what it keeps of the stored document it is larger than it was when it was looked at.
+                if let Error::TooLarge { largest, .. } = &mut error {
+                    *largest = check::largest(&replacement.document);
+                }
+                error
+            })?;
+            Ok::<bool, Error>(result.matched_count == 1)
+        }
+    };
+    let nothing = Replaced {
+        stored: None,
+        created: None,
+    };
+    // Nearly always the given time is the stored one; so the document is as it is given where it is found by it.
+    let created = replacement.created.as_ref().filter(|_| replacement.is_whole);
+    let mut by_time = filter.clone();
+    by_time.extend(created.cloned());
+    if send(by_time).await? {
+        return Ok((nothing, 1));
+    }
+    trace.done(2, 0);
+    let names = version_field::<T>()
+        .into_iter()
+        .chain(created.map(|(name, _)| name.as_str()));
+    let stored = peek(collection, id, names).await?;
+    if let Some(error) = missed::<T>(id, seen, stored.as_ref()) {
+        return Err(error);
+    }
+    // It came back, or to its version, in between: then it was not there as it was looked for.
+    let gone = || Error::NotFound {
+        collection: T::META.collection,
+        id: Box::new(id.clone()),
+    };
+    let Some((name, _)) = created else {
+        return Err(gone());
+    };
+    trace.done(3, 0);
+    if !send(filter.clone()).await? {
+        return Err(gone());
+    }
+    let created = stored
+        .and_then(|mut stored| stored.remove(name))
+        .map(|created| (name.clone(), created));
+    let replaced = Replaced {
+        stored: None,
+        created,
+    };
+    Ok((replaced, 3))
+}
+
+/// What is stored, where it is not the document that was given.
+struct Replaced {
+    stored: Option<RawDocumentBuf>,
+    /// The field of the time at which the document was made, where that is another one than the given.
+    created: Option<(String, Bson)>,
+}
 
 impl Done for Replaced {}
 
@@ -321,7 +445,8 @@ impl Done for Replaced {}
 /// What refers to a document is treated as its reference declares, by the models that the [`Odm`](crate::Odm) was made with
 /// and by what the database holds: with `on_delete = restrict` it holds the deletion back, which is found before anything is
 /// deleted, also where a `cascade` leads to it; with `cascade` it is deleted too, with `nullify` and `pull` it lets go of the
-/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are.
+/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are, but that
+/// the end of a two-way reference raises the version.
 ///
 /// A document that refers to itself does not hold itself back, and with [`delete_where`](Collection::delete_where) no document
 /// holds another one back that the same condition deletes. What a cascade deletes at another place does: it could not be
@@ -355,9 +480,10 @@ impl Done for Replaced {}
 /// ```
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
-pub struct Delete<'c, T: Document> {
-    collection: &'c Collection<T>,
+pub struct Delete<T: Document> {
+    collection: Collection<T>,
     what: What<T>,
+    collation: Option<Collation>,
 }
 
 #[derive(Debug)]
@@ -392,19 +518,40 @@ pub struct Deleted {
     pub pulled: u64,
 }
 
-impl<'c, T: Document> Delete<'c, T> {
-    pub(crate) fn one(collection: &'c Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+impl<T: Document> Delete<T> {
+    pub(crate) fn one(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::One(id, seen),
+            collation: None,
         }
     }
 
-    pub(crate) fn many(collection: &'c Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn many(collection: &Collection<T>, filter: Filter<T>) -> Self {
         Delete {
-            collection,
+            collection: collection.clone(),
             what: What::Many(filter),
+            collation: None,
         }
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Of documents that others refer to or are derived from, the ids of those that match are read first, and these are deleted:
+    /// one round trip more, and [`Error::Query`] where they are more than 100,000.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::{Collation, CollationStrength};
+    ///
+    /// let ignore_case = Collation::builder().locale("en").strength(CollationStrength::Secondary).build();
+    /// people.delete_where(|p| p.name.eq("KATE")).collation(ignore_case).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
     }
 }
 
@@ -413,11 +560,16 @@ async fn delete<T: Document>(
     collection: &Collection<T>,
     filter: bson::Document,
     many: bool,
+    collation: Option<Collation>,
 ) -> Result<(Deleted, u64)> {
     let graph = collection.odm().graph();
     graph.is_registered(T::META)?;
     collection.odm().may_delete(T::META)?;
     if relation::has_rules(graph, T::META) {
+        let filter = match collation {
+            Some(collation) => relation::by_collation(collection, filter, collation).await?,
+            None => filter,
+        };
         let trips = AtomicU64::new(0);
         let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
         let mut done = Deleted::default();
@@ -430,9 +582,15 @@ async fn delete<T: Document>(
             })?;
         return Ok((done, trips.into_inner()));
     }
+    let mut options = DeleteOptions::default();
+    options.collation = collation;
+    let raw = collection.raw();
     let result = match many {
-        true => act!(collection.session(), collection.raw().delete_many(filter)),
-        false => act!(collection.session(), collection.raw().delete_one(filter)),
+        true => act!(
+            collection.session(),
+            raw.delete_many(filter).with_options(options)
+        ),
+        false => act!(collection.session(), raw.delete_one(filter).with_options(options)),
     };
     let done = Deleted {
         deleted: result.map_err(Collection::<T>::error)?.deleted_count,
@@ -441,21 +599,27 @@ async fn delete<T: Document>(
     Ok((done, 1))
 }
 
-impl<'c, T: Document> IntoFuture for Delete<'c, T> {
+impl<T: Document> IntoFuture for Delete<T> {
     type Output = Result<Deleted>;
-    type IntoFuture = BoxFuture<'c, Result<Deleted>>;
+    type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let Delete { collection, what } = self;
+            let Delete {
+                collection,
+                what,
+                collation,
+            } = self;
+            let collection = &collection;
             match what {
                 What::One(id, seen) => {
                     let id = id?;
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
+                            collection.odm().know_declarations(&trace).await?;
                             let filter = target_filter::<T>(&id, seen);
-                            let (done, trips) = delete(collection, filter, false).await?;
+                            let (done, trips) = delete(collection, filter, false, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             if done.deleted == 0 && seen.is_some() {
                                 trace.done(trips + 1, 0);
@@ -476,7 +640,8 @@ impl<'c, T: Document> IntoFuture for Delete<'c, T> {
                     trace.values("filter", &filter);
                     trace
                         .run(async {
-                            let (done, trips) = delete(collection, filter, true).await?;
+                            collection.odm().know_declarations(&trace).await?;
+                            let (done, trips) = delete(collection, filter, true, collation).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             Ok(done)
                         })

@@ -10,6 +10,8 @@ mod compile;
 mod copies;
 #[path = "ratio/joins/mod.rs"]
 mod joins;
+#[path = "ratio/load/mod.rs"]
+mod load;
 #[path = "ratio/model.rs"]
 mod model;
 #[path = "ratio/pairs.rs"]
@@ -22,7 +24,7 @@ mod scenarios;
 use copies::memory;
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
-use report::{Measured, Memory, Report};
+use report::{Calls, Measured, Memory, Report};
 use scenarios::Bench;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -34,7 +36,8 @@ Compares the library with the same written by hand on the driver.
 
   --quick        fewer rounds: a look, not a measurement
   --rounds N     pairs of blocks a scenario
-  --only NAME    only the scenarios with NAME in their name (`--only joins`, `--only copies`; `--only build` is run this way alone)
+  --only NAME    only the scenarios with NAME in their name (`--only joins`, `--only copies`; `--only build` and
+                 `--only load` are run this way alone)
   --check        fail where a target is missed, or what has one can't be measured
 ";
 
@@ -47,6 +50,8 @@ pub struct Options {
     only: Option<String>,
     /// A process of the benchmark's own: it measures the memory of one fan-out in a database.
     memory_of: Option<String>,
+    /// Another one: it writes beside others.
+    load_of: Option<String>,
 }
 
 impl Options {
@@ -60,6 +65,7 @@ impl Options {
                 "--check" => options.check = true,
                 "--rounds" => options.rounds = Some(value("--rounds")?.parse()?),
                 "--only" => options.only = Some(value("--only")?),
+                load::OPTION => options.load_of = Some(value(load::OPTION)?),
                 memory::OPTION => options.memory_of = Some(value(memory::OPTION)?),
                 "--help" | "-h" => return Ok(None),
                 // What cargo passes to every benchmark.
@@ -105,6 +111,9 @@ fn run(options: &Options) -> Result<bool> {
     if let Some(asked) = &options.memory_of {
         return memory::tell(asked).map(|()| true);
     }
+    if let Some(asked) = &options.load_of {
+        return load::tell(asked).map(|()| true);
+    }
     let started = Instant::now();
     if cfg!(debug_assertions) {
         eprintln!("warning: built without optimisation, so the ratios say nothing: use `cargo xtask bench`");
@@ -140,7 +149,8 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let operations = scenarios::NAMES.iter().any(|name| options.wants(name));
     let joins = joins::is_wanted(options);
     let copies = copies::is_wanted(options);
-    if !operations && !joins && !copies {
+    let load = load::is_wanted(options);
+    if !operations && !joins && !copies && !load {
         return Ok(());
     }
     let uri = server()?;
@@ -161,11 +171,15 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         if copies {
             copies::measure(&client, &name, options, report).await?;
         }
+        if load {
+            load::measure(&client, &name, options, report).await?;
+        }
         Ok(())
     }
     .await;
     let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY];
-    let made = suffixes.iter().chain(&joins::DATABASES).chain(&copies::DATABASES);
+    let made = suffixes.iter().chain(&joins::DATABASES);
+    let made = made.chain(&copies::DATABASES).chain(&load::DATABASES);
     for suffix in made {
         let dropped = client.database(&format!("{name}{suffix}")).drop().await;
         if outcome.is_ok() {
@@ -190,6 +204,7 @@ impl Measured {
             pairs: pairs.len(),
             left_out: None,
             memory: None,
+            calls: None,
         }
     }
 
@@ -207,7 +222,14 @@ impl Measured {
             pairs: 0,
             left_out: Some(why),
             memory: None,
+            calls: None,
         }
+    }
+
+    /// With how long the single calls of both sides took.
+    fn with_calls(self, calls: Calls) -> Measured {
+        let calls = Some(calls);
+        Measured { calls, ..self }
     }
 
     /// With how many MiB more were resident at most, where the system tells it, and how many may.

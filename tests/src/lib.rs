@@ -316,6 +316,8 @@ fn run(test: Test<'_>) {
     LISTENING.call_once(|| {
         // A program of one test may have a listener of its own.
         let _ = tracing::subscriber::set_global_default(Indifferent);
+        // A test is the only writer to its database, or waits itself.
+        odm::__private::backfill_at_once();
     });
     for attempt in 1.. {
         match run_once(test) {

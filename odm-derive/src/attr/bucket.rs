@@ -1,7 +1,7 @@
 //! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold so many of them.
 
 use super::reference::{OnDelete, on_delete, truth};
-use super::{At, number, once, read, string, unknown, word};
+use super::{At, Count, count, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -19,7 +19,7 @@ pub struct Bucket {
     pub items: Option<Ident>,
     pub page: Option<Ident>,
     pub count: Option<Ident>,
-    pub size: Option<At<u64>>,
+    pub size: Option<Count>,
     pub per: Option<At<Per>>,
     pub start: Option<Ident>,
     /// A field of the item.
@@ -72,7 +72,7 @@ impl Bucket {
             "items" => once(&mut self.items, ident(meta, "comments")?, meta),
             "page" => once(&mut self.page, ident(meta, "page")?, meta),
             "count" => once(&mut self.count, ident(meta, "count")?, meta),
-            "size" => once(&mut self.size, number(meta)?, meta),
+            "size" => once(&mut self.size, count(meta)?, meta),
             "per" => once(&mut self.per, per(meta)?, meta),
             "time" => once(&mut self.time, ident(meta, "at")?, meta),
             "start" => once(&mut self.start, ident(meta, "start")?, meta),

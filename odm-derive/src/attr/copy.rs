@@ -1,7 +1,7 @@
 //! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
 
 use super::index::Key;
-use super::{At, number, once, unknown, word};
+use super::{At, Count, count, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -56,7 +56,7 @@ pub struct Entry {
 pub struct Subset {
     pub span: Span,
     pub of: Path,
-    pub limit: At<u64>,
+    pub limit: Count,
     pub order: At<Vec<Key>>,
     pub fields: Option<Fields>,
     pub filter: Option<Expr>,
@@ -307,7 +307,7 @@ impl Subset {
                     let value = meta.value()?;
                     once(&mut of, value.call(Path::parse_mod_style)?, &meta)
                 }
-                "limit" => once(&mut limit, number(&meta)?, &meta),
+                "limit" => once(&mut limit, count(&meta)?, &meta),
                 "order" => once(&mut keys, order(&meta)?, &meta),
                 "fields" => once(&mut fields, Fields::parse(&meta)?, &meta),
                 "filter" => once(&mut condition, filter(&meta)?, &meta),

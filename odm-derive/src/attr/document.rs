@@ -1,7 +1,7 @@
 //! `#[document(…)]` on a struct.
 
-use super::index::Index;
-use super::{At, krate, once, read, string, unknown, word};
+use super::index::{Collation, Index};
+use super::{At, derives, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -16,12 +16,27 @@ pub struct Document {
     pub timestamps: Option<Timestamps>,
     pub version: Option<At<Option<Ident>>>,
     pub indexes: Vec<Index>,
+    /// How the collection compares strings.
+    pub collation: Option<Collation>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
+    /// Deleted by the library some time after the one in a field.
+    pub expire: Option<Expire>,
+    /// No other program writes its documents.
+    pub sole_writer: Option<Span>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
+    /// Derives of all structs that are made for it.
+    pub derives: Vec<Path>,
+}
+
+/// `expire = field`, or `expire(field = field, after = SECONDS)`.
+#[derive(Clone)]
+pub struct Expire {
+    pub field: Ident,
+    pub after: u64,
 }
 
 #[derive(Clone, Default)]
@@ -47,10 +62,13 @@ impl Document {
             "collection" => once(&mut document.collection, string(meta, "people")?, meta),
             "crate" => once(&mut document.krate, krate(meta)?, meta),
             "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
+            "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
             "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
             "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+            "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
             "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
             "version" => once(&mut document.version, version(meta)?, meta),
+            "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
             "index" => {
                 document.indexes.push(Index::of_document(meta)?);
                 Ok(())
@@ -61,19 +79,44 @@ impl Document {
                         meta.error("the struct of new documents takes derives: `new(derive(Clone, Debug))`")
                     );
                 }
-                meta.parse_nested_meta(|meta| {
-                    document.new_derives.push(meta.path.clone());
-                    Ok(())
-                })
+                derives(&mut document.new_derives, &meta)
             }),
+            "derive" => derives(&mut document.derives, meta),
             _ => Err(unknown(
                 meta,
                 "document",
-                "`collection = \"…\"`, `index(fields(…))`, `timestamps`, `version`, `append_only`, `validation(level = …, action = …)`, \
-                 `new(derive(…))` and `crate = \"…\"`",
+                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, `sole_writer`, \
+                 `validation(level = …, action = …)`, `derive(…)`, `new(derive(…))` and `crate = \"…\"`",
             )),
         });
         document
+    }
+}
+
+impl Expire {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Expire> {
+        if !meta.input.peek(token::Paren) {
+            let field = meta.value()?.parse()?;
+            return Ok(Expire { field, after: 0 });
+        }
+        let (mut field, mut after) = (None, None);
+        meta.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+            "field" => once(&mut field, meta.value()?.parse()?, &meta),
+            "after" => once(&mut after, number(&meta)?, &meta),
+            _ => Err(unknown(
+                &meta,
+                "document(expire",
+                "`field = created_at` and `after = SECONDS`",
+            )),
+        })?;
+        match field {
+            Some(field) => Ok(Expire {
+                field,
+                after: after.map_or(0, |at| at.value),
+            }),
+            None => Err(meta
+                .error("`expire` names the field with the time: `expire(field = created_at, after = 3600)`")),
+        }
     }
 }
 

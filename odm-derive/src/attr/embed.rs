@@ -1,6 +1,6 @@
 //! `#[embed]` on a field, and on a type that derives `Embed`.
 
-use super::{At, flag, krate, number, once, read, string, unknown};
+use super::{Count, count, derives, flag, krate, once, read, string, unknown};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::{Attribute, LitStr, Path, spanned::Spanned};
@@ -10,10 +10,10 @@ use syn::{Attribute, LitStr, Path, spanned::Spanned};
 pub struct Embed {
     /// `#[embed]` or `#[embed(…)]` is there.
     pub present: Option<Span>,
-    pub max: Option<At<u64>>,
+    pub max: Option<Count>,
     pub large: Option<LitStr>,
-    pub key_len: Option<At<u64>>,
-    pub depth: Option<At<u64>>,
+    pub key_len: Option<Count>,
+    pub depth: Option<Count>,
 }
 
 impl Embed {
@@ -29,7 +29,7 @@ impl Embed {
         };
         read(cx, attrs, "embed", |meta| {
             if meta.path.is_ident("max") {
-                once(&mut embed.max, number(meta)?, meta)
+                once(&mut embed.max, count(meta)?, meta)
             } else if meta.path.is_ident("large") {
                 once(
                     &mut embed.large,
@@ -37,9 +37,9 @@ impl Embed {
                     meta,
                 )
             } else if meta.path.is_ident("key_len") {
-                once(&mut embed.key_len, number(meta)?, meta)
+                once(&mut embed.key_len, count(meta)?, meta)
             } else if meta.path.is_ident("depth") {
-                once(&mut embed.depth, number(meta)?, meta)
+                once(&mut embed.depth, count(meta)?, meta)
             } else {
                 Err(unknown(
                     meta,
@@ -59,6 +59,10 @@ impl Embed {
 pub struct Container {
     pub krate: Option<Path>,
     pub id: bool,
+    /// The name by which the application knows what `fields(…)` has made.
+    pub alias: Option<LitStr>,
+    /// Derives of the structs that are made for it.
+    pub derives: Vec<Path>,
 }
 
 impl Container {
@@ -69,12 +73,16 @@ impl Container {
                 once(&mut container.krate, krate(meta)?, meta)
             } else if meta.path.is_ident("id") {
                 flag(&mut container.id, meta)
+            } else if meta.path.is_ident("__alias") {
+                once(&mut container.alias, meta.value()?.parse()?, meta)
+            } else if meta.path.is_ident("derive") {
+                derives(&mut container.derives, meta)
             } else {
                 Err(unknown(
                     meta,
                     "embed",
-                    "`id` (the type may stand in `_id`) and `crate = \"path\"` for a whole type; a bound such as `max = N` \
-                     is declared on the field with the array",
+                    "`id` (the type may stand in `_id`), `derive(…)` (of the structs that are made for it) and `crate = \"path\"` \
+                     for a whole type; a bound such as `max = N` is declared on the field with the array",
                 ))
             }
         });

@@ -1,18 +1,24 @@
 //! `#[field(…)]`: the bounds of a value.
 
-use super::{At, Number, flag, number, once, read, signed, unknown};
+use super::{At, Count, Number, count, flag, once, read, signed, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Type};
 
 #[derive(Clone, Debug, Default)]
 pub struct Field {
-    pub max_len: Option<At<u64>>,
-    pub min_len: Option<At<u64>>,
+    pub max_len: Option<Count>,
+    pub min_len: Option<Count>,
     pub min: Option<At<Number>>,
     pub max: Option<At<Number>>,
     pub opaque: bool,
+    /// It shows the fields that the struct does not declare; it is opaque too.
+    pub extra: bool,
     /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
     pub stored: Option<Type>,
+    /// What is read where it is missing, and what a new document gets.
+    pub default: Option<syn::Expr>,
+    /// Every document has it, though one without it could be read: `stored` alone.
+    pub always: bool,
 }
 
 impl Field {
@@ -20,26 +26,33 @@ impl Field {
         let mut field = Field::default();
         read(cx, attrs, "field", |meta| {
             if meta.path.is_ident("max_len") {
-                once(&mut field.max_len, number(meta)?, meta)
+                once(&mut field.max_len, count(meta)?, meta)
             } else if meta.path.is_ident("min_len") {
-                once(&mut field.min_len, number(meta)?, meta)
+                once(&mut field.min_len, count(meta)?, meta)
             } else if meta.path.is_ident("min") {
                 once(&mut field.min, signed(meta)?, meta)
             } else if meta.path.is_ident("max") {
                 once(&mut field.max, signed(meta)?, meta)
+            } else if meta.path.is_ident("default") {
+                once(&mut field.default, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("opaque") {
                 flag(&mut field.opaque, meta)
+            } else if meta.path.is_ident("stored") && !meta.input.peek(syn::Token![=]) {
+                flag(&mut field.always, meta)
+            } else if meta.path.is_ident("extra") {
+                flag(&mut field.extra, meta)
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {
                 Err(unknown(
                     meta,
                     "field",
-                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque` and `stored = Type`; the number of items \
+                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `extra`, `default = value`, `stored` and `stored = Type`; the number of items \
                      of an array is declared with `#[embed(max = N)]`",
                 ))
             }
         });
+        field.opaque |= field.extra;
         field
     }
 

@@ -22,6 +22,8 @@ pub struct Index {
     pub expire_after: Option<At<u64>>,
     pub partial: Option<Expr>,
     pub collation: Option<Collation>,
+    pub default_language: Option<LitStr>,
+    pub language_override: Option<LitStr>,
 }
 
 /// A field of an index.
@@ -50,6 +52,11 @@ impl Kind {
     pub fn is_sorted(self) -> bool {
         matches!(self, Kind::Ascending | Kind::Descending)
     }
+
+    /// By value, in an order or by its hash.
+    pub fn is_by_value(self) -> bool {
+        self.is_sorted() || self == Kind::Hashed
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +78,8 @@ impl Index {
             expire_after: None,
             partial: None,
             collation: None,
+            default_language: None,
+            language_override: None,
         }
     }
 
@@ -167,12 +176,14 @@ impl Index {
                 once(&mut self.partial, expr, meta)
             }
             "collation" => once(&mut self.collation, Collation::parse(meta)?, meta),
+            "default_language" => once(&mut self.default_language, string(meta, "german")?, meta),
+            "language_override" => once(&mut self.language_override, string(meta, "text_language")?, meta),
             _ => Err(unknown(
                 meta,
                 attribute,
                 &format!(
-                    "{more}`unique`, `sparse`, `name = \"…\"`, `expire_after = SECONDS`, `partial = |p| …` and \
-                     `collation(locale = \"en\")`"
+                    "{more}`unique`, `sparse`, `name = \"…\"`, `expire_after = SECONDS`, `partial = |p| …`, \
+                     `collation(locale = \"en\")`, and for texts `default_language = \"…\"` and `language_override = \"…\"`"
                 ),
             )),
         }
@@ -283,7 +294,13 @@ fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
 }
 
 impl Collation {
-    fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
+    /// Whether both compare alike.
+    pub fn is(&self, other: &Collation) -> bool {
+        let of = |one: &Collation| (one.locale.value(), one.strength, one.numeric_ordering);
+        of(self) == of(other)
+    }
+
+    pub fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
         let (mut locale, mut strength, mut numeric_ordering) = (None, None, false);
         meta.parse_nested_meta(|meta| {
             if meta.path.is_ident("locale") {
@@ -295,7 +312,7 @@ impl Collation {
             } else {
                 Err(unknown(
                     &meta,
-                    "index(collation",
+                    "collation",
                     "`locale = \"en\"`, `strength = N` and `numeric_ordering`",
                 ))
             }

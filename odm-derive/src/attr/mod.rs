@@ -1,9 +1,11 @@
 //! The attributes, one file each: from tokens to plain data, with errors that say what to write.
 
 use crate::ctxt::Ctxt;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Path, Token, UnOp};
 
 pub mod bucket;
 pub mod copy;
@@ -79,6 +81,118 @@ pub fn number(meta: &ParseNestedMeta) -> syn::Result<At<u64>> {
     }
 }
 
+/// A whole number that is not negative. A literal is checked by the derive; a constant, whose value only the compiler knows,
+/// by an assertion in the generated code.
+#[derive(Clone, Debug)]
+pub enum Count {
+    Literal(u64, Span),
+    Constant(Box<Expr>),
+}
+
+impl Count {
+    /// The value of a literal.
+    pub fn known(&self) -> Option<u64> {
+        match self {
+            Count::Literal(number, _) => Some(*number),
+            Count::Constant(_) => None,
+        }
+    }
+
+    pub fn constant(&self) -> Option<&Expr> {
+        match self {
+            Count::Literal(..) => None,
+            Count::Constant(constant) => Some(constant),
+        }
+    }
+
+    pub fn span(&self) -> Span {
+        match self {
+            Count::Literal(_, span) => *span,
+            Count::Constant(constant) => constant.span(),
+        }
+    }
+
+    /// As it was written, for messages.
+    pub fn text(&self) -> String {
+        match self {
+            Count::Literal(number, _) => number.to_string(),
+            Count::Constant(constant) => crate::ty::text(constant),
+        }
+    }
+
+    /// The value as a `u64`.
+    pub fn value(&self, odm: &TokenStream) -> TokenStream {
+        match self {
+            Count::Literal(number, _) => quote::quote!(#number),
+            Count::Constant(_) => {
+                let signed = self.signed(odm);
+                quote_spanned!(self.span()=> #odm::check::unsigned(#signed))
+            }
+        }
+    }
+
+    /// The value as an `i128`, in which a negative constant is still one.
+    pub fn signed(&self, odm: &TokenStream) -> TokenStream {
+        match self {
+            Count::Literal(number, _) => quote::quote!(#number as i128),
+            Count::Constant(constant) => {
+                quote_spanned!(self.span()=> #odm::check::whole(#constant) as i128)
+            }
+        }
+    }
+}
+
+/// `= N` or `= CONSTANT`, not negative.
+pub fn count(meta: &ParseNestedMeta) -> syn::Result<Count> {
+    let name = word(&meta.path);
+    let advice = || {
+        format!(
+            "`{name}` takes a whole number that is not negative, such as `{name} = 20`, or a constant: `{name} = limits::MOST`"
+        )
+    };
+    let value = meta.value().map_err(|_| meta.error(advice()))?;
+    let span = value.span();
+    let expr: Expr = value.parse().map_err(|_| syn::Error::new(span, advice()))?;
+    match ungrouped(expr) {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(literal),
+            ..
+        }) => match literal.base10_parse() {
+            Ok(number) => Ok(Count::Literal(number, literal.span())),
+            Err(_) => Err(syn::Error::new(literal.span(), advice())),
+        },
+        constant if is_constant(&constant) => Ok(Count::Constant(Box::new(constant))),
+        _ => Err(syn::Error::new(span, advice())),
+    }
+}
+
+/// Without the invisible delimiters around what a macro has put in.
+fn ungrouped(expr: Expr) -> Expr {
+    match expr {
+        Expr::Group(group) => ungrouped(*group.expr),
+        expr => expr,
+    }
+}
+
+/// An expression that may be a number which the compiler computes.
+fn is_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)))
+        || matches!(
+            expr,
+            Expr::Path(_)
+                | Expr::Binary(_)
+                | Expr::Block(_)
+                | Expr::Call(_)
+                | Expr::Cast(_)
+                | Expr::Const(_)
+                | Expr::Field(_)
+                | Expr::Index(_)
+                | Expr::Macro(_)
+                | Expr::MethodCall(_)
+                | Expr::Paren(_)
+        )
+}
+
 /// `= "text"`.
 pub fn string(meta: &ParseNestedMeta, example: &str) -> syn::Result<LitStr> {
     let name = word(&meta.path);
@@ -114,6 +228,19 @@ pub fn unknown(meta: &ParseNestedMeta, attribute: &str, known: &str) -> syn::Err
     ))
 }
 
+/// `(Clone, Debug)`.
+pub fn derives(list: &mut Vec<Path>, meta: &ParseNestedMeta) -> syn::Result<()> {
+    if !meta.input.peek(syn::token::Paren) {
+        return Err(
+            meta.error("`derive` lists derives of the structs that are made: `derive(PartialEq, Eq, Hash)`")
+        );
+    }
+    meta.parse_nested_meta(|meta| {
+        list.push(meta.path.clone());
+        Ok(())
+    })
+}
+
 /// Passes over the rest of an entry whose value does not matter: `= value`, `(…)` or nothing.
 pub fn skip(meta: &ParseNestedMeta) -> syn::Result<()> {
     if meta.input.peek(Token![=]) {
@@ -129,9 +256,23 @@ pub fn skip(meta: &ParseNestedMeta) -> syn::Result<()> {
 /// A number of either kind, also negative.
 pub fn signed(meta: &ParseNestedMeta) -> syn::Result<At<Number>> {
     let name = word(&meta.path);
-    let advice = || format!("`{name}` takes a number, such as `{name} = 0` or `{name} = -1.5`");
+    let advice =
+        || format!("`{name}` takes a number, such as `{name} = 0` or `{name} = -1.5`, or a constant");
     let value = meta.value().map_err(|_| meta.error(advice()))?;
     let span = value.span();
+    let is_literal = value.peek(Lit) || value.peek(Token![-]) && value.peek2(Lit);
+    if !is_literal {
+        let expr = value.parse().map_err(|_| syn::Error::new(span, advice()))?;
+        let number = ungrouped(expr);
+        let inner = match &number {
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => &unary.expr,
+            number => number,
+        };
+        if !is_constant(inner) {
+            return Err(syn::Error::new(span, advice()));
+        }
+        return Ok(At::new(Number::Constant(Box::new(number)), span));
+    }
     let negative = value.parse::<Option<Token![-]>>()?.is_some();
     let wrong = || syn::Error::new(span, advice());
     let expr: ExprLit = value.parse().map_err(|_| wrong())?;
@@ -163,17 +304,47 @@ pub fn signed(meta: &ParseNestedMeta) -> syn::Result<At<Number>> {
 }
 
 /// A bound of `min` or `max`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Number {
     Int(i64),
     Float(f64),
+    /// A constant, whose type and value only the compiler knows.
+    Constant(Box<Expr>),
 }
 
 impl Number {
-    pub fn as_f64(self) -> f64 {
+    /// The value of a literal.
+    pub fn known(&self) -> Option<f64> {
         match self {
-            Number::Int(n) => n as f64,
-            Number::Float(n) => n,
+            Number::Int(n) => Some(*n as f64),
+            Number::Float(n) => Some(*n),
+            Number::Constant(_) => None,
+        }
+    }
+
+    pub fn constant(&self) -> Option<&Expr> {
+        match self {
+            Number::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// Whether a constant is a float, and its value as a float and as an integer.
+    pub fn parts(constant: &Expr, odm: &TokenStream) -> TokenStream {
+        quote_spanned! {constant.span()=>
+            (#odm::check::is_float(#constant), (#constant) as f64, (#constant) as i128)
+        }
+    }
+
+    /// The `Number` of the runtime crate.
+    pub fn value(&self, odm: &TokenStream) -> TokenStream {
+        match self {
+            Number::Int(n) => quote::quote!(#odm::Number::Int(#n)),
+            Number::Float(n) => quote::quote!(#odm::Number::Float(#n)),
+            Number::Constant(constant) => {
+                let value = Number::parts(constant, odm);
+                quote_spanned!(constant.span()=> { let value = #value; #odm::check::bound(value.0, value.1, value.2) })
+            }
         }
     }
 }

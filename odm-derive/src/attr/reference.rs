@@ -1,7 +1,7 @@
 //! `#[reference(…)]` and `#[parent_ref(…)]` on a field: what kind of relationship it is.
 
 use super::index::Key;
-use super::{At, number, once, unknown, word};
+use super::{At, Count, count, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -22,8 +22,8 @@ pub struct Reference {
     pub span: Span,
     pub parent: bool,
     pub many: Option<Span>,
-    pub max: Option<At<u64>>,
-    pub expected: Option<At<u64>>,
+    pub max: Option<Count>,
+    pub expected: Option<Count>,
     pub by: Option<Ident>,
     pub inverse: Option<Ident>,
     pub one: Option<Span>,
@@ -114,8 +114,8 @@ impl Reference {
         let span = meta.path.span();
         match (word(&meta.path).as_str(), self.parent) {
             ("many", false) => once(&mut self.many, span, meta),
-            ("max", false) => once(&mut self.max, number(meta)?, meta),
-            ("expected", false) => once(&mut self.expected, number(meta)?, meta),
+            ("max", false) => once(&mut self.max, count(meta)?, meta),
+            ("expected", false) => once(&mut self.expected, count(meta)?, meta),
             ("inverse", _) => once(&mut self.inverse, field(meta, "owner")?, meta),
             ("one", true) => once(&mut self.one, span, meta),
             ("order", true) => once(&mut self.order, order(meta)?, meta),
@@ -154,9 +154,10 @@ impl Reference {
     }
 
     /// The greatest number of references of an array.
-    pub fn max_items(&self) -> Option<u64> {
+    pub fn max_items(&self) -> Option<Count> {
+        let default = |span| Count::Literal(DEFAULT_MAX, span);
         self.many
-            .map(|_| self.max.as_ref().map_or(DEFAULT_MAX, |max| max.value))
+            .map(|span| self.max.clone().unwrap_or_else(|| default(span)))
     }
 }
 

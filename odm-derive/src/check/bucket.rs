@@ -1,6 +1,7 @@
 //! The rules of `#[bucket(…)]`, and the names that follow from it.
 
 use crate::ast::{Container, Data, Field, Style};
+use crate::attr::Count;
 use crate::attr::bucket::{Bucket, Per};
 use crate::attr::reference::{GREATEST_MAX, OnDelete};
 use crate::case::Case;
@@ -24,7 +25,7 @@ pub struct Plan<'a> {
     pub items: Ident,
     pub page: Ident,
     pub count: Ident,
-    pub size: u64,
+    pub size: Count,
     pub period: Option<(Per, Ident)>,
     pub time: Option<Time<'a>>,
     pub sums: Vec<Sum<'a>>,
@@ -119,10 +120,9 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
         count: or(&bucket.count, "count"),
         size: match &bucket.size {
             // Another one has been refused, and the rest is checked with what may be.
-            Some(size) if (1..=GREATEST_MAX).contains(&size.value) => size.value,
-            Some(_) => PAGE,
-            None if bucket.per.is_some() => PERIOD,
-            None => PAGE,
+            Some(size) if size.known().is_none_or(|size| (1..=GREATEST_MAX).contains(&size)) => size.clone(),
+            None if bucket.per.is_some() => Count::Literal(PERIOD, span),
+            _ => Count::Literal(PAGE, span),
         },
         period: bucket
             .per
@@ -182,18 +182,17 @@ fn is_plain_struct(cx: &Ctxt, container: &Container, span: Span) -> bool {
 
 fn size_is_sensible(cx: &Ctxt, bucket: &Bucket) {
     let Some(size) = &bucket.size else { return };
-    if size.value == 0 {
+    if size.known() == Some(0) {
         cx.push(syn::Error::new(
-            size.span,
+            size.span(),
             "A bucket of no items takes none. Write how many one takes at most: `size = 50`",
         ));
-    } else if size.value > GREATEST_MAX {
+    } else if let Some(items) = size.known().filter(|items| *items > GREATEST_MAX) {
         cx.push(syn::Error::new(
-            size.span,
+            size.span(),
             format!(
-                "A bucket of {} items is read and rewritten as a whole; one takes {GREATEST_MAX} at most (rule three). What belongs to \
-                 the same parent or time goes on in a next bucket by itself, so write a smaller size: `size = 200`",
-                size.value
+                "A bucket of {items} items is read and rewritten as a whole; one takes {GREATEST_MAX} at most (rule three). What belongs to \
+                 the same parent or time goes on in a next bucket by itself, so write a smaller size: `size = 200`"
             ),
         ));
     }

@@ -216,7 +216,7 @@ fn of_entry(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry, plac
     }
     if let Some(span) = field.embed.present {
         let advice = match &field.embed.max {
-            Some(max) => format!("write `#[reference(many, max = {})]` alone", max.value),
+            Some(max) => format!("write `#[reference(many, max = {})]` alone", max.text()),
             None => "leave out `#[embed]`".to_owned(),
         };
         say(
@@ -470,23 +470,23 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
     let of = ty::text(&subset.of);
     plain(cx, container, field, "a subset");
     no_snapshot(cx, container, field, subset.sync.as_ref());
-    if subset.limit.value == 0 {
+    if subset.limit.known() == Some(0) {
         error(
             cx,
-            subset.limit.span,
+            subset.limit.span(),
             format!(
                 "`{label}` could hold nothing with `limit = 0`. Write how many are kept, such as `limit = 10`"
             ),
         );
-    } else if subset.limit.value > GREATEST_MAX {
+    } else if let Some(limit) = subset.limit.known().filter(|limit| *limit > GREATEST_MAX) {
         error(
             cx,
-            subset.limit.span,
+            subset.limit.span(),
             format!(
                 "`{label}` would hold {} of the children. Rule three: arrays do not grow without end; every write of a child \
                  rewrites this array. Write at most {}, and read the others by `.children::<{of}>()`; or group all of them in \
                  documents of a fixed size, a bucket",
-                thousands(subset.limit.value),
+                thousands(limit),
                 thousands(GREATEST_MAX)
             ),
         );

@@ -260,6 +260,19 @@ pub fn timestamps_are_there(cx: &Ctxt, container: &Container, document: &Documen
     }
 }
 
+/// `expire` needs the field that it goes by.
+pub fn expires_by_a_field(cx: &Ctxt, container: &Container, document: &Document) {
+    if let Some(expire) = &document.expire {
+        field_exists(
+            cx,
+            container,
+            &expire.field,
+            "the time at which a document expires",
+            "DateTime",
+        );
+    }
+}
+
 /// `version` needs the field that it counts in.
 pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
     let Some(version) = &document.version else { return };

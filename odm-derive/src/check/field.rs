@@ -1,7 +1,8 @@
 //! The rules of one field, of a document or an embedded type.
 
 use super::{error, is_declared, item_text, label};
-use crate::ast::{Container, Field};
+use crate::ast::{Container, Data, Field, Style};
+use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
@@ -11,6 +12,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
         skipped_declares_nothing(cx, container, field);
         return;
     }
+    if field.field.extra {
+        return extra_stands_alone(cx, container, field);
+    }
     name_is_reachable(cx, container, field);
     if field.reference.is_some() {
         return; // an id is stored, for which there are rules of its own
@@ -18,6 +22,9 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
+    stored_has_a_default(cx, container, field);
+    default_is_serdes(cx, container, field);
+    unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
     let _ = custom_form_is_declared(cx, container, field)
@@ -79,6 +86,80 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
+/// `#[field(default = …)]`: serde reads only its own attribute, which names the function that is generated here.
+fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(default) = &field.field.default else {
+        return;
+    };
+    let function = format!("{}::default_{}", container.name(), field.rust);
+    let named = match &field.serde.default {
+        Some(Default_::Function(path)) => path
+            .segments
+            .last()
+            .is_some_and(|last| path.segments.len() > 1 && last.ident == format!("default_{}", field.rust)),
+        _ => false,
+    };
+    let problem = if !container.generics.params.is_empty() || matches!(container.data, Data::Enum(_)) {
+        "`#[field(default = …)]` is for a struct without parameters. Write a function, and `#[serde(default = \"…\")]`".to_owned()
+    } else if field.ident().is_none() {
+        "`#[field(default = …)]` is for a field with a name: this one can't be missing".to_owned()
+    } else if !named {
+        format!(
+            "serde has to be told of the default too: write `#[serde(default = \"{function}\")]` beside it, which is the function \
+             that `#[field(default = …)]` makes"
+        )
+    } else {
+        return;
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(default),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// `#[field(stored)]`: a field that could be missing, and never is.
+fn stored_has_a_default(cx: &Ctxt, container: &Container, field: &Field) {
+    if !field.field.always {
+        return;
+    }
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let problem = match (has_default, field.serde.skip_serializing_if) {
+        (false, _) => {
+            "a document without it can't be read, so the validator requires it in any case. Leave out `stored`"
+        }
+        (true, Some(_)) => {
+            "`skip_serializing_if` leaves it out of some documents, and `stored` says that all have it. Leave out one of the two"
+        }
+        (true, None) => return,
+    };
+    error(
+        cx,
+        syn::spanned::Spanned::span(field.ty),
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// A unique index sees what is stored, and several documents that lack the field as one value.
+fn unique_is_stored(cx: &Ctxt, container: &Container, field: &Field) {
+    let has_default = field.serde.default.is_some() || container.serde.default.is_some();
+    let reads_none = ty::is_option(field.ty)
+        && container.serde.default.is_none()
+        && !matches!(field.serde.default, Some(Default_::Function(_)));
+    let unique = field.indexes.iter().find_map(|index| index.unique);
+    if let (Some(unique), true, false, false) = (unique, has_default, field.field.always, reads_none) {
+        error(
+            cx,
+            unique,
+            format!(
+                "`{}` has a default, and a document that lacks it is `null` to a unique index, not its default. Have every document \
+                 store it, `#[field(stored)]`, or leave out `unique` or the default",
+                label(container, field)
+            ),
+        );
+    }
+}
+
 /// A field that is not stored has no bound and no shape.
 fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
     let declared = field.embed.present.is_some() || field.field.has_bounds() || field.field.opaque;
@@ -133,6 +214,45 @@ fn name_is_reachable(cx: &Ctxt, container: &Container, field: &Field) {
     );
 }
 
+/// `#[field(extra)]` shows the fields that a struct does not declare, beside those that it does.
+fn extra_stands_alone(cx: &Ctxt, container: &Container, field: &Field) {
+    let label = label(container, field);
+    let wrong = if !matches!(container.data, Data::Struct(Style::Named, _)) || container.serde.transparent {
+        "only a struct with named fields has some that it does not declare. Put it into a struct of its own that derives `Embed`"
+    } else if container.serde.deny_unknown_fields {
+        "`#[serde(deny_unknown_fields)]` refuses to read them. Leave out one of the two"
+    } else if container
+        .fields()
+        .iter()
+        .filter(|field| field.field.extra)
+        .count()
+        > 1
+    {
+        "another field shows them already. Leave out one of the two"
+    } else if field.serde.flatten.is_none() {
+        "they stand beside its own fields. Add `#[serde(flatten)]`"
+    } else if field.field.has_bounds()
+        || field.field.stored.is_some()
+        || field.embed.present.is_some()
+        || field.serde.with.is_some()
+        || field.reference.is_some()
+        || field.copy.is_some()
+        || field.volatile.is_some()
+        || !field.indexes.is_empty()
+    {
+        "nothing else is declared of them. Leave out the other attributes of the field"
+    } else {
+        return;
+    };
+    cx.error(
+        field.ty,
+        format!(
+            "`{label}` shows the fields that `{}` does not declare, and {wrong}",
+            container.name()
+        ),
+    );
+}
+
 /// `#[serde(flatten)]` is for a struct with declared fields; a map would bring names that nothing knows.
 fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(span) = field.serde.flatten else { return };
@@ -150,7 +270,8 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
         cx.error(field.ty,
             format!(
                 "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
-                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`",
+                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`. Where it is to show the fields that \
+                 the struct does not declare, write `#[field(extra)]` above a field of the type `bson::Document`",
                 label(container, field)
             ),
         );
@@ -171,23 +292,22 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
 fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
     let label = label(container, field);
     if let Some(max) = &field.embed.max {
-        if max.value == 0 {
+        if max.known() == Some(0) {
             error(
                 cx,
-                max.span,
+                max.span(),
                 format!(
                     "`{label}` could hold nothing with `max = 0`. Write the greatest number of items, such as `max = 20`"
                 ),
             );
         }
-        if max.value > 16_777_216 {
+        if let Some(items) = max.known().filter(|items| *items > 16_777_216) {
             error(
                 cx,
-                max.span,
+                max.span(),
                 format!(
-                    "`{label}` could hold {} items, more than MongoDB's limit of 16777216 bytes for one document. Write less, or \
-                     give the items a collection of their own",
-                    max.value
+                    "`{label}` could hold {items} items, more than MongoDB's limit of 16777216 bytes for one document. Write less, \
+                     or give the items a collection of their own"
                 ),
             );
         }
@@ -199,7 +319,7 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
                 "large = \"reason\"",
             ),
             (
-                field.embed.key_len.as_ref().map(|at| at.span),
+                field.embed.key_len.as_ref().map(|count| count.span()),
                 "key_len",
                 "key_len = 50",
             ),
@@ -228,22 +348,22 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let Some(key_len) = &field.embed.key_len
-        && key_len.value == 0
+        && key_len.known() == Some(0)
     {
         error(
             cx,
-            key_len.span,
+            key_len.span(),
             format!(
                 "`{label}` could only hold the empty key with `key_len = 0`. Write the length of the longest key"
             ),
         );
     }
     if let Some(depth) = &field.embed.depth
-        && !(1..=100).contains(&depth.value)
+        && depth.known().is_some_and(|depth| !(1..=100).contains(&depth))
     {
         error(
             cx,
-            depth.span,
+            depth.span(),
             format!(
                 "`{label}` can be nested from 1 to 100 levels deep, which is MongoDB's limit. Write such as `depth = 10`"
             ),
@@ -255,7 +375,8 @@ fn embed_numbers(cx: &Ctxt, container: &Container, field: &Field) {
 fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
     let declared = &field.field;
     if let (Some(min), Some(max)) = (&declared.min, &declared.max)
-        && min.value.as_f64() > max.value.as_f64()
+        && let (Some(least), Some(greatest)) = (min.value.known(), max.value.known())
+        && least > greatest
     {
         error(
             cx,
@@ -267,11 +388,12 @@ fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let (Some(min), Some(max)) = (&declared.min_len, &declared.max_len)
-        && min.value > max.value
+        && let (Some(least), Some(greatest)) = (min.known(), max.known())
+        && least > greatest
     {
         error(
             cx,
-            min.span,
+            min.span(),
             format!(
                 "No length of `{}` is both at least `min_len` and at most `max_len`: `min_len` is greater. Exchange them",
                 label(container, field)
@@ -279,11 +401,11 @@ fn ranges_are_in_order(cx: &Ctxt, container: &Container, field: &Field) {
         );
     }
     if let Some(max_len) = &declared.max_len
-        && max_len.value == 0
+        && max_len.known() == Some(0)
     {
         error(
             cx,
-            max_len.span,
+            max_len.span(),
             format!(
                 "`{}` could only be empty with `max_len = 0`. Write the greatest length, such as `max_len = 100`",
                 label(container, field)

@@ -14,6 +14,9 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
     let indexes: Vec<&Index> = on_fields.chain(&document.indexes).collect();
     for index in &indexes {
         one(cx, index);
+        on_own_field(cx, container, index);
+        inherits_its_collation(cx, document, index);
+        language(cx, container, index);
     }
     one_text_index(cx, container, &indexes);
     each_once(cx, container, &indexes);
@@ -43,12 +46,119 @@ fn on_stored_field(cx: &Ctxt, container: &Container, field: &Field) {
         } else if field.serde.flatten.is_some() {
             "is flattened, so it has no name of its own. Name its fields in an index of the document: \
              `#[document(index(fields(field.inner)))]`"
-        } else if field.name == "_id" && index.keys.iter().all(|key| key.kind == Kind::Ascending) {
-            "is stored as `_id`, which MongoDB always indexes, uniquely. Leave the attribute out"
+        } else if field.name == "_id" && index.keys.iter().all(|key| key.kind.is_sorted()) {
+            "is stored as `_id`, which MongoDB always indexes, uniquely, and reads from either end. Leave the attribute out"
         } else {
             continue;
         };
         error(cx, index.span, format!("`{}` {wrong}", label(container, field)));
+    }
+}
+
+/// Rules of an index of one field of the struct itself.
+fn on_own_field(cx: &Ctxt, container: &Container, index: &Index) {
+    let [key] = index.keys.as_slice() else { return };
+    let [name] = key.path.as_slice() else { return };
+    let Some(field) = container
+        .fields()
+        .iter()
+        .find(|field| field.ident() == Some(name))
+    else {
+        return;
+    };
+    // On the field itself it is said of the attribute.
+    if field.name == "_id" && key.kind.is_sorted() && !index.on_field && !field.skipped() {
+        error(
+            cx,
+            index.span,
+            format!(
+                "`{}` is stored as `_id`, which MongoDB always indexes, uniquely, and reads from either end. Leave the index out",
+                label(container, field)
+            ),
+        );
+    }
+    let is_array = matches!(crate::ty::many(field.ty), Some(crate::ty::Many::List { .. }));
+    if key.kind == Kind::Hashed && is_array && !field.field.opaque {
+        error(
+            cx,
+            index.span,
+            format!(
+                "`{}` is an array, and MongoDB refuses every document that has one on a hashed index. Leave `hashed` out: `#[index]`",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// A unique index compares as its collection does: an upsert looks for its document by the collation of the collection, and
+/// would insert a twin that the index then refuses.
+fn inherits_its_collation(cx: &Ctxt, document: &Document, index: &Index) {
+    let (Some(_), Some(own)) = (index.unique, &index.collation) else {
+        return;
+    };
+    let numeric = if own.numeric_ordering {
+        ", numeric_ordering"
+    } else {
+        ""
+    };
+    let line = format!(
+        "collation(locale = \"{}\", strength = {}{numeric})",
+        own.locale.value(),
+        own.strength
+    );
+    let advice = match &document.collation {
+        Some(inherited) if inherited.is(own) => return,
+        Some(inherited) => format!(
+            "the collection has another one, `{}`: leave `collation` out of the index, or write `{line}` there",
+            inherited.locale.value()
+        ),
+        None if own.locale.value() == "simple" => return,
+        None => format!(
+            "leave it out of the index and declare it for the collection, whose finds, updates and indexes inherit it: \
+             `#[document({line})]`"
+        ),
+    };
+    cx.error(
+        &own.locale,
+        format!(
+            "This unique index has a collation that its collection lacks. It takes texts for equal that a find or an upsert takes for \
+             different ones, which then fails on a document that it did not find. {}{}",
+            advice[..1].to_uppercase(),
+            &advice[1..]
+        ),
+    );
+}
+
+/// A text index takes the language of each document's texts from a field of it.
+fn language(cx: &Ctxt, container: &Container, index: &Index) {
+    let options = [
+        ("default_language", &index.default_language),
+        ("language_override", &index.language_override),
+    ];
+    let is_text = index.keys.iter().any(|key| key.kind.is_text());
+    for (option, value) in options {
+        if let (Some(value), false) = (value, is_text) {
+            cx.error(
+                value,
+                format!("`{option}` is for an index of texts. Leave it out, or index a text: `text(name)`"),
+            );
+        }
+    }
+    let fields = container.fields();
+    let field = fields
+        .iter()
+        .find(|field| field.name == "language" && !field.skipped());
+    if let (Some(field), true, None) = (field, is_text, &index.language_override) {
+        error(
+            cx,
+            index.span,
+            format!(
+                "MongoDB takes the language of the texts of a document from its field `language`, and refuses the document where \
+                 `{}` is no language that it knows. Write `language_override = \"language\"` if it is one (`english`, `german`, …), \
+                 else a name that no field has: `language_override = \"text_language\"`",
+                label(container, field)
+            ),
+        );
     }
 }
 

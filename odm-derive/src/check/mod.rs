@@ -34,6 +34,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &R
     document::id_is_there(cx, container, roles);
     document::timestamps_are_there(cx, container, document, roles);
     document::version_is_there(cx, container, document, roles);
+    document::expires_by_a_field(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
     stored_names_differ(cx, container);

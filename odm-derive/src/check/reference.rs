@@ -74,7 +74,7 @@ impl Rules<'_> {
             let advice = match &field.embed.max {
                 Some(max) => format!(
                     "The number of references is a part of their declaration: write `#[reference(many, max = {})]` alone",
-                    max.value
+                    max.text()
                 ),
                 None => format!(
                     "Leave out `#[embed]`, or `#[{attribute}]` where the other document is no document of its own"
@@ -169,11 +169,11 @@ impl Rules<'_> {
             for (at, name) in [(&reference.max, "max"), (&reference.expected, "expected")] {
                 if let Some(at) = at {
                     self.error(
-                        at.span,
+                        at.span(),
                         format!(
                             "`{name}` of `{label}` says how many references an array holds. Write `#[reference(many, {name} = {})]` for \
                              an array, or leave it out",
-                            at.value
+                            at.text()
                         ),
                     );
                 }
@@ -191,47 +191,47 @@ impl Rules<'_> {
             )
         };
         if let Some(max) = &reference.max {
-            if max.value == 0 {
+            if max.known() == Some(0) {
                 self.error(
-                    max.span,
+                    max.span(),
                     format!(
                         "`{label}` could hold nothing with `max = 0`. Write the greatest number of references, such as `max = \
                          {DEFAULT_MAX}`"
                     ),
                 );
-            } else if max.value > GREATEST_MAX {
+            } else if let Some(most) = max.known().filter(|most| *most > GREATEST_MAX) {
                 self.error(
-                    max.span,
+                    max.span(),
                     format!(
                         "`{label}` could hold {} references. {}",
-                        thousands(max.value),
+                        thousands(most),
                         rule_three()
                     ),
                 );
             }
         }
         // Of the two sides of a two-way reference the types decide, which know both.
-        let (Some(expected), None) = (&reference.expected, &reference.inverse) else {
+        let (Some(written), None) = (&reference.expected, &reference.inverse) else {
             return;
         };
-        let max = self.reference.max_items().unwrap_or(DEFAULT_MAX);
-        if expected.value > GREATEST_MAX {
+        let max = self.reference.max_items().and_then(|max| max.known());
+        let Some(expected) = written.known() else { return };
+        if expected > GREATEST_MAX {
             self.error(
-                expected.span,
+                written.span(),
                 format!(
                     "`{label}` is expected to hold {} references. {}",
-                    thousands(expected.value),
+                    thousands(expected),
                     rule_three()
                 ),
             );
-        } else if expected.value > max {
+        } else if let Some(max) = max.filter(|max| expected > *max) {
             self.error(
-                expected.span,
+                written.span(),
                 format!(
-                    "`{label}` is expected to hold {} references, and at most {} fit into it. Write such as `max = {}`",
-                    thousands(expected.value),
+                    "`{label}` is expected to hold {} references, and at most {} fit into it. Write such as `max = {expected}`",
+                    thousands(expected),
                     thousands(max),
-                    expected.value
                 ),
             );
         }

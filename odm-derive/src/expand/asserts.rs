@@ -1,23 +1,37 @@
 //! What is asserted of a field by its type, with the caret on the type.
 
 use super::{Target, reference};
-use crate::ast::Field;
+use crate::ast::{Data, Field};
+use crate::attr::copy::Copy;
 use crate::attr::reference::OnDelete;
+use crate::attr::{Count, Number};
 use crate::ty;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 /// The assertions of one field, as statements of a constant.
 pub fn of(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    if field.field.opaque {
-        return TokenStream::new();
-    }
     let stored = field.stored();
     let span = stored.span();
+    if field.field.extra {
+        return quote_spanned!(span=> #odm::check::extra::<#stored>(););
+    }
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let mut out = TokenStream::new();
+    if let (Some(place), Some(unbuffered)) = (buffer(target, field), reference::unbuffered(target, field)) {
+        out.extend(quote_spanned! {span=>
+            if let ::core::option::Option::Some(message) =
+                #odm::check::buffered(#unbuffered, #owner, #rust, #text, #place)
+            {
+                ::core::panic!("{}", message.as_str());
+            }
+        });
+    }
+    if field.field.opaque {
+        return out;
+    }
     if field.field.has_range() {
         out.extend(quote_spanned!(span=> #odm::check::numeric::<#stored>();));
     }
@@ -26,6 +40,11 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     }
     if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
+    }
+    let parameters = super::generics::parameters(target.container.generics);
+    let is_ordered = |index: &crate::attr::index::Index| index.keys.iter().any(|key| key.kind.is_by_value());
+    if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {
+        out.extend(quote_spanned!(span=> #odm::check::indexed::<#stored>();));
     }
     let mut by_id = TokenStream::new();
     let mut message = |call: TokenStream| {
@@ -71,6 +90,13 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
                 (false, false) => quote!(no_reference),
             };
             message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
+            let kind = match field.is_array() {
+                true => quote!(Array),
+                false => quote!(Value),
+            };
+            message(
+                quote_spanned!(span=> #odm::check::one_null(<#stored as #odm::#kind>::TWICE_NULL, #owner, #rust, #text)),
+            );
         }
     }
     if field.field.max_len.is_some() || field.field.min_len.is_some() {
@@ -85,11 +111,126 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         message(quote_spanned!(span=> #odm::check::keys::<#stored>(#owner, #rust, #text)));
     }
     if let (Some(max), None) = (&field.embed.max, &field.embed.large) {
-        let max = max.value;
+        let max = max.value(odm);
         message(quote_spanned!(span=> #odm::check::few::<#stored>(#owner, #rust, #text, #max)));
     }
+    out.extend(constants(target, field));
     out.extend(by_id);
     out
+}
+
+/// The rules for the numbers in attributes, for constants: the derive has checked the literals (`check::field` and its like).
+fn constants(target: &Target, field: &Field) -> TokenStream {
+    let odm = &target.odm;
+    let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
+    let mut out = TokenStream::new();
+    let mut message = |span: Span, call: TokenStream| {
+        out.extend(quote_spanned! {span=>
+            if let ::core::option::Option::Some(message) = #odm::check::#call {
+                ::core::panic!("{}", message.as_str());
+            }
+        });
+    };
+    let subset = match &field.copy {
+        Some(Copy::Subset(subset)) => Some(&subset.limit),
+        _ => None,
+    };
+    let reference = field
+        .reference
+        .as_ref()
+        .or(field.entry().map(|entry| &entry.reference));
+    let most = reference.and_then(|reference| reference.max.as_ref());
+    let expected = reference.and_then(|reference| reference.expected.as_ref());
+    let declared = [
+        // Of a bucket, whose size has been asserted, it says the same.
+        ("ITEMS", field.embed.max.as_ref().filter(|_| !target.is_bucket)),
+        ("KEY_LEN", field.embed.key_len.as_ref()),
+        ("DEPTH", field.embed.depth.as_ref()),
+        ("MAX_LEN", field.field.max_len.as_ref()),
+        ("MIN_LEN", field.field.min_len.as_ref()),
+        ("REFERENCES", most),
+        ("EXPECTED", expected),
+        ("SUBSET", subset),
+    ];
+    for (takes, count) in declared {
+        if let Some(count) = count.filter(|count| count.constant().is_some()) {
+            let (takes, value) = (quote::format_ident!("{takes}"), count.signed(odm));
+            message(
+                count.span(),
+                quote!(counted(&#odm::check::Takes::#takes, #value, #owner, #rust, #text)),
+            );
+        }
+    }
+    // Of the two sides of a two-way reference the types decide.
+    let one_way = reference.is_some_and(|reference| reference.inverse.is_none());
+    let max_items = field.max_items();
+    let pairs = [
+        (
+            ("min_len", field.field.min_len.as_ref()),
+            ("max_len", field.field.max_len.as_ref()),
+        ),
+        (
+            ("expected", expected.filter(|_| one_way)),
+            ("max", max_items.as_ref()),
+        ),
+    ];
+    for ((least, first), (greatest, second)) in pairs {
+        let (Some(first), Some(second)) = (first, second) else {
+            continue;
+        };
+        if let Some(span) = one_constant(first, second) {
+            let (first, second) = (first.signed(odm), second.signed(odm));
+            message(
+                span,
+                quote!(in_order((#least, #first), (#greatest, #second), #owner, #rust, #text)),
+            );
+        }
+    }
+    // The count and the room of a bucket are bounded by its size.
+    let (min, max) = (&field.field.min, &field.field.max);
+    for (option, at) in [("min", min), ("max", max)] {
+        if let Some(constant) = at.as_ref().and_then(|at| at.value.constant())
+            && !target.is_bucket
+        {
+            let parts = Number::parts(constant, odm);
+            message(
+                constant.span(),
+                quote!(bounding(#option, #parts, #owner, #rust, #text)),
+            );
+        }
+    }
+    if let (Some(min), Some(max)) = (min, max)
+        && let Some(constant) = min.value.constant().or(max.value.constant())
+        && !target.is_bucket
+    {
+        let (min, max) = (min.value.value(odm), max.value.value(odm));
+        message(
+            constant.span(),
+            quote!(range_in_order(#min, #max, #owner, #rust, #text)),
+        );
+    }
+    out
+}
+
+/// Where one of them is a constant.
+fn one_constant(first: &Count, second: &Count) -> Option<Span> {
+    let constant = [first, second]
+        .into_iter()
+        .find(|count| count.constant().is_some())?;
+    Some(constant.span())
+}
+
+/// Where a field stands, if serde reads it through a buffer of its own.
+fn buffer(target: &Target, field: &Field) -> Option<&'static str> {
+    let container = target.container;
+    if field.serde.flatten.is_some() {
+        return Some("in a struct with `#[serde(flatten)]`");
+    }
+    match (&container.data, &container.serde.tag) {
+        (Data::Enum(_), Some(_)) => Some("in an enum with `#[serde(tag)]`"),
+        (Data::Enum(_), None) if container.serde.untagged => Some("in an enum with `#[serde(untagged)]`"),
+        _ => None,
+    }
 }
 
 /// The constant that computes `constant`, with the assertions in it, as soon as `cargo check` sees the type; of a type with

@@ -3,10 +3,11 @@
 //! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
 
 use super::Target;
+use crate::attr::Count;
 use crate::attr::bucket::Per;
 use crate::check::bucket::{Plan, sum_type};
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, LitStr};
@@ -48,9 +49,11 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         LitStr::new(&text, name.span())
     };
     let (odm_path, serde_path) = (path(krate), path(&quote!(#odm::serde)));
-    let largest = i64::try_from(*size).unwrap_or(i64::MAX);
-    let largest = proc_macro2::Literal::i64_unsuffixed(largest);
-    let size = proc_macro2::Literal::u64_unsuffixed(*size);
+    let written = size.text();
+    let size = match size {
+        Count::Literal(size, _) => proc_macro2::Literal::u64_unsuffixed(*size).into_token_stream(),
+        Count::Constant(size) => size.into_token_stream(),
+    };
     let on_delete = Ident::new(plan.on_delete, name.span());
     let check = (!plan.check).then(|| quote!(, check = false));
     // The index of the pages begins with the parent, so the reference needs none of its own.
@@ -100,7 +103,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         quote!(#[doc = #doc] pub #name: #total,)
     });
     let doc = format!(
-        " Up to {size} of the `{this}` that belong to one document. Items are written by `odm.buckets::<{this}>()`.",
+        " Up to {written} of the `{this}` that belong to one document. Items are written by `odm.buckets::<{this}>()`.",
         this = target.container.name()
     );
     quote! {
@@ -134,7 +137,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             #[field(min = 1)]
             pub #page: i32,
             /// How many items it holds.
-            #[field(min = 0, max = #largest)]
+            #[field(min = 0, max = #size)]
             pub #count: i32,
             /// The items, in the order in which they came.
             #[embed(max = #size, large = "a bucket, whose size is its purpose")]
@@ -142,7 +145,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             #time
             #(#sums)*
             /// How many more items it takes. Once that is 0 it takes no more, also if items are deleted.
-            #[field(min = 0, max = #largest)]
+            #[field(min = 0, max = #size)]
             pub room: i32,
             /// One more with every write, by which a change of an item sees that nothing came between.
             pub version: i64,
@@ -165,7 +168,8 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
         text(&plan.count),
         text(&plan.items),
     );
-    let size = i32::try_from(plan.size).unwrap_or(i32::MAX);
+    let size = plan.size.value(odm);
+    let size = quote!(#size as i32);
     let none = quote!(::core::option::Option::None);
     let some = |value: TokenStream| quote!(::core::option::Option::Some(#value));
     let time = plan.time.as_ref().map_or(none.clone(), |time| {
@@ -245,5 +249,16 @@ fn asserts(target: &Target, plan: &Plan) -> TokenStream {
         let ty = sum.ty;
         quote_spanned!(ty.span()=> #odm::check::summed::<#ty>();)
     });
-    quote!(const _: () = { #time #(#sums)* };)
+    let size = plan.size.constant().map(|constant| {
+        let (size, name, items) = (plan.size.signed(odm), text(&plan.name), text(&plan.items));
+        let ty = format!("Vec<{}>", target.container.name());
+        quote_spanned! {constant.span()=>
+            if let ::core::option::Option::Some(message) =
+                #odm::check::counted(&#odm::check::Takes::BUCKET, #size, #name, #items, #ty)
+            {
+                ::core::panic!("{}", message.as_str());
+            }
+        }
+    });
+    quote!(const _: () = { #time #(#sums)* #size };)
 }

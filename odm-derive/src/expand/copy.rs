@@ -7,7 +7,7 @@ use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Sou
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Path, Type, Visibility};
@@ -120,7 +120,7 @@ fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> Toke
     match filter {
         None => quote!(::core::option::Option::None),
         Some(closure) => {
-            quote!(::core::option::Option::Some(|| #odm::partial_filter::<#of, _>(#closure)))
+            quote!(::core::option::Option::Some(|| #odm::children_filter::<#of, _>(#closure)))
         }
     }
 }
@@ -128,12 +128,12 @@ fn filter(target: &Target, of: &TokenStream, filter: Option<&syn::Expr>) -> Toke
 fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
     let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
     let of = path(&subset.of);
-    let limit = u32::try_from(subset.limit.value).unwrap_or(u32::MAX);
+    let limit = subset.limit.value(odm);
     let keys = subset
         .order
         .value
         .iter()
-        .map(|key| index::key_of(odm, &child_key(target, &of, key), key));
+        .map(|key| index::key_of(odm, &child_key(target, &of, key), key, !target.is_generic()));
     let (last, sync) = (subset.last(), sync(odm, subset.sync.as_ref()));
     let parent = parent(target, &of, subset.by.as_ref());
     let filter = filter(target, &of, subset.filter.as_ref());
@@ -142,7 +142,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
         #odm::Copied::Subset(#odm::Subset {
             child: || <#of as #krate::Document>::META,
             parent: #parent,
-            limit: #limit,
+            limit: #limit as u32,
             order: &[#(#keys),*],
             last: #last,
             fields: #fields,
@@ -313,7 +313,7 @@ pub fn item<'a>(field: &Field<'a>) -> &'a Type {
 }
 
 /// The structs that `fields(…)` makes.
-pub fn define(container: &Container, vis: &Visibility, krate: &Path) -> TokenStream {
+pub fn define(container: &Container, vis: &Visibility, krate: &Path, derives: &[Path]) -> TokenStream {
     let mut names: Vec<String> = Vec::new();
     container
         .all_fields()
@@ -339,22 +339,36 @@ pub fn define(container: &Container, vis: &Visibility, krate: &Path) -> TokenStr
                 return None;
             }
             names.push(ident.to_string());
-            Some(define_one(ident, of, fields, sync, reference, vis, krate))
+            let owner = container.ident;
+            Some(define_one(
+                ident, owner, of, fields, sync, reference, vis, krate, derives,
+            ))
         })
         .collect()
 }
 
 #[allow(clippy::too_many_arguments)]
 fn define_one(
-    ident: &Ident,
+    alias: &Ident,
+    owner: &Ident,
     of: &Path,
     fields: &Fields,
     sync: Option<&At<Sync>>,
     reference: Option<&Reference>,
     vis: &Visibility,
     krate: &Path,
+    derives: &[Path],
 ) -> TokenStream {
     let odm = quote!(#krate::__private);
+    // Another document may make a struct of the same name: then the alias is what exists twice, and not all that is
+    // implemented for the struct.
+    let ident = &format_ident!("{}Of{}", alias.unraw(), owner.unraw(), span = alias.span());
+    let called = alias.unraw().to_string();
+    // The compiler says that it exists twice, which is all that it says: so it says what to do.
+    let twice = format_ident!(
+        "{called}_is_made_twice__rename_it_in_one_of_the_two_fields__or_list_its_fields_in_one_of_them_only",
+        span = alias.span()
+    );
     let serde = ty::text(quote!(#odm::serde));
     let name = ty::text(of);
     let doc = format!("Copies of fields of a [`{name}`], with the reference to it.");
@@ -393,24 +407,56 @@ fn define_one(
         field.ident.as_ref().is_some_and(|name| name != "id")
             && !before.into_iter().any(|other| other.ident == field.ident)
     });
-    let fields = listed.map(|(_, field)| {
-        let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
-        quote!(#[allow(missing_docs)] #(#attrs)* pub #name: #ty,)
+    let listed: Vec<&syn::Field> = listed.map(|(_, field)| field).collect();
+    let fields = listed.iter().map(|field| {
+        let (attrs, ident, ty) = (&field.attrs, &field.ident, &field.ty);
+        let has_doc = attrs.iter().any(|attr| attr.path().is_ident("doc"));
+        let doc = ident.as_ref().filter(|_| !has_doc).map(|ident| {
+            let doc = format!("A copy of `{name}.{}`.", ident.unraw());
+            quote!(#[doc = #doc])
+        });
+        quote!(#doc #(#attrs)* pub #ident: #ty,)
     });
+    let shown = listed
+        .iter()
+        .filter_map(|field| field.ident.as_ref())
+        .map(|ident| {
+            let name = ident.unraw().to_string();
+            quote!(.field(#name, &self.#ident))
+        });
+    let there = ["Embed", "Serialize", "Deserialize", "Clone", "Debug", "PartialEq"];
+    let derives = derives.iter().filter(|path| {
+        let last = path.segments.last().map(|last| last.ident.to_string());
+        last.is_none_or(|last| !there.contains(&last.as_str()))
+    });
+    let names = quote_spanned! {alias.span()=>
+        #[doc = #doc]
+        #vis type #alias = #ident;
+        #[doc(hidden)]
+        #[allow(dead_code, non_upper_case_globals)]
+        const #twice: () = ();
+    };
     quote! {
+        #names
         #[doc = #doc]
         #[derive(
-            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize, ::core::clone::Clone, ::core::fmt::Debug,
-            ::core::cmp::PartialEq,
+            #krate::Embed, #odm::serde::Serialize, #odm::serde::Deserialize, ::core::clone::Clone, ::core::cmp::PartialEq,
+            #(#derives,)*
         )]
-        #[serde(crate = #serde)]
-        #[embed(crate = #krate)]
+        #[serde(crate = #serde, rename = #called)]
+        #[embed(crate = #krate, __alias = #called)]
         #[denormalize(from = #of #sync)]
         #vis struct #ident {
             #[doc = "The document that they are of."]
             #[reference(#options)]
             pub id: #krate::Ref<#of>,
             #(#fields)*
+        }
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #ident {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(#called).field("id", &self.id)#(#shown)*.finish()
+            }
         }
     }
 }

@@ -108,6 +108,7 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
 fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
     target.unique = unique(container, document, roles);
+    target.is_bucket = document.items.is_some();
     let paths = paths::define(&target, |field| {
         !roles.managed(field).is_empty()
             || field.is_derived()
@@ -126,8 +127,9 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::checks(&target);
-    let entries = copy::define(container, container.vis, &target.krate);
+    let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| too_large(&target));
+    let order = id_order(&target, document, roles);
     quote! {
         #paths
         #codecs
@@ -143,7 +145,22 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
         #copies
         #entries
         #size
+        #order
     }
+}
+
+/// Where no validator demands the order of the fields of an `_id`, somebody has to say that it is kept.
+fn id_order(target: &Target, document: &Document, roles: &Roles) -> Option<TokenStream> {
+    let is = |ident: &Option<Ident>, text: &str| ident.as_ref().is_some_and(|ident| ident == text);
+    let validation = document.validation.as_ref()?;
+    let is_kept = !is(&validation.level, "off") && !is(&validation.action, "warn");
+    if is_kept || document.sole_writer.is_some() || target.is_generic() {
+        return None;
+    }
+    let odm = &target.odm;
+    let id = target.fields.iter().find(|field| roles.is_id(field))?;
+    let (ty, span) = (id.ty, id.ty.span());
+    Some(quote_spanned!(span=> const _: () = #odm::check::id_is_plain::<#ty>();))
 }
 
 /// The fields that have a unique index of their own: one that holds for all documents, and tells all values apart.
@@ -293,6 +310,21 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     let validation = validation(odm, document.validation.as_ref());
+    let collation = match &document.collation {
+        Some(declared) => {
+            let collation = index::collation(odm, declared);
+            quote!(::core::option::Option::Some(#collation))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let expiry = match &document.expire {
+        Some(expire) => {
+            let expiry = index::expiry(target, expire);
+            quote!(::core::option::Option::Some(#expiry))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let extra = reference::holds_extra(target);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -310,9 +342,12 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
                 }
             }),
             indexes: &[#(#indexes),*],
+            collation: #collation,
+            expiry: #expiry,
             validation: #validation,
             append_only: #append_only,
             bucket: #bucket,
+            extra: #extra,
         }
     }}
 }

@@ -1,7 +1,7 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
 use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, names, paths, reference, union};
-use crate::ast::{Container, Data, Style};
+use crate::ast::{Container, Data, Field, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
 use crate::{attr, check, fallback, receiver};
@@ -14,7 +14,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
     let cx = Ctxt::new();
     let embed = Embed::parse(&cx, &input.attrs);
-    let container = Container::read(&cx, input);
+    let mut container = Container::read(&cx, input);
+    container.alias = embed.alias.as_ref().map(syn::LitStr::value);
+    let container = container;
     check::embed(&cx, &container, &embed);
     let declared = attr::bucket::Bucket::parse(&cx, &input.attrs);
     let bucket = declared.and_then(|bucket| check::bucket::plan(&cx, &container, &bucket));
@@ -45,7 +47,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
     let checks = copy::checks(&target);
-    let entries = copy::define(container, container.vis, &target.krate);
+    let entries = copy::define(container, container.vis, &target.krate, &embed.derives);
     let bucket = bucket.map(|plan| bucket::define(&target, plan));
     quote!(#body #marker #id #unions #copies #checks #entries #bucket)
 }
@@ -94,6 +96,7 @@ fn value(
     document: TokenStream,
     names: Option<TokenStream>,
     shape: TokenStream,
+    compared: TokenStream,
 ) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let generics = generics::stored(target, &target.fields);
@@ -102,14 +105,18 @@ fn value(
     let checks = reference::checks(target, &target.fields);
     let asserts = reference::generic_asserts(target, &target.fields);
     let names = names.map(|names| quote!(const NAMES: #odm::Names = #names;));
+    let null = null(target).map(|null| quote!(const NULL: bool = #null;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
+    let compared = super::compared(target, compared);
     quote! {
+        #compared
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #size;
             const DOCUMENT: bool = #document;
             #names
+            #null
             #holds
             fn shape() -> #odm::Shape {
                 #generic_names
@@ -120,6 +127,32 @@ fn value(
         #one_name
         #checks
     }
+}
+
+/// Whether a value may be stored as `null`, where that can be told.
+fn null(target: &Target) -> Option<TokenStream> {
+    let is_single = target.container.serde.transparent
+        || matches!(
+            target.container.data,
+            Data::Struct(Style::Newtype | Style::Unit, _)
+        );
+    match target.fields.first() {
+        None => is_single.then(|| quote!(true)),
+        Some(field) => null_of(target, field).filter(|_| is_single),
+    }
+}
+
+/// The same of what is stored in a field.
+pub fn null_of(target: &Target, field: &Field) -> Option<TokenStream> {
+    let (odm, stored) = (&target.odm, field.stored());
+    // A type inside itself is asked for what else it is.
+    if field.field.opaque || field.reference.is_some() || field.embed.depth.is_some() {
+        return None;
+    }
+    Some(match field.is_array() {
+        true => quote!(<#stored as #odm::Array>::NULL),
+        false => quote!(<#stored as #odm::Value>::NULL),
+    })
 }
 
 /// `impl Fielded`, which `cargo check` computes.
@@ -154,6 +187,7 @@ fn named(target: &Target) -> TokenStream {
                     }
                 })
             },
+            quote!(#odm::ByParts),
         )
     };
     let nested = (!target.container.serde.transparent).then(|| nested(target));
@@ -192,6 +226,10 @@ fn transparent(target: &Target) -> TokenStream {
         return unit(target);
     };
     let ty = field.stored();
+    let compared = match field.field.opaque {
+        true => quote!(#odm::ByValue),
+        false => quote!(<#ty as #odm::Compared>::As),
+    };
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
     if declares {
@@ -202,6 +240,7 @@ fn transparent(target: &Target) -> TokenStream {
             document,
             None,
             quote!(#odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[0] })),
+            compared,
         )
     } else {
         value(
@@ -210,6 +249,7 @@ fn transparent(target: &Target) -> TokenStream {
             quote!(<#ty as #odm::Value>::DOCUMENT),
             Some(quote!(<#ty as #odm::Value>::NAMES)),
             quote!(<#ty as #odm::Value>::shape()),
+            compared,
         )
     }
 }
@@ -228,6 +268,7 @@ fn tuple(target: &Target) -> TokenStream {
         reference::holds_document(target, &target.fields),
         None,
         quote!(#odm::Shape::Tuple(const { &[#(#shapes),*] })),
+        quote!(#odm::ByValue),
     );
     quote!(#fielded #value)
 }
@@ -240,5 +281,6 @@ fn unit(target: &Target) -> TokenStream {
         quote!(false),
         None,
         quote!(#odm::Shape::Null),
+        quote!(#odm::ByValue),
     )
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of an enum.
 
-use super::{Target, asserts, fielded, generics, names, reference};
+use super::{Target, asserts, embed, fielded, generics, names, reference};
 use crate::ast::{Field, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -33,7 +33,23 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         let document = !plain;
         quote!(#document)
     };
+    let named = variants.iter().any(|variant| variant.style == Style::Named);
+    let compared = match plain || serde.untagged && !named {
+        true => quote!(#odm::ByValue),
+        false => quote!(#odm::ByParts),
+    };
+    let compared = super::compared(target, compared);
     let holds = reference::holds(target, &fields);
+    // Without a mark, a variant is stored as what it carries, and `null` is what carries nothing.
+    let nulls = variants.iter().filter(|_| serde.untagged).filter_map(|variant| {
+        match (variant.style, variant.fields.first()) {
+            (Style::Unit, _) => Some(quote!(true)),
+            (Style::Newtype, Some(field)) => embed::null_of(target, field),
+            _ => None,
+        }
+    });
+    let nulls: Vec<TokenStream> = nulls.collect();
+    let null = (!nulls.is_empty()).then(|| quote!(const NULL: bool = #(#nulls)||*;));
     let checks = reference::checks(target, &fields);
     let generic_asserts = reference::generic_asserts(target, &fields);
     let names = names::of_variants(target, &variants);
@@ -52,11 +68,13 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
             };
         }
         #computed
+        #compared
         #[automatically_derived]
         impl #impl_generics #odm::Value for #this #where_clause {
             const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#this as #odm::Varied>::SHAPE));
             const DOCUMENT: bool = #document;
             const NAMES: #odm::Names = #names;
+            #null
             #holds
             fn shape() -> #odm::Shape {
                 #generic_names

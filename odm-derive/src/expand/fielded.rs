@@ -2,8 +2,8 @@
 
 use super::{Target, asserts, copy, generics, reference};
 use crate::ast::Field;
-use crate::attr::Number;
 use crate::attr::serde::Default_;
+use crate::attr::{Count, Number};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -55,8 +55,14 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         && target.container.serde.default.is_none()
         && ty::is_option(field.ty);
     let skips_none = (field.serde.skips_none && is_none).then(|| quote!(skips_none: true,));
+    let default = default(target, field).filter(|_| managed.is_none());
+    let left_out =
+        (field.serde.skip_serializing_if.is_some() && default.is_some()).then(|| quote!(left_out: true,));
+    let inserted = (field.field.always || field.field.default.is_some()).then(|| quote!(inserted: true,));
+    let stored = field.field.always.then(|| quote!(stored: true,));
     let set: Vec<_> = [
-        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none,
+        aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
+        inserted, stored,
     ]
     .into_iter()
     .flatten()
@@ -67,32 +73,90 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     quote!(#odm::FieldMeta { #(#set)* ..#make })
 }
 
+/// The functions that serde's attributes name.
+fn defaults(target: &Target) -> Option<TokenStream> {
+    let functions: Vec<TokenStream> = target
+        .fields
+        .iter()
+        .filter_map(|field| {
+            let (value, ty, vis) = (field.field.default.as_ref()?, field.ty, field.vis);
+            let name = quote::format_ident!("default_{}", field.rust);
+            let doc = format!(
+                "What a missing `{}` is read as, and what a new document gets.",
+                field.rust
+            );
+            Some(quote! {
+                #[doc = #doc]
+                #vis fn #name() -> #ty {
+                    #value
+                }
+            })
+        })
+        .collect();
+    let this = target.container.ident;
+    (!functions.is_empty()).then(|| {
+        quote! {
+            impl #this {
+                #(#functions)*
+            }
+        }
+    })
+}
+
+/// What serde reads where the field is missing. Of a type that is a parameter of the struct it is not known whether it has a
+/// default, and whether that can be encoded.
+fn default(target: &Target, field: &Field) -> Option<TokenStream> {
+    let (odm, this, ty) = (&target.odm, &target.this, field.ty);
+    let name = field.ident()?;
+    let parameters = generics::parameters(target.container.generics);
+    let of_struct = &target.container.serde.default;
+    if field.serde.flatten.is_some()
+        || field.reference.is_some()
+        || ty::mentions(ty, &parameters)
+        || target.is_generic() && field.serde.default.is_none()
+    {
+        return None;
+    }
+    let value = match (&field.serde.default, of_struct) {
+        (Some(Default_::Function(function)), _) => quote!(#function()),
+        // The server finds what reads as `None` by itself.
+        (Some(Default_::Trait), _) if ty::is_option(ty) => return None,
+        (Some(Default_::Trait), _) => quote!(<#ty as ::core::default::Default>::default()),
+        (None, Some(Default_::Function(function))) => quote!({
+            let whole: #this = #function();
+            whole.#name
+        }),
+        (None, Some(Default_::Trait)) => quote!(<#this as ::core::default::Default>::default().#name),
+        (None, None) => return None,
+    };
+    let codec = super::codec::of(target, field).unwrap_or_else(|| quote!(#odm::Plain));
+    Some(quote!(default: ::core::option::Option::Some(|| #odm::default_of::<#ty, #codec>(#value)),))
+}
+
 fn bounds(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
-    let count = |name: &str, value: Option<u64>| {
+    let count = |name: &str, count: Option<&Count>| {
         let name = quote::format_ident!("{name}");
+        let value = count.map(|count| count.value(odm));
         value.map(|value| quote!(#name: ::core::option::Option::Some(#value),))
     };
-    let at = |at: &Option<crate::attr::At<u64>>| at.as_ref().map(|at| at.value);
     let number = |name: &str, at: &Option<crate::attr::At<Number>>| {
         let name = quote::format_ident!("{name}");
         at.as_ref().map(|at| {
-            let value = match at.value {
-                Number::Int(n) => quote!(Int(#n)),
-                Number::Float(n) => quote!(Float(#n)),
-            };
-            quote!(#name: ::core::option::Option::Some(#odm::Number::#value),)
+            let value = at.value.value(odm);
+            quote!(#name: ::core::option::Option::Some(#value),)
         })
     };
     let depth = field.embed.depth.as_ref().map(|at| {
-        let depth = u32::try_from(at.value).unwrap_or(u32::MAX);
+        let depth = at.value(odm);
+        let depth = quote!(#depth as u32);
         quote!(depth: ::core::option::Option::Some(#depth),)
     });
     let set: Vec<TokenStream> = [
-        count("max_items", field.max_items()),
-        count("max_len", at(&field.field.max_len)),
-        count("min_len", at(&field.field.min_len)),
-        count("key_len", at(&field.embed.key_len)),
+        count("max_items", field.max_items().as_ref()),
+        count("max_len", field.field.max_len.as_ref()),
+        count("min_len", field.field.min_len.as_ref()),
+        count("key_len", field.embed.key_len.as_ref()),
         number("min", &field.field.min),
         number("max", &field.field.max),
         depth,
@@ -121,7 +185,9 @@ pub fn implement(target: &Target, managed: impl Fn(&Field) -> TokenStream) -> To
         .iter()
         .map(|field| asserts::of(target, field))
         .collect();
+    let defaults = defaults(target);
     quote! {
+        #defaults
         #[automatically_derived]
         impl #impl_generics #odm::Fielded for #this #where_clause {
             const FIELDS: &'static [#odm::FieldMeta] = {

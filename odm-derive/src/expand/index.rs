@@ -1,7 +1,8 @@
 //! The constants of declared indexes.
 
 use super::{Target, paths};
-use crate::attr::index::{Index, Key, Kind};
+use crate::attr::document::Expire;
+use crate::attr::index::{Collation, Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
@@ -12,25 +13,10 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let path = path(target, &key.path);
         // An attribute on a field has the assertion on the field's type.
         if index.expire_after.is_some() && !index.on_field {
-            let span = key
-                .path
-                .last()
-                .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-            // A field of the document's own is stored as it declares; of what is behind a path the type is known.
-            let own = match key.path.as_slice() {
-                [name] => target.fields.iter().find(|field| field.ident() == Some(name)),
-                _ => None,
-            };
-            let path = match own {
-                Some(field) if !field.field.opaque => {
-                    let stored = field.stored();
-                    quote_spanned!(span=> #odm::check::dated_as::<#stored, _, _, _, _>(#path))
-                }
-                _ => quote_spanned!(span=> #odm::check::dated_path(#path)),
-            };
-            on_path(target, key, path)
+            on_path(target, key, dated(target, &key.path, path), true)
         } else {
-            on_path(target, key, path)
+            // An attribute on a field has the assertion on the field's type.
+            on_path(target, key, path, !index.on_field)
         }
     });
     let some = quote!(::core::option::Option::Some);
@@ -45,20 +31,59 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let this = &target.this;
         quote!(partial: #some(|| #odm::partial_filter::<#this, _>(#closure)),)
     });
-    let collation = index.collation.as_ref().map(|collation| {
-        let (locale, strength, numeric) = (&collation.locale, collation.strength, collation.numeric_ordering);
-        quote! {
-            collation: #some(#odm::CollationMeta {
-                locale: #locale,
-                strength: #strength,
-                numeric_ordering: #numeric,
-            }),
-        }
+    let collation = index.collation.as_ref().map(|declared| {
+        let collation = collation(odm, declared);
+        quote!(collation: #some(#collation),)
     });
+    let default_language = index.default_language.as_ref();
+    let default_language = default_language.map(|language| quote!(default_language: #some(#language),));
+    let language_override = index.language_override.as_ref();
+    let language_override = language_override.map(|field| quote!(language_override: #some(#field),));
     quote! {
         #odm::IndexMeta {
-            #name #unique #sparse #expire #partial #collation
+            #name #unique #sparse #expire #partial #collation #default_language #language_override
             ..#odm::IndexMeta::on(&[#(#keys),*])
+        }
+    }
+}
+
+/// A path that ends at a date, or does not compile.
+fn dated(target: &Target, fields: &[syn::Ident], path: TokenStream) -> TokenStream {
+    let odm = &target.odm;
+    let span = fields
+        .last()
+        .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
+    // A field of the document's own is stored as it declares; of what is behind a path the type is known.
+    let own = match fields {
+        [name] => target.fields.iter().find(|field| field.ident() == Some(name)),
+        _ => None,
+    };
+    match own {
+        Some(field) if !field.field.opaque => {
+            let stored = field.stored();
+            quote_spanned!(span=> #odm::check::dated_as::<#stored, _, _, _, _>(#path))
+        }
+        _ => quote_spanned!(span=> #odm::check::dated_path(#path)),
+    }
+}
+
+/// When documents expire.
+pub fn expiry(target: &Target, expire: &Expire) -> TokenStream {
+    let (odm, after) = (&target.odm, expire.after);
+    let fields = std::slice::from_ref(&expire.field);
+    let path = dated(target, fields, path(target, fields));
+    let name = quote_spanned!(expire.field.span()=> #path.name());
+    quote!(#odm::Expiry { path: || #name, after: #after })
+}
+
+/// How strings are compared, of an index or of a collection.
+pub fn collation(odm: &TokenStream, declared: &Collation) -> TokenStream {
+    let (locale, strength, numeric) = (&declared.locale, declared.strength, declared.numeric_ordering);
+    quote! {
+        #odm::CollationMeta {
+            locale: #locale,
+            strength: #strength,
+            numeric_ordering: #numeric,
         }
     }
 }
@@ -67,7 +92,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
 /// not hold where its fields are listed, so the path begins at the struct of paths itself.
 pub fn order_key(target: &Target, key: &Key) -> TokenStream {
     if !target.is_generic() {
-        return on_path(target, key, path(target, &key.path));
+        return on_path(target, key, path(target, &key.path), true);
     }
     let (odm, this) = (&target.odm, &target.this);
     let ty = paths::ty(target, quote!(#this), quote!(#odm::Root));
@@ -76,15 +101,17 @@ pub fn order_key(target: &Target, key: &Key) -> TokenStream {
         target,
         key,
         path_from(quote!({ let paths: #ty = #value; paths }), &key.path),
+        false,
     )
 }
 
-fn on_path(target: &Target, key: &Key, path: TokenStream) -> TokenStream {
-    key_of(&target.odm, &path, key)
+fn on_path(target: &Target, key: &Key, path: TokenStream, checked: bool) -> TokenStream {
+    // With parameters the types are not known.
+    key_of(&target.odm, &path, key, checked && !target.is_generic())
 }
 
 /// A field of an index, or of an order, by the path to it.
-pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
+pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -> TokenStream {
     let kind = match key.kind {
         Kind::Ascending => quote!(Ascending),
         Kind::Descending => quote!(Descending),
@@ -96,7 +123,10 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key) -> TokenStream {
         .path
         .last()
         .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-    let name = quote_spanned!(span=> #path.name());
+    let name = match checked && key.kind.is_by_value() {
+        true => quote_spanned!(span=> #odm::check::indexed_path(#path).name()),
+        false => quote_spanned!(span=> #path.name()),
+    };
     quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }
 

@@ -21,6 +21,7 @@ use crate::ast::{Container, Field};
 use crate::attr::reference::Reference;
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, parse_quote};
 
 /// What all outputs need to know of a type.
@@ -35,6 +36,8 @@ pub struct Target<'a> {
     pub fields: Vec<&'a Field<'a>>,
     /// Those whose values differ in all documents.
     pub unique: Vec<String>,
+    /// The document is the one that `#[bucket(…)]` makes.
+    pub is_bucket: bool,
 }
 
 impl<'a> Target<'a> {
@@ -54,12 +57,14 @@ impl<'a> Target<'a> {
                 .filter(|field| !field.skipped())
                 .collect(),
             unique: Vec::new(),
+            is_bucket: false,
         }
     }
 
     /// A name that is made of the type's: `PersonFields`.
     pub fn name(&self, make: impl FnOnce(&str) -> String) -> Ident {
-        Ident::new(&make(&self.container.name()), self.container.ident.span())
+        let ident = self.container.ident;
+        Ident::new(&make(&ident.unraw().to_string()), ident.span())
     }
 
     /// The references among its fields, with their types.
@@ -73,6 +78,29 @@ impl<'a> Target<'a> {
 
     pub fn is_generic(&self) -> bool {
         !self.container.generics.params.is_empty()
+    }
+}
+
+/// `impl Compared`: how values of the type are compared.
+pub fn compared(target: &Target, as_: TokenStream) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let mut generics = generics::owned(target.container.generics);
+    let parameters = generics::parameters(target.container.generics);
+    // A struct of one field is compared as that field is.
+    let alone = matches!(&target.container.data, crate::ast::Data::Struct(_, fields) if fields.len() == 1);
+    for field in target.fields.iter().filter(|field| alone && !field.field.opaque) {
+        let ty = field.stored();
+        if crate::ty::mentions(ty, &parameters) {
+            let bound = syn::parse_quote!(#ty: #odm::Compared);
+            generics.make_where_clause().predicates.push(bound);
+        }
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Compared for #this #where_clause {
+            type As = #as_;
+        }
     }
 }
 

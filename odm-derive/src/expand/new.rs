@@ -20,7 +20,7 @@ fn supplied<'a>(target: &'a Target, roles: &'a Roles) -> impl Iterator<Item = &'
         .fields
         .iter()
         .copied()
-        .filter(|field| !roles.made(field) && !field.is_derived())
+        .filter(|field| !roles.made(field) && !field.is_derived() && !field.field.extra)
 }
 
 /// Of a reference with copies, the application supplies the reference.
@@ -49,8 +49,15 @@ fn is_partial(target: &Target) -> bool {
     target.fields.iter().any(|field| field.copy.is_some())
 }
 
+/// The derives of the struct, each once.
+fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
+    let more = document.derives.iter();
+    let more = more.filter(|path| !document.new_derives.contains(path));
+    document.new_derives.iter().chain(more)
+}
+
 fn uses_serde(document: &Document) -> bool {
-    document.new_derives.iter().any(|path| {
+    derives(document).any(|path| {
         path.segments
             .last()
             .is_some_and(|segment| segment.ident == "Serialize" || segment.ident == "Deserialize")
@@ -84,14 +91,16 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
             pub __unused: ::core::marker::PhantomData<fn() -> (#(#unused,)*)>,
         }
     });
-    let derives = &document.new_derives;
+    let derives: Vec<_> = derives(document).collect();
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
     let container = serde.then(|| container(target, &COPIED));
     let doc = format!(
         "A new [`{}`]: the fields that the application supplies to insert one.",
         target.container.name()
     );
+    let with_defaults = with_defaults(target, roles);
     quote! {
+        #with_defaults
         #[doc = #doc]
         #[allow(missing_docs, dead_code)]
         #derives
@@ -101,6 +110,42 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
             #marker
         }
     }
+}
+
+/// `New…::new`, of the fields without `#[field(default = …)]`, if any has it: what a new document begins with.
+fn with_defaults(target: &Target, roles: &Roles) -> Option<TokenStream> {
+    let is_given = |field: &&Field| field.field.default.is_none();
+    if supplied(target, roles).all(|field| is_given(&field)) {
+        return None;
+    }
+    let (new, this, vis) = (ident(target), target.container.ident, target.container.vis);
+    let given = supplied(target, roles).filter(is_given).map(|field| {
+        let (name, ty) = (field.ident(), supplied_type(target, field));
+        quote!(#name: #ty)
+    });
+    let values = supplied(target, roles).map(|field| {
+        let name = field.ident();
+        match &field.field.default {
+            None => quote!(#name,),
+            Some(_) => {
+                let function = quote::format_ident!("default_{}", field.rust);
+                quote!(#name: #this::#function(),)
+            }
+        }
+    });
+    let doc = format!(
+        "Of the fields without a default, in their order. The others have theirs, and can be set: \
+         `{new} {{ field: value, ..{new}::new(…) }}`."
+    );
+    Some(quote! {
+        impl #new {
+            #[doc = #doc]
+            #[allow(clippy::too_many_arguments, dead_code)]
+            #vis fn new(#(#given),*) -> Self {
+                #new { #(#values)* }
+            }
+        }
+    })
 }
 
 /// `#[serde(rename_all)]` and the like hold for the new struct too; a container's `default` does not, since the new struct
@@ -232,7 +277,7 @@ fn convert(target: &Target, roles: &Roles) -> TokenStream {
 fn supply(target: &Target, roles: &Roles, field: &Field) -> TokenStream {
     let odm = &target.odm;
     let (name, span) = (field.ident(), field.ty.span());
-    if field.skipped() {
+    if field.skipped() || field.field.extra {
         default(target, field)
     } else if roles.is_id(field) && roles.managed_id {
         quote_spanned!(span=> #odm::ObjectId::new())

@@ -49,13 +49,16 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
     let conditions = &target.container.generics.where_clause;
 
-    let fields = target.fields.iter().enumerate().map(|(i, field)| {
+    let fields = target.fields.iter().enumerate();
+    // What no field declares has no path.
+    let fields = fields.filter(|(_, field)| !field.field.extra).map(|(i, field)| {
         let (name, vis, ty) = (field.ident(), field.vis, field.ty);
         let doc = if field.serde.flatten.is_some() {
             format!("The fields of `{}`, which stand in their parent.", field.rust)
         } else {
             format!("`{}`", field.name)
         };
+        let doc = documented(field, &doc);
         let at = quote!(#odm::At<#parent, #this, #i>);
         if field.serde.flatten.is_some() {
             let at = if read_only(field) {
@@ -64,10 +67,15 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
                 at
             };
             return quote! {
-                #[doc = #doc]
+                #doc
                 #vis #name: #odm::Flattened<#root, #ty, #at>,
             };
         }
+        let at = match (&field.field.stored, field.field.opaque) {
+            (_, true) => quote!(#odm::StoredAs<#at, #odm::Opaque>),
+            (Some(stored), false) => quote!(#odm::StoredAs<#at, #stored>),
+            (None, false) => at,
+        };
         let codec = match (codec::of(target, field), read_only(field)) {
             (Some(_), true) if field.serde.serialize_with.is_none() => Some(quote!(, #odm::ReadOnly)),
             (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
@@ -75,14 +83,12 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
             (codec, false) => codec.map(|codec| quote!(, #codec)),
         };
         quote! {
-            #[doc = #doc]
+            #doc
             #vis #name: #odm::Path<#root, #ty, #at #codec>,
         }
     });
     // A struct without stored fields has nothing that would use the parameters.
-    let none = target
-        .fields
-        .is_empty()
+    let none = is_empty(target)
         .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
 
     let mut copied = target.container.generics.clone();
@@ -112,20 +118,36 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     }
 }
 
+/// The documentation of the field itself, where it has one, above that of its path.
+fn documented(field: &Field, path: &str) -> TokenStream {
+    let attrs = field.original.attrs.iter();
+    let docs: Vec<_> = attrs
+        .filter(|attr| attr.path().is_ident("doc") && matches!(attr.meta, syn::Meta::NameValue(_)))
+        .collect();
+    let gap = (!docs.is_empty()).then(|| quote!(#[doc = ""]));
+    quote!(#(#docs)* #gap #[doc = #path])
+}
+
+/// Whether no field has a path.
+fn is_empty(target: &Target) -> bool {
+    target.fields.iter().all(|field| field.field.extra)
+}
+
 /// Its only value.
 pub fn value(target: &Target) -> TokenStream {
     let ident = ident(target);
     let odm = &target.odm;
-    let paths = target.fields.iter().map(|field| {
-        let name = field.ident();
-        match field.serde.flatten {
-            Some(_) => quote!(#name: #odm::Flattened::NEW,),
-            None => quote!(#name: #odm::Path::NEW,),
-        }
-    });
-    let none = target
+    let paths = target
         .fields
-        .is_empty()
-        .then(|| quote!(__none: ::core::marker::PhantomData));
+        .iter()
+        .filter(|field| !field.field.extra)
+        .map(|field| {
+            let name = field.ident();
+            match field.serde.flatten {
+                Some(_) => quote!(#name: #odm::Flattened::NEW,),
+                None => quote!(#name: #odm::Path::NEW,),
+            }
+        });
+    let none = is_empty(target).then(|| quote!(__none: ::core::marker::PhantomData));
     quote!(#ident { #(#paths)* #none })
 }

@@ -2,6 +2,7 @@
 
 use super::{Target, generics, index};
 use crate::ast::Field;
+use crate::attr::Count;
 use crate::attr::copy::Entry;
 use crate::attr::reference::{GREATEST_MAX, OnDelete, Reference};
 use crate::ty;
@@ -41,7 +42,7 @@ pub fn meta(target: &Target, field: &Field, declared: &Reference) -> TokenStream
         quote!(by: || #name,)
     });
     let expected = declared.expected.as_ref().map(|at| {
-        let expected = at.value;
+        let expected = at.value(odm);
         quote!(expected: ::core::option::Option::Some(#expected),)
     });
     let one = declared.one.map(|_| quote!(one: true,));
@@ -314,7 +315,56 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
         field.reference.is_some()
     });
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
-    quote!(#references #volatile)
+    let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
+    let unbuffered: Vec<TokenStream> = fields
+        .iter()
+        .filter_map(|field| unbuffered(target, field))
+        .collect();
+    let unbuffered = (!unbuffered.is_empty()).then(|| quote!(const UNBUFFERED: bool = #(#unbuffered)||*;));
+    quote!(#references #volatile #extra #unbuffered)
+}
+
+/// A value of `serde_json` has one form. The library can't name the type, so that this is seen by how it is written.
+fn is_json(ty: &syn::Type) -> bool {
+    let text = ty::text(ty);
+    let mut one = text.as_str();
+    while let Some(within) = ["Option<", "Box<", "Vec<"]
+        .iter()
+        .find_map(|around| one.strip_prefix(around))
+    {
+        one = within.strip_suffix('>').unwrap_or(within);
+    }
+    matches!(one.trim_start_matches("::"), "serde_json::Value")
+}
+
+/// Whether serde may write what is stored in a field in one form and read it in another, where it reads it from a buffer: `None`
+/// where it can't. Of a function of `#[serde(with)]` nothing is known.
+pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
+    let odm = &target.odm;
+    if field.reference.is_some() || field.serde.with.is_some() || field.field.extra || is_json(field.ty) {
+        return None;
+    }
+    match field.field.opaque {
+        true => {
+            let ty = field.ty;
+            Some(quote! {{
+                #[allow(unused_imports)]
+                use #odm::Unsure as _;
+                !#odm::Buffer::<#ty>::IS_SAFE
+            }})
+        }
+        false => within(target, field, "UNBUFFERED"),
+    }
+}
+
+/// Whether a struct in a document shows the fields that it does not declare.
+pub fn holds_extra(target: &Target) -> TokenStream {
+    let parts = target.fields.iter().filter_map(|field| match field.field.extra {
+        true => Some(quote!(true)),
+        false if field.reference.is_some() => None,
+        false => within(target, field, "HOLDS_EXTRA"),
+    });
+    quote!(false #(|| #parts)*)
 }
 
 /// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.
@@ -415,22 +465,24 @@ fn two_way(target: &Target, field: &Field, declared: &Reference, inverse: &Ident
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let (ty, name) = (field.ty, inverse.unraw().to_string());
-    let number = |number: Option<u64>| match number {
+    let number = |number: Option<&Count>| match number.map(|number| number.value(odm)) {
         Some(number) => quote!(::core::option::Option::Some(#number)),
         None => quote!(::core::option::Option::None),
     };
-    let max = number(declared.max_items());
-    let expected = number(declared.expected.as_ref().map(|at| at.value));
+    let max_items = declared.max_items();
+    let max = number(max_items.as_ref());
+    let expected = number(declared.expected.as_ref());
     let other = quote_spanned!(ty.span()=> <#ty as #odm::ReferenceTo>::Target);
     let path = quote_spanned!(inverse.span()=> <#other as #krate::Document>::paths().#inverse);
     let refers_back = quote_spanned!(inverse.span()=> #odm::check::inverse::<#this, _, _, _, _>(#path));
     let span = declared
         .expected
         .as_ref()
-        .filter(|expected| {
-            declared.max_items().is_some_and(|max| expected.value > max) || expected.value > GREATEST_MAX
+        .filter(|expected| match (expected.known(), &max_items) {
+            (Some(expected), Some(max)) => expected > max.known().unwrap_or(GREATEST_MAX),
+            (expected, _) => expected.is_none_or(|expected| expected > GREATEST_MAX),
         })
-        .map_or(inverse.span(), |expected| expected.span);
+        .map_or(inverse.span(), |expected| expected.span());
     let fits = panics(
         span,
         quote_spanned!(span=> #odm::check::two_way::<#this, #ty>(#name, #max, #expected, #owner, #rust, #text)),

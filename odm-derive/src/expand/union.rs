@@ -187,6 +187,10 @@ impl<'a> Union<'a> {
                 };
             }
             #[automatically_derived]
+            impl #odm::Compared for #ident {
+                type As = #odm::ByValue;
+            }
+            #[automatically_derived]
             impl #odm::Value for #ident {
                 const SIZE: #odm::Size = #odm::Size::known(#odm::size::variants(<#ident as #odm::Varied>::SHAPE));
                 const REFERENCE: bool = true;

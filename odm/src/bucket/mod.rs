@@ -366,6 +366,7 @@ impl<I: Bucketed> Buckets<I> {
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
         relation::prepare(odm, I::Bucket::META, &mut built)?;
+        odm.know_declarations(trace).await?;
         let mut token = None;
         let amend = relation::Amend {
             odm,
@@ -604,7 +605,7 @@ fn start_of<I: Bucketed>(item: &Document) -> Result<Option<DateTime>> {
 
 /// Reading.
 impl<I: Bucketed> Buckets<I> {
-    fn of(&self, parent: Result<Bson>) -> Find<'_, I::Bucket> {
+    fn of(&self, parent: Result<Bson>) -> Find<I::Bucket> {
         let meta = I::BUCKET;
         let filter = parent.map(|parent| of_parent(meta, &parent));
         let mut find = Find::new(&self.collection, Filter::of(filter));

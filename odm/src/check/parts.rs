@@ -2,11 +2,12 @@
 
 use super::shapes::{claims, get, holds_enum, may_be, named, position, tagged};
 use super::walk::Walk;
-use super::{At, MAX_WRAPPERS};
-use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
+use super::{At, MAX_WRAPPERS, key_rule};
+use crate::shape::{Body, Bounds, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Rule, Violation};
 use mongodb::bson::spec::ElementType;
 use mongodb::bson::{RawBsonRef, RawDocument};
+use std::collections::HashSet;
 
 /// Which names of a document a struct answers for.
 #[derive(Clone, Copy)]
@@ -59,6 +60,8 @@ impl Walk {
     pub(super) fn fields(&mut self, shape: &StructShape, doc: &RawDocument, owned: Owned, at: &At<'_>) {
         let fields = shape.fields;
         let flattens = fields.iter().any(|field| field.flatten);
+        let shows_more = fields.iter().any(FieldMeta::is_extra);
+        let mut names: HashSet<&str> = HashSet::new();
         let mut seen = Seen::default();
         let mut next = 0;
         for element in doc.iter_elements().map_while(|element| element.ok()) {
@@ -66,6 +69,9 @@ impl Walk {
                 return;
             }
             let name = element.key().as_str();
+            if shows_more && !names.insert(name) {
+                self.twice(&At::Name(at, name));
+            }
             // serde writes the fields in their declared order, so the next one is nearly always the right one.
             let found = match fields.get(next) {
                 Some(field) if field.name == name && !field.flatten => Some(next),
@@ -73,6 +79,11 @@ impl Walk {
             };
             let Some(i) = found else {
                 match owned {
+                    _ if shows_more => {
+                        if let Some(rule) = key_rule(&Bounds::NONE, name) {
+                            self.broken(at, rule, None);
+                        }
+                    }
                     _ if flattens => {}
                     Owned::Own => {}
                     Owned::But(tag) if tag == name => {}
@@ -86,6 +97,10 @@ impl Walk {
                 continue;
             };
             next = i + 1;
+            // Under an old name, beside the one that it has.
+            if shows_more && seen.contains(i) && names.contains(fields[i].name) {
+                self.twice(&At::Name(at, name));
+            }
             seen.insert(i);
             if fits(&fields[i], element.element_type()) {
                 continue;
@@ -103,6 +118,12 @@ impl Walk {
                 self.broken(&At::Name(at, field.name), Rule::Required, None);
             }
         }
+    }
+
+    /// What a struct shows of the fields that it does not declare holds a declared name.
+    fn twice(&mut self, at: &At<'_>) {
+        let rule = "that a declared field is none of those in `extra`: the document would hold it twice";
+        self.broken(at, Rule::Other(rule.to_owned()), None);
     }
 
     /// A field whose parts stand among those of its parent.

@@ -244,7 +244,7 @@ impl Resolve {
                 min: Some(1),
                 max: Some(1),
             },
-            Shape::Binary => Test::Binary { min, max },
+            Shape::Binary | Shape::Uuid => Test::Binary { min, max },
             Shape::Array(items) => Test::Array {
                 items: Box::new(self.item(items(), bounds, level)),
                 max: bounds.max_items,

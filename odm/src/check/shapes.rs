@@ -156,7 +156,7 @@ pub(super) fn types(shape: Shape) -> &'static [&'static str] {
         Shape::String | Shape::Char => &["string"],
         Shape::ObjectId => &["objectId"],
         Shape::Date => &["date"],
-        Shape::Binary => &["binData"],
+        Shape::Binary | Shape::Uuid => &["binData"],
         Shape::Timestamp => &["timestamp"],
         Shape::Regex => &["regex"],
         Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => &["array"],

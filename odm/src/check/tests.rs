@@ -34,8 +34,11 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
+        extra: false,
     }
 }
 

@@ -240,7 +240,7 @@ impl Walk {
             | (Shape::Decimal, RawBsonRef::Decimal128(_)) => self.number(value, bounds, None, at),
             (Shape::String, RawBsonRef::String(text)) => self.text(text, bounds.min_len, bounds.max_len, at),
             (Shape::Char, RawBsonRef::String(text)) => self.text(text, Some(1), Some(1), at),
-            (Shape::Binary, RawBsonRef::Binary(binary)) => {
+            (Shape::Binary | Shape::Uuid, RawBsonRef::Binary(binary)) => {
                 let len = binary.bytes.len() as u64;
                 self.length(bounds, |max| len > max, |min| len < min, value, at);
             }

@@ -67,6 +67,9 @@ pub(super) enum Command {
         /// Take also the snapshots that documents lack, as the sources are now.
         #[arg(long)]
         snapshots: bool,
+        /// Don't wait until every process has read the new declarations: no other process writes.
+        #[arg(long)]
+        at_once: bool,
     },
     /// Forget copies and references that the database knows and the models do not declare any more.
     Forget {

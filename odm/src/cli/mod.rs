@@ -26,7 +26,7 @@
 //! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
 //! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
 //! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
-//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before, `--snapshots` also the snapshots that documents lack, as the sources are now | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all), [`Backfilling::snapshots`](crate::Backfilling::snapshots) |
+//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before, `--snapshots` also the snapshots that documents lack, as the sources are now; `--at-once` without the wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
 //! | `forget` | forgets copies and references that the database knows and the models don't declare any more; shows them and asks, unless `--yes` is there | [`Odm::forget_copies`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
@@ -338,8 +338,15 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
                 json::recovered(&recovered),
             ))
         }
-        Command::Backfill { all, snapshots } => {
+        Command::Backfill {
+            all,
+            snapshots,
+            at_once,
+        } => {
             let mut backfilling = odm.backfill();
+            if *at_once {
+                backfilling = backfilling.at_once();
+            }
             if *all {
                 backfilling = backfilling.all();
             }
@@ -491,13 +498,19 @@ fn in_words(recovered: &Recovered) -> String {
 }
 
 fn filling(filled: &Backfilled) -> String {
-    match filled.edges.as_slice() {
-        [] => "nothing was to be filled".to_owned(),
-        edges => format!(
+    let defaults =
+        (filled.defaults > 0).then(|| format!("{} stored", plural(filled.defaults, "missing default")));
+    let copies = (!filled.edges.is_empty()).then(|| {
+        format!(
             "copies were taken in {}, for {}",
             plural(filled.documents, "document"),
-            edges.join(", ")
-        ),
+            filled.edges.join(", ")
+        )
+    });
+    let all: Vec<String> = defaults.into_iter().chain(copies).collect();
+    match all.is_empty() {
+        true => "nothing was to be filled".to_owned(),
+        false => all.join("; "),
     }
 }
 

@@ -73,6 +73,7 @@ fn ids_are_extended_json() {
             Bson::Int64(7),
             Bson::Double(f64::INFINITY),
         ],
+        reason: None,
     };
     let change = crate::schema::Change::CreateIndex {
         collection: "c",
@@ -99,6 +100,7 @@ fn a_backfill_is_told_in_words() {
         super::filling(&crate::Backfilled {
             edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
             documents,
+            defaults: 0,
         })
     };
     assert_eq!(words(&[], 0), "nothing was to be filled");

@@ -90,8 +90,11 @@ macro_rules! document {
             }),
             indexes: &[],
             validation: Validation::STRICT,
+            collation: None,
+            expiry: None,
             append_only: false,
             bucket: None,
+            extra: false,
         };
     };
 }

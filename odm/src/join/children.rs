@@ -462,7 +462,7 @@ impl<C: Document + Clone> Wanted<C> {
             return Ok(None);
         }
         Ok(Some(Child {
-            document: Some(super::lookup::read(C::META.collection, raw)?),
+            document: Some(super::lookup::read(C::META, raw)?),
             raw: self.with_raw.then(|| raw.to_owned()),
             parents,
         }))

@@ -330,7 +330,7 @@ fn read<T: Document>(
     let Some(at) = key.and_then(|key| places.get(&key).copied()) else {
         return Ok(None);
     };
-    let document = super::lookup::read::<T>(T::META.collection, raw)?;
+    let document = super::lookup::read::<T>(T::META, raw)?;
     Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
 }
 

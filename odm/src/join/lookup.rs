@@ -21,18 +21,18 @@ use serde::de::DeserializeOwned;
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all` or `one`"]
-pub struct Lookup<'c, T, Out, J> {
-    find: Find<'c, T, Out>,
+pub struct Lookup<T, Out, J> {
+    find: Find<T, Out>,
     join: J,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for Lookup<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for Lookup<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lookup").field("find", &self.find).finish()
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Has the joins carried out by the server, in one pipeline with `$lookup`, with the same result.
     ///
     /// One round trip instead of one for each hop; but the server looks up the targets document by document, and sends one
@@ -44,13 +44,13 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn lookup(self) -> Lookup<'c, T, Out, J> {
+    pub fn lookup(self) -> Lookup<T, Out, J> {
         let (find, join) = self.without_join();
         Lookup { find, join }
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, Out, J> {
     /// All of them. A collation of the query is one of the whole pipeline: keys that are strings are compared by it, too.
     ///
     /// # Errors
@@ -69,7 +69,6 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
     /// # Ok(()) }
     /// ```
     pub async fn all(mut self) -> Result<Vec<J::Row<Out>>> {
-        let collection = self.find.collection;
         if self.find.options.limit == Some(0) {
             return Ok(Vec::new());
         }
@@ -77,6 +76,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         if has_near(&filter) {
             return Err(no_near(T::META.collection));
         }
+        let collection = &self.find.collection;
         let mut stages = vec![doc! { "$match": filter }];
         let options = &self.find.options;
         if let Some(sort) = &options.sort {
@@ -116,7 +116,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<'_,
         of_pipeline.hint = options.hint.clone();
         of_pipeline.allow_disk_use = options.allow_disk_use;
         each_of(collection, "lookup", stages, of_pipeline, |raw| {
-            items.push(read(T::META.collection, raw)?);
+            items.push(read(T::META, raw)?);
             work.parent(raw)
         })
         .await?;
@@ -196,8 +196,8 @@ fn all_given(references: impl Into<Bson>) -> bson::Document {
 }
 
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
-pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -> Result<Out> {
-    decode::decode(collection, raw).or_else(|error| {
+pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
+    decode::decode(meta, raw).or_else(|error| {
         let mut plain = RawDocumentBuf::new();
         for (name, value) in raw.iter().flatten() {
             if !name.as_str().starts_with("__odm_") {
@@ -205,7 +205,7 @@ pub(super) fn read<Out: DeserializeOwned>(collection: &str, raw: &RawDocument) -
             }
         }
         // What else is wrong with it is the same with these fields and without.
-        decode::decode(collection, &plain).map_err(|_| error)
+        decode::decode(meta, &plain).map_err(|_| error)
     })
 }
 

@@ -177,7 +177,7 @@ pub trait JoinsNothing {}
 macro_rules! joined_already {
     ($([$($name:ident)*] $join:ty;)*) => {$(
         #[doc(hidden)]
-        impl<T: Document, Out, $($name),*> Find<'_, T, Out, $join> {
+        impl<T: Document, Out, $($name),*> Find<T, Out, $join> {
             pub fn include<Next>(self, _: impl FnOnce(T::Paths) -> Next) -> Self
             where
                 $join: JoinsNothing,

@@ -68,8 +68,11 @@ const META: &DocumentMeta = &DocumentMeta {
         ])
     }],
     validation: Validation::STRICT,
+    collation: None,
+    expiry: None,
     append_only: false,
     bucket: None,
+    extra: false,
 };
 
 /// Maps a write error as it stands in a reply.

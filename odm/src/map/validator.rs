@@ -128,6 +128,11 @@ impl Reader<'_> {
                     self.add(path, Rule::Type(types), value);
                 }
             }
+            // A double that is no whole number, where an integer is declared.
+            "multipleOf" if bound.and_then(count) == Some(1) => {
+                let types = ["int", "long"].map(str::to_owned);
+                self.add(path, Rule::Type(types.to_vec()), value);
+            }
             "enum" => {
                 if let Some(Bson::Array(values)) = bound {
                     self.add(path, Rule::OneOf(values.clone()), value);

@@ -44,7 +44,7 @@ impl Key {
 }
 
 /// Whether a string may be in the field of this name, which a collation compares in its own way.
-pub(super) fn holds_text(shape: Shape, name: &str) -> bool {
+pub(crate) fn holds_text(shape: Shape, name: &str) -> bool {
     shape_at(shape, name).is_none_or(|field| has_text(field, 0))
 }
 
@@ -177,7 +177,7 @@ fn types(shape: Shape, depth: u32) -> Types {
         Shape::String | Shape::Char => Types::one(Type::String),
         Shape::ObjectId => Types::one(Type::ObjectId),
         Shape::Date => Types::one(Type::Date),
-        Shape::Binary => Types::one(Type::Binary),
+        Shape::Binary | Shape::Uuid => Types::one(Type::Binary),
         Shape::Timestamp => Types::one(Type::Timestamp),
         Shape::Regex => Types::one(Type::Regex),
         Shape::Optional(inner) => types(inner(), depth + 1),
@@ -232,6 +232,7 @@ fn has_text(shape: Shape, depth: u32) -> bool {
         | Shape::ObjectId
         | Shape::Date
         | Shape::Binary
+        | Shape::Uuid
         | Shape::Timestamp
         | Shape::Regex => false,
     }

@@ -28,7 +28,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Of a query as the user has built it.
-    pub(crate) fn of_query<T, Out, J>(find: &Find<'_, T, Out, J>) -> Place {
+    pub(crate) fn of_query<T, Out, J>(find: &Find<T, Out, J>) -> Place {
         let mut names: Vec<&'static str> = find.sort.iter().map(|order| order.name).collect();
         if !names.contains(&"_id") {
             names.push("_id");
@@ -116,17 +116,17 @@ impl Place {
 /// # Ok(()) }
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `stream`"]
-pub struct ResumableFind<'c, T, Out, J = ()> {
-    find: Find<'c, T, Out, J>,
+pub struct ResumableFind<T, Out, J = ()> {
+    find: Find<T, Out, J>,
 }
 
-impl<T: Document, Out, J> std::fmt::Debug for ResumableFind<'_, T, Out, J> {
+impl<T: Document, Out, J> std::fmt::Debug for ResumableFind<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.find.fmt(f)
     }
 }
 
-impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'c, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Goes on by itself where the server has closed the cursor of a long stream, or where the connection to it breaks.
     ///
     /// The documents come in the order of the query and by `_id` where that leaves a tie, so that the stream goes on
@@ -139,12 +139,12 @@ impl<'c, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<'
     /// let stream = people.find(|p| p.age.gte(18)).resumable().stream().await?;
     /// # Ok(()) }
     /// ```
-    pub fn resumable(self) -> ResumableFind<'c, T, Out, J> {
+    pub fn resumable(self) -> ResumableFind<T, Out, J> {
         ResumableFind { find: self }
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableFind<'_, T, Out, J> {
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableFind<T, Out, J> {
     /// One after the other, as [`Find::stream`].
     ///
     /// # Errors
@@ -274,8 +274,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
                 options.limit = Some(left);
             }
         }
-        let find: Find<'_, T, Out> = Find {
-            collection: &self.collection,
+        let find: Find<T, Out> = Find {
+            collection: self.collection.clone(),
             filter: Filter::raw(filter),
             options,
             sort: Vec::new(),

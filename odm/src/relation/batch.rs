@@ -220,7 +220,7 @@ impl Scope<'_> {
     }
 
     /// What comes of a pipeline, which has to be little.
-    pub(super) async fn aggregate(
+    pub(crate) async fn aggregate(
         &self,
         meta: &'static DocumentMeta,
         pipeline: Vec<Document>,

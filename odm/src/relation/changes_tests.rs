@@ -26,7 +26,14 @@ fn built(update: Document) -> Built {
         array_filters: Vec::new(),
         guards: Vec::new(),
         raw: Vec::new(),
+        met: None,
+        idle: None,
         marked: None,
+        only_adds: false,
+        fills: Vec::new(),
+        always: Vec::new(),
+        inserted: Vec::new(),
+        upsert: false,
     }
 }
 
@@ -160,7 +167,7 @@ fn a_push_onto_a_two_way_array_adds_to_a_set() {
         more: 2,
         max: 20,
         unless_there,
-        id: None,
+        field: None,
         numbered: false,
     };
     let mut update = built(doc! { "$push": { "authors": { "$each": [1, 2] } } });
@@ -246,7 +253,14 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             array_filters: vec![doc! { "e0": { "$eq": 2 } }],
             guards,
             raw: Vec::new(),
+            met: None,
+            idle: None,
             marked: None,
+            only_adds: false,
+            fills: Vec::new(),
+            always: Vec::new(),
+            inserted: Vec::new(),
+            upsert: false,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

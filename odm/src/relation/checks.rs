@@ -531,7 +531,7 @@ impl Recheck {
         ids: &[Bson],
     ) -> Result<Vec<RawDocumentBuf>> {
         // What others derive of a bucket has to be told before it goes, and an item that is pushed meanwhile would go with it.
-        if graph.derived_from(meta).next().is_none() {
+        if graph.derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
             scope
                 .delete(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
                 .await?;

@@ -82,7 +82,10 @@ pub(super) async fn apply<'e>(
         }
     }
     for (meta, effects) in collections {
-        let mut prepared = statements(graph, &effects);
+        let mut prepared = statements(graph, &effects, mark.is_none() && meta.version().is_some());
+        for statement in &mut prepared.statements {
+            pairs::raise_version(meta, &mut statement.update);
+        }
         for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
             graph.note(meta, &mut statement.update, None, debt);
         }
@@ -145,8 +148,9 @@ pub(super) struct Prepared {
     pub(super) documents: u64,
 }
 
-/// As statements, with the removals first: they make room.
-pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
+/// As statements, with the removals first: they make room. `only_changed` says that a document which has a reference already is
+/// not among those that get it.
+pub(super) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool) -> Prepared {
     let mut prepared = Prepared::default();
     let edges: HashSet<usize> = effects.iter().map(|effect| effect.edge).collect();
     let mut edges: Vec<&Edge> = edges.into_iter().filter_map(|at| graph.edge(at)).collect();
@@ -204,7 +208,13 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect]) -> Prepared {
                 split(&holders, &edge.is_no_list(), &update, &mut prepared.before);
             }
             let update = doc! { "$addToSet": { &edge.path: { "$each": targets.clone() } } };
-            prepared.add(&holders, &room(edge, targets), &update);
+            let there = doc! { &edge.path: { "$all": targets.clone() } };
+            let mut filter = room(edge, targets);
+            if only_changed {
+                filter.insert("$nor", vec![there.clone()]);
+                prepared.leave(&holders, there);
+            }
+            prepared.add(&holders, &filter, &update);
         }
     }
     prepared

@@ -10,6 +10,7 @@ mod changes;
 mod checks;
 pub(crate) mod derived;
 mod effects;
+mod expiry;
 mod follow;
 pub(crate) mod graph;
 mod inspect;
@@ -27,10 +28,13 @@ mod testing;
 mod write;
 
 pub(crate) use checks::Recheck;
-pub(crate) use derived::{Amended, Inserts, Left, Looked, OWED, Token, Unknown, demanded, order_of};
+pub use derived::backfill_at_once;
+pub(crate) use derived::{
+    Age, Amended, COPIED, Inserts, Left, Looked, OWED, OWN, Token, Unknown, demanded, order_of,
+};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
-pub(crate) use parts::{Parts, combines};
+pub(crate) use parts::{Parts, by_collation, combines};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
@@ -86,7 +90,8 @@ impl Amend<'_> {
 
     /// Whether copies may be taken of documents that the same operation inserts: if it fails, nothing of it is left.
     pub(crate) async fn may_copy(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
-        let is_source = self.odm.graph().copied(meta).next().is_some();
+        let mut incoming = self.odm.graph().incoming(meta);
+        let is_source = incoming.any(|edge| edge.sync().is_some());
         Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
     }
 

@@ -126,10 +126,19 @@ impl<'a> Duties<'a> {
             let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
             own.contains(&(collection, effect.holder.key.clone()))
         };
-        // What the write itself writes can't be changed before it.
-        let (first, last): (Vec<Effect>, Vec<Effect>) = planned
-            .into_iter()
-            .partition(|effect| comes_first(graph, effect) && !is_inserted(effect) && !diff.writes(effect));
+        // A document that the write changes is not changed before it: the write may ask for its version.
+        let changed = before.changed.iter();
+        let changed: HashSet<(&str, Key)> = changed
+            .flat_map(|(meta, documents)| documents.iter().map(|one| (meta.collection, id(one))))
+            .collect();
+        let is_changed = |effect: &Effect| {
+            let collection = graph.edge(effect.edge).map_or("", |edge| edge.holder.collection);
+            changed.contains(&(collection, effect.holder.key.clone()))
+        };
+        let (first, last): (Vec<Effect>, Vec<Effect>) = planned.into_iter().partition(|effect| {
+            let waits = is_inserted(effect) || is_changed(effect) || diff.writes(effect);
+            comes_first(graph, effect) && !waits
+        });
         have_room(scope, graph, last.iter().filter(|effect| !is_inserted(effect))).await?;
         // The write's own token tells which documents it has written.
         let beside = Token::new();
@@ -285,6 +294,7 @@ impl<'a> Duties<'a> {
                 })
                 .map(|mut statement| {
                     pairs::mark(&mut statement.update, token);
+                    pairs::raise_version(meta, &mut statement.update);
                     derived::given_back(graph, meta, &mut statement.update, debt, false);
                     statement
                 })

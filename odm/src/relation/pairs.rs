@@ -142,6 +142,16 @@ pub(super) fn count(update: &mut Document) {
     put(update, "$inc", WRITES, 1_i64.into());
 }
 
+/// The part of an update from the other side of a two-way reference that raises the version of the document. A link is a field of
+/// both documents: a replacement by an older version must not write the field back.
+///
+/// The update's filter matches only documents in which the link changes.
+pub(super) fn raise_version(meta: &DocumentMeta, update: &mut Document) {
+    if let Some(version) = meta.version() {
+        put(update, "$inc", version, 1_i64.into());
+    }
+}
+
 /// The part of an upsert that counts it where it inserts.
 pub(super) fn count_inserted(update: &mut Document) {
     put(update, "$setOnInsert", WRITES, 1_i64.into());

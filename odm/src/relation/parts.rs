@@ -3,7 +3,7 @@
 
 use super::batch::{all, behind, document_id, ids};
 use super::graph::{Edge, Graph, is};
-use super::scope::Scope;
+use super::scope::{Scope, names_one};
 use super::write::IN_ONE;
 use crate::document::DocumentMeta;
 use crate::names::meet;
@@ -89,6 +89,38 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The condition of the documents that a condition finds by another collation than that of their collection: their ids. What the
+/// rules of the library ask of documents is asked by the collation of their collection, so they are named by these.
+///
+/// # Errors
+/// [`Error::Query`] where there are too many.
+pub(crate) async fn by_collation<T: crate::Document>(
+    collection: &crate::Collection<T>,
+    filter: Document,
+    collation: mongodb::options::Collation,
+) -> Result<Document> {
+    let limit = MOST_FOUND as u64 + 1;
+    let mut ids: Vec<Bson> = Vec::new();
+    let found = crate::Find::new(collection, crate::Filter::raw(filter));
+    let take = |document: &mongodb::bson::RawDocument| {
+        let id = document.get("_id").ok().flatten();
+        ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
+        Ok(())
+    };
+    found.ids(collation, limit, take).await?;
+    match ids.len() > MOST_FOUND {
+        false => Ok(doc! { "_id": { "$in": ids } }),
+        true => Err(Error::Query {
+            collection: T::META.collection,
+            message: format!(
+                "more than {MOST_FOUND} documents match by this collation, which is another one than that of the collection, and \
+                 documents with relationships are found by it before they are changed: declare the collation of the collection, or \
+                 change them in parts"
+            ),
+        }),
+    }
+}
+
 /// Whether a condition has another answer after a part of the operation: it can't stand beside another one, or is on what is
 /// derived of the documents themselves.
 pub(super) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Document) -> bool {
@@ -116,6 +148,8 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
             .any(|target| reached.iter().any(|one| is(one, target)))
     };
     let reads = |path: &str| reads(filter, path);
+    // Of one document that is named by its id no part is written before it.
+    let version = meta.version().filter(|_| !names_one(filter));
     graph
         .copying(meta)
         .filter(|edge| follows(edge))
@@ -123,7 +157,7 @@ pub(super) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
         || graph
             .outgoing(meta)
             .filter(|edge| edge.is_two_way() && edge.target(meta).is_some())
-            .any(|edge| reads(&edge.path))
+            .any(|edge| reads(&edge.path) || version.is_some_and(reads))
 }
 
 /// Whether the deletion of documents of this type may change what the condition reads of others of them: their references to
@@ -150,7 +184,10 @@ pub(super) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     };
     graph.outgoing(meta).filter(empties).any(|edge| {
         let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
-        reads(filter, &edge.path) || beside.any(|path| reads(filter, &path))
+        let version = meta.version().filter(|_| edge.is_two_way() && !names_one(filter));
+        reads(filter, &edge.path)
+            || version.is_some_and(|version| reads(filter, version))
+            || beside.any(|path| reads(filter, &path))
     })
 }
 

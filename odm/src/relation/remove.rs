@@ -10,7 +10,7 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
-use super::batch::{Batch, all, behind, document, document_id as id, ids};
+use super::batch::{Batch, Change, all, behind, document, document_id as id, ids};
 use super::derived;
 use super::graph::is;
 use super::pairs;
@@ -201,6 +201,9 @@ impl Level<'_> {
     }
 }
 
+/// The documents in the batches of all levels of a deletion, by collection and id.
+type OnTheWay = HashSet<(&'static str, Key)>;
+
 struct Removal<'a, 'd> {
     scope: Scope<'a>,
     /// Whether two-way references are taken out in transactions of this removal's own.
@@ -209,7 +212,7 @@ struct Removal<'a, 'd> {
     deletes: bool,
     rules: HashMap<&'static str, Arc<Rules<'a>>>,
     /// The documents in the batches of all levels. One that is met again refers to itself in a circle.
-    on_the_way: HashSet<(&'static str, Key)>,
+    on_the_way: OnTheWay,
     done: &'d mut Deleted,
     /// The batch at the top, if one was all.
     first: Option<Vec<RawDocumentBuf>>,
@@ -695,7 +698,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             let mut found = ids(&batch.documents);
             found.retain(|id| !own.contains(&Key::of_bson(id)));
             if !found.is_empty() {
-                let filter = all([doc! { "_id": { "$in": found } }, refers.clone()]);
+                let filter = all([doc! { "_id": { "$in": &found } }, refers.clone()]);
                 let mut change = rule.detachment(documents);
                 if orphans {
                     derived::mark_former_of(&self.scope, holder, filter.clone(), self.owed).await?;
@@ -704,7 +707,13 @@ impl<'a, 'd> Removal<'a, 'd> {
                 if marks {
                     pairs::mark(&mut change.update, mark);
                 }
-                let changed = self.scope.change(holder, filter, change).await?;
+                let changed = match rule.is_two_way() {
+                    true => {
+                        let found = found.iter().map(Key::of_bson);
+                        unlink(&self.scope, holder, (found, filter), change, &self.on_the_way).await?
+                    }
+                    false => self.scope.change(holder, filter, change).await?,
+                };
                 self.count(rule, changed);
             }
             if !batch.more {
@@ -737,9 +746,10 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
             let mut erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
-                false => erase(self.scope, level, &part, &unlinks, false).await?,
+                false => erase(self.scope, level, &part, (&unlinks, &self.on_the_way), false).await?,
                 true => {
-                    let (scope, level, part, unlinks) = (self.scope, &*level, &part, &unlinks);
+                    let (scope, level, part) = (self.scope, &*level, &part);
+                    let unlinks = (unlinks.as_slice(), &self.on_the_way);
                     scope
                         .odm
                         .transaction(async |tx| {
@@ -993,6 +1003,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                     if graph.note(holder, &mut change.update, None, token.into()) {
                         owing.push(holder);
                     }
+                    pairs::raise_version(holder, &mut change.update);
                     if marks {
                         pairs::mark(&mut change.update, token);
                         self.marked.push(holder);
@@ -1117,6 +1128,35 @@ fn as_read(
     ]))
 }
 
+/// Takes references out of those of these documents that fit, which are the other side of two-way ones, and raises their
+/// versions. One that is about to be deleted itself keeps the version that its deletion may ask for.
+async fn unlink(
+    scope: &Scope<'_>,
+    holder: &'static DocumentMeta,
+    (ids, filter): (impl Iterator<Item = Key>, Document),
+    change: Change,
+    on_the_way: &OnTheWay,
+) -> Result<u64> {
+    let (going, staying): (Vec<Key>, Vec<Key>) =
+        ids.partition(|id| on_the_way.contains(&(holder.collection, id.clone())));
+    if going.is_empty() || holder.version().is_none() {
+        let mut change = change;
+        pairs::raise_version(holder, &mut change.update);
+        return scope.change(holder, filter, change).await;
+    }
+    let of = |ids: &[Key]| {
+        let ids: Vec<Bson> = ids.iter().map(Key::to_bson).collect();
+        all([filter.clone(), doc! { "_id": { "$in": ids } }])
+    };
+    let mut changed = scope.change(holder, of(&going), change.clone()).await?;
+    if !staying.is_empty() {
+        let mut change = change;
+        pairs::raise_version(holder, &mut change.update);
+        changed += scope.change(holder, of(&staying), change).await?;
+    }
+    Ok(changed)
+}
+
 /// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
 /// were linked to. Those that were read before the transaction began are read in it once more where something is derived of
 /// them: others may have changed them since, or deleted them, and taken away what was theirs.
@@ -1124,7 +1164,7 @@ async fn erase(
     scope: Scope<'_>,
     level: &Level<'_>,
     part: &[RawDocumentBuf],
-    unlinks: &[Rule<'_>],
+    (unlinks, on_the_way): (&[Rule<'_>], &OnTheWay),
     read_before: bool,
 ) -> Result<Erased> {
     let all_ids = ids(part);
@@ -1177,7 +1217,8 @@ async fn erase(
                 );
                 let named = rule.named(gone.iter().copied());
                 within.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
-                scope.change(rule.edge.holder, filter, change).await?
+                let named = named.into_iter();
+                unlink(&scope, rule.edge.holder, (named, filter), change, on_the_way).await?
             }
             None => 0,
         };

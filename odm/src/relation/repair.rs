@@ -48,8 +48,8 @@ impl Odm {
     /// | an array over its bound, a parent with several children of which it may have one | left |
     ///
     /// Every write looks for the value that was seen, so others may write meanwhile, and a repair may run twice at once.
-    /// Versions and time stamps of the documents stay as they are, but for the versions of buckets whose items are changed. It
-    /// is no transaction: interrupted, it has mended a part.
+    /// Versions and time stamps of the documents stay as they are, but for the versions of buckets whose items are changed, and of
+    /// documents whose two-way references are. It is no transaction: interrupted, it has mended a part.
     ///
     /// # Errors
     /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
@@ -230,7 +230,7 @@ impl IntoFuture for Repairing {
                 let mut chosen_edges = edges.iter().flat_map(|(_, edges)| edges);
                 if chosen_edges.any(|edge| edge.is_two_way()) || chosen.kept().next().is_some() {
                     scope.trip();
-                    chosen.odm.look_for_lacking().await?;
+                    chosen.odm.learn().await?;
                 }
                 let mut failed = Ok(());
                 for _ in 0..PASSES {
@@ -473,6 +473,7 @@ impl Repaired {
                 .cloned()
                 .collect();
             let mut update = doc! { "$set": { &edge.path: once } };
+            pairs::raise_version(edge.holder, &mut update);
             write.owe(scope.odm.graph(), edge, None, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
@@ -674,6 +675,9 @@ impl Writing<'_> {
     ) {
         let mark = pairs::another(self.marks);
         for update in updates {
+            if edge.is_two_way() {
+                pairs::raise_version(edge.holder, update);
+            }
             if let Some(mark) = mark {
                 pairs::mark(update, mark);
             }

@@ -333,6 +333,10 @@ impl<'g> Rules<'g> {
                 read_too(&mut fields, name.split('.').next().unwrap_or_default());
             }
         }
+        for name in graph.parent_fields_of_others(meta) {
+            derives = true;
+            read_too(&mut fields, &name);
+        }
         let whole = list.iter().any(|rule| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
         });
@@ -366,6 +370,7 @@ fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<Rule<'g>> {
 /// Whether the deletion of such a document means anything to others.
 pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
     graph.derived_from(meta).next().is_some()
+        || graph.is_child_of_others(meta)
         || graph
             .incoming(meta)
             .any(|edge| edge.reference.on_delete != OnDelete::Keep)

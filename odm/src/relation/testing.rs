@@ -84,8 +84,11 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         shape,
         indexes: &[],
         validation: Validation::STRICT,
+        collation: None,
+        expiry: None,
         append_only: false,
         bucket: None,
+        extra: false,
     }
 }
 

@@ -147,6 +147,7 @@ const PUT_BACK: i64 = checks::MANY as i64;
 pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) -> Result<()> {
     raw::refuse(odm.graph(), meta, &built.raw)?;
     changes::as_sets(odm.graph().outgoing(meta), built);
+    built.guard_items(meta, odm.graph().is_depended_on(meta));
     Ok(())
 }
 
@@ -317,6 +318,11 @@ impl<'a> Duties<'a> {
         R: Done + Send,
         F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
+        let graph = self.graph();
+        let moves = |write: &&Write<'_>| derived::relinks_for_others(graph, std::slice::from_ref(*write));
+        if let Some(write) = self.writes.iter().find(moves) {
+            return Err(derived::refuse_for_others(write.meta, graph));
+        }
         match self.is_linked() {
             true => self.in_order(scope, work).await,
             false => {
@@ -364,7 +370,7 @@ impl<'a> Duties<'a> {
     fn owing(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in &self.writes {
-            if self.graph().takes_part(write.meta)
+            if self.graph().has_a_part(write.meta)
                 && !metas.iter().any(|meta| meta.collection == write.meta.collection)
             {
                 metas.push(write.meta);
@@ -1048,7 +1054,7 @@ async fn unlink(
         }
     }
     // What is derived of them is derived without them before they go.
-    let derives = graph.derived_from(meta).next().is_some();
+    let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     for ids in crate::key::chunks(&keys) {
         let mut which = doc! { "_id": { "$in": ids } };
         if let Some(going) = going {

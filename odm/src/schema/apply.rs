@@ -137,7 +137,7 @@ impl Odm {
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
-    /// it may not write either. [`Error::Contention`] if somebody else changes the database under eight attempts;
+    /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
     pub async fn sync(&self) -> Result<Applied> {
         Trace::new("(all)", "sync").run(self.until_it_is()).await
@@ -229,8 +229,9 @@ impl Odm {
                     validator,
                     level,
                     action,
+                    collation,
                     ..
-                } => create(db, collection, validator, *level, *action).await,
+                } => create(db, collection, validator, *level, *action, collation.as_ref()).await,
                 Change::SetValidator {
                     validator,
                     level,
@@ -294,6 +295,7 @@ fn refuse(plan: &Plan) -> Result<()> {
             change: words,
             count: violations.count,
             sample: violations.sample.clone(),
+            reason: violations.reason.clone(),
         });
     }
     Ok(())
@@ -306,18 +308,26 @@ async fn create(
     validator: &Document,
     level: Level,
     action: Action,
+    collation: Option<&Document>,
 ) -> Result<bool, Failure> {
-    let command = doc! {
+    let mut command = doc! {
         "create": collection,
         "validator": validator.clone(),
         "validationLevel": level.as_str(),
         "validationAction": action.as_str(),
     };
+    if let Some(collation) = collation {
+        command.insert("collation", collation.clone());
+    }
     match run(db, collection, command).await {
         Err(Failure::Stale { collection, what }) => {
             let now = existing::collections(db, Some(collection)).await?;
             match now.get(collection) {
-                Some(now) if now.kind == "collection" && now.validates(Some(validator), level, action) => {
+                Some(now)
+                    if now.kind == "collection"
+                        && now.validates(Some(validator), level, action)
+                        && now.collates(collation) =>
+                {
                     Ok(false)
                 }
                 _ => Err(Failure::Stale { collection, what }),
@@ -410,6 +420,7 @@ async fn create_indexes(
                         change: format!("the index {}", index.in_words()),
                         count: violations.count,
                         sample: violations.sample,
+                        reason: violations.reason,
                     }));
                 }
             }

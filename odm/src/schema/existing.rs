@@ -21,6 +21,8 @@ pub struct Violations {
     pub count: u64,
     /// The ids of a few of them.
     pub sample: Vec<Bson>,
+    /// Of a unique index: what to do where the value that they share is `null`, as which a missing field counts.
+    pub reason: Option<String>,
 }
 
 impl fmt::Display for Violations {
@@ -29,7 +31,10 @@ impl fmt::Display for Violations {
         for (i, id) in self.sample.iter().enumerate() {
             write!(f, "{}{id}", if i == 0 { ", among them _id " } else { ", " })?;
         }
-        Ok(())
+        match &self.reason {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -71,10 +76,10 @@ pub(crate) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Docum
     }
 }
 
-/// The documents that a schema does not allow: one round trip, which reads the collection.
-pub(super) async fn unfit(db: &Database, collection: &str, schema: &Document) -> Result<Option<Violations>> {
+/// The documents that these rules don't allow: one round trip, which reads the collection.
+pub(super) async fn unfit(db: &Database, collection: &str, rules: &Document) -> Result<Option<Violations>> {
     let pipeline = vec![
-        doc! { "$match": { "$nor": [{ "$jsonSchema": schema.clone() }] } },
+        doc! { "$match": { "$nor": [rules.clone()] } },
         doc! { "$facet": {
             "count": [{ "$count": "n" }],
             "sample": [{ "$limit": SAMPLE }, { "$project": { "_id": 1 } }],
@@ -100,7 +105,53 @@ pub(super) async fn duplicates(db: &Database, collection: &str, index: &Index) -
     if let Some(collation) = &index.collation {
         command.insert("collation", collation.clone());
     }
-    counted(db, command).await
+    let reply = one_row(db, command).await?;
+    let violations = reply.as_ref().and_then(violations);
+    Ok(violations.map(|found| Violations {
+        reason: reply.as_ref().and_then(|reply| shared_null(reply, index)),
+        ..found
+    }))
+}
+
+/// What to do about documents that share `null` in a unique index.
+fn shared_null(reply: &Document, index: &Index) -> Option<String> {
+    let row = rows(reply, "null").next()?;
+    let number = |name| row.get(name).and_then(integer).unwrap_or_default().max(0) as u64;
+    let (all, lacking) = (number("n"), number("lacking"));
+    if all == 0 {
+        return None;
+    }
+    let name = index.paths.first().map_or("field", String::as_str);
+    let fields: Vec<String> = index.paths.iter().map(|path| format!("`{path}`")).collect();
+    let fields = fields.join(", ");
+    let lack = |n: u64| match n {
+        1 => "1 lacks".to_owned(),
+        n => format!("{n} lack"),
+    };
+    let store = |n: u64| match n {
+        1 => "1 stores `null`".to_owned(),
+        n => format!("{n} store `null`"),
+    };
+    let above_null = format!("`partial = |p| p.{name}.gt(…)`, with the least value of its type");
+    Some(match (lacking, all - lacking.min(all)) {
+        (0, nulls) => format!(
+            "they share `null` in {fields} ({}), which a unique index allows once. Store nothing for `None` \
+             (`#[serde(skip_serializing_if = \"Option::is_none\")]`) and declare the index `sparse`, or leave `null` out of it: \
+             {above_null}",
+            store(nulls)
+        ),
+        (lacking, 0) => format!(
+            "they share `null` in {fields} ({} the field, which counts as `null`), which a unique index allows once. Leave such documents \
+             out of it: declare it `sparse`, or `partial = |p| p.{name}.exists(true)`",
+            lack(lacking)
+        ),
+        (lacking, nulls) => format!(
+            "they share `null` in {fields} ({} the field, which counts as `null`, and {}), which a unique index allows once. Leave both out \
+             of it: {above_null}; `sparse` leaves out those that lack the field",
+            lack(lacking),
+            store(nulls)
+        ),
+    })
 }
 
 fn duplicates_pipeline(index: &Index) -> Vec<Document> {
@@ -130,6 +181,12 @@ fn duplicates_pipeline(index: &Index) -> Vec<Document> {
     }
     // An empty array is a value of its own, different from a missing field.
     let mut keys = Document::new();
+    let lacks: Vec<Document> = index
+        .paths
+        .iter()
+        .map(|path| doc! { "$eq": [{ "$type": format!("${path}") }, "missing"] })
+        .collect();
+    keys.insert("lacks", doc! { "$or": lacks });
     let mut values = Vec::new();
     for (i, path) in index.paths.iter().enumerate() {
         let (key, field) = (format!("k{i}"), format!("${path}"));
@@ -149,13 +206,22 @@ fn duplicates_pipeline(index: &Index) -> Vec<Document> {
         .map(|key| (key.clone(), Bson::from(format!("${key}"))))
         .collect();
     // Once for each document, then over all of them.
-    stages.push(doc! { "$group": { "_id": { "key": key, "id": "$_id" } } });
+    stages.push(doc! { "$group": { "_id": { "key": key, "id": "$_id" }, "lacks": { "$max": "$lacks" } } });
     stages.push(doc! { "$group": {
         "_id": "$_id.key", "n": { "$sum": 1 }, "first": { "$min": "$_id.id" }, "last": { "$max": "$_id.id" },
+        "lacking": { "$sum": { "$cond": ["$lacks", 1, 0] } },
     } });
     stages.push(doc! { "$match": { "n": { "$gt": 1 } } });
+    let nulls: Vec<Document> = values
+        .iter()
+        .map(|key| doc! { format!("_id.{key}"): null })
+        .collect();
     stages.push(doc! { "$facet": {
         "count": [{ "$group": { "_id": null, "n": { "$sum": "$n" } } }],
+        "null": [
+            { "$match": { "$or": nulls } },
+            { "$group": { "_id": null, "n": { "$sum": "$n" }, "lacking": { "$sum": "$lacking" } } },
+        ],
         "sample": [
             { "$limit": SAMPLE }, { "$project": { "_id": ["$first", "$last"] } },
             { "$unwind": "$_id" }, { "$limit": SAMPLE },
@@ -165,28 +231,33 @@ fn duplicates_pipeline(index: &Index) -> Vec<Document> {
 }
 
 async fn counted(db: &Database, command: Document) -> Result<Option<Violations>> {
+    Ok(one_row(db, command).await?.as_ref().and_then(violations))
+}
+
+async fn one_row(db: &Database, command: Document) -> Result<Option<Document>> {
     let reply: Vec<Document> = db.run_cursor_command(command).await?.try_collect().await?;
-    let Some(reply) = reply.first() else {
-        return Ok(None);
-    };
-    let rows = |name| {
-        reply
-            .get_array(name)
-            .into_iter()
-            .flatten()
-            .filter_map(Bson::as_document)
-    };
-    let count = rows("count")
+    Ok(reply.into_iter().next())
+}
+
+/// The documents in one of the results of a `$facet`.
+fn rows<'r>(reply: &'r Document, name: &str) -> impl Iterator<Item = &'r Document> {
+    let rows = reply.get_array(name).into_iter().flatten();
+    rows.filter_map(Bson::as_document)
+}
+
+fn violations(reply: &Document) -> Option<Violations> {
+    let count = rows(reply, "count")
         .filter_map(|row| row.get("n").and_then(integer))
         .sum::<i64>();
     let mut sample: Vec<Bson> = Vec::new();
-    for id in rows("sample").filter_map(|row| row.get("_id")) {
+    for id in rows(reply, "sample").filter_map(|row| row.get("_id")) {
         if !sample.contains(id) {
             sample.push(id.clone());
         }
     }
-    Ok((count > 0).then_some(Violations {
+    (count > 0).then_some(Violations {
         count: count.max(0) as u64,
         sample,
-    }))
+        reason: None,
+    })
 }

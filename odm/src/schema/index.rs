@@ -1,9 +1,9 @@
 //! Declared indexes in MongoDB's terms, and whether an existing index is the declared one.
 
-use super::{integer, same, same_document, whole};
+use super::{integer, language, partial, same, same_document, whole};
 use crate::Result;
 use crate::copy::Subset;
-use crate::document::{CollationMeta, DocumentMeta, IndexKind, IndexMeta};
+use crate::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
 use crate::relation::Edge;
 use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
 use mongodb::bson::{self, Bson, Document, doc};
@@ -19,6 +19,9 @@ pub(super) struct Index {
     pub expire_after: Option<i64>,
     pub partial: Option<Document>,
     pub collation: Option<Document>,
+    /// Of a text index, where they are declared: see [`IndexMeta`].
+    pub default_language: Option<&'static str>,
+    pub language_override: Option<&'static str>,
     /// The dotted names in order.
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
@@ -32,6 +35,13 @@ pub(super) struct Index {
     /// The weight of each text field.
     weights: Document,
 }
+
+/// From MongoDB 5.0 on (its wire version, and that of the development builds before it), the filter and whether an index is
+/// unique or sparse tell two indexes on the same fields apart.
+const SIGNATURE: i32 = 12;
+
+/// The field from which a text index takes a document's language where nothing is declared.
+pub(super) const OVERRIDE: &str = "language";
 
 /// How an existing index compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +118,12 @@ fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     })
 }
 
+/// The fields of the unique index of a reference by which each document is referred to once.
+pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
+    let index = Index::implied(edge)?;
+    index.unique.then_some(index.paths)
+}
+
 impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.
@@ -131,6 +147,8 @@ impl Index {
                 .map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX)),
             partial,
             collation: meta.collation.map(collation),
+            default_language: meta.default_language,
+            language_override: meta.language_override,
             ..index
         })
     }
@@ -245,6 +263,12 @@ impl Index {
         index
     }
 
+    /// The index on the field by which documents expire.
+    pub fn of_expiry(expiry: &Expiry) -> Index {
+        let field = ((expiry.path)().to_owned(), IndexKind::Ascending);
+        Index::on([field].into_iter())
+    }
+
     /// Whether it finds what another one would find, in the same order or in the opposite one.
     pub fn serves(&self, other: &Index) -> bool {
         let whole = self.partial.is_none() && !self.sparse && self.collation.is_none();
@@ -313,6 +337,8 @@ impl Index {
             expire_after: None,
             partial: None,
             collation: None,
+            default_language: None,
+            language_override: None,
             paths,
             implied: false,
             looked_up: 1,
@@ -335,7 +361,7 @@ impl Index {
             spec.insert("expireAfterSeconds", whole(seconds));
         }
         if let Some(filter) = &self.partial {
-            spec.insert("partialFilterExpression", filter.clone());
+            spec.insert("partialFilterExpression", partial::sent(filter));
         }
         if let Some(collation) = &self.collation {
             spec.insert("collation", collation.clone());
@@ -345,6 +371,12 @@ impl Index {
         }
         if self.weights.values().any(|weight| integer(weight) != Some(1)) {
             spec.insert("weights", self.weights.clone());
+        }
+        if let Some(language) = self.default_language {
+            spec.insert("default_language", language);
+        }
+        if let Some(field) = self.language_override {
+            spec.insert("language_override", field);
         }
         spec
     }
@@ -386,6 +418,26 @@ impl Index {
             if !same_document(&weights, &self.weights) {
                 differs("its weights are", weights.to_string(), self.weights.to_string());
             }
+            let (there, declared) = (
+                text(existing, "default_language", "english"),
+                self.default_language,
+            );
+            let declared = declared.unwrap_or("english");
+            if language::name(there) != language::name(declared) {
+                differs("its default language is", there.to_owned(), declared.to_owned());
+            }
+            let (there, declared) = (
+                text(existing, "language_override", OVERRIDE),
+                self.language_override,
+            );
+            let declared = declared.unwrap_or(OVERRIDE);
+            if there != declared {
+                differs(
+                    "it takes the language from",
+                    there.to_owned(),
+                    declared.to_owned(),
+                );
+            }
         }
         // The index on `_id` is unique without saying so.
         let of_id = existing
@@ -406,16 +458,13 @@ impl Index {
                 differs("it is", word(there), word(declared));
             }
         }
-        let partial = existing.get_document("partialFilterExpression").ok();
-        if !both(partial, self.partial.as_ref(), same_document) {
-            differs("its filter is", shown(partial), shown(self.partial.as_ref()));
+        let filter = existing.get_document("partialFilterExpression").ok();
+        if !both(filter, self.partial.as_ref(), partial::same) {
+            differs("its filter is", shown(filter), shown(self.partial.as_ref()));
         }
-        let there = existing.get_document("collation").ok();
-        // An index on no strings has none either way; the server keeps `simple` by leaving it out.
-        let simple = |c: &&Document| c.get_str("locale").is_ok_and(|locale| locale == "simple");
-        let inherited = inherited.filter(|_| !self.is_text());
-        let declared = self.collation.as_ref().or(inherited).filter(|c| !simple(c));
-        if !of_id && !both(there.filter(|c| !simple(c)), declared, collates_like) {
+        if !of_id && !self.collates_as(existing, inherited) {
+            let there = existing.get_document("collation").ok();
+            let declared = self.collation.as_ref().or(inherited);
             differs("its collation is", shown(there), shown(declared));
         }
         let ttl = existing.get("expireAfterSeconds").and_then(integer);
@@ -434,6 +483,34 @@ impl Index {
             (None, Some(to)) => Fit::NoTtl { to },
             _ => Fit::Same,
         }
+    }
+
+    /// Whether the server takes only one of this index and another one, as `listIndexes` shows it: they are on the same fields,
+    /// with what tells two such indexes apart alike. Before MongoDB 5.0 that is the collation; since then also the filter, and
+    /// whether they are unique or sparse (`IndexDescriptor::compareIndexOptions` in MongoDB's sources).
+    pub fn excludes(&self, other: &Document, inherited: Option<&Document>, max_wire_version: i32) -> bool {
+        let flag = |name| match other.get(name) {
+            Some(Bson::Boolean(is)) => *is,
+            value => value.and_then(integer).is_some_and(|n| n != 0),
+        };
+        let filter = other.get_document("partialFilterExpression").ok();
+        let alike = || {
+            flag("unique") == self.unique
+                && flag("sparse") == self.sparse
+                && both(filter, self.partial.as_ref(), partial::same)
+        };
+        self.has_key_of(other)
+            && self.collates_as(other, inherited)
+            && (max_wire_version < SIGNATURE || alike())
+    }
+
+    fn collates_as(&self, existing: &Document, inherited: Option<&Document>) -> bool {
+        // An index on no strings has none either way; the server keeps `simple` by leaving it out.
+        let simple = |c: &&Document| c.get_str("locale").is_ok_and(|locale| locale == "simple");
+        let there = existing.get_document("collation").ok();
+        let inherited = inherited.filter(|_| !self.is_text());
+        let declared = self.collation.as_ref().or(inherited).filter(|c| !simple(c));
+        both(there.filter(|c| !simple(c)), declared, collates_like)
     }
 
     /// `` `ssn_1` on ssn, unique ``
@@ -490,7 +567,7 @@ pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
             }),
             Shape::Struct(_) => Bson::Document(Document::new()),
             // By length first.
-            Shape::Binary => Bson::Binary(bson::Binary {
+            Shape::Binary | Shape::Uuid => Bson::Binary(bson::Binary {
                 subtype: bson::spec::BinarySubtype::Generic,
                 bytes: Vec::new(),
             }),
@@ -506,7 +583,11 @@ pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
     None
 }
 
-fn collation(meta: CollationMeta) -> Document {
+fn text<'d>(existing: &'d Document, option: &str, otherwise: &'d str) -> &'d str {
+    existing.get_str(option).unwrap_or(otherwise)
+}
+
+pub(super) fn collation(meta: CollationMeta) -> Document {
     let mut collation = doc! { "locale": meta.locale };
     if meta.locale != "simple" {
         collation.insert("strength", i32::from(meta.strength));
@@ -516,7 +597,7 @@ fn collation(meta: CollationMeta) -> Document {
 }
 
 /// Compares what is declared: the server fills in the rest.
-fn collates_like(there: &Document, declared: &Document) -> bool {
+pub(super) fn collates_like(there: &Document, declared: &Document) -> bool {
     declared
         .iter()
         .all(|(option, value)| match (option.as_str(), there.get(option)) {

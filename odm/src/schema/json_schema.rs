@@ -161,14 +161,12 @@ impl Writer {
             Shape::Null => typed("null"),
             Shape::Bool => typed("bool"),
             Shape::Int { min, max } => {
-                let least = (min != i32::MIN).then_some(Number::Int(min.into()));
-                let greatest = (max != i32::MAX).then_some(Number::Int(max.into()));
-                number("int".into(), least, greatest, bounds)
+                let (least, greatest) = (Number::Int(min.into()), Number::Int(max.into()));
+                integer(["int", "long", "double"], least, greatest, bounds)
             }
             Shape::Long { min, max } => {
-                let least = (min != i64::MIN).then_some(Number::Int(min));
-                let greatest = (max != i64::MAX).then_some(Number::Int(max));
-                number(vec!["long", "int"].into(), least, greatest, bounds)
+                let (least, greatest) = (Number::Int(min), Number::Int(max));
+                integer(["long", "int", "double"], least, greatest, bounds)
             }
             Shape::Double => number(vec!["double", "int", "long"].into(), None, None, bounds),
             Shape::Decimal => number("decimal".into(), None, None, bounds),
@@ -185,7 +183,8 @@ impl Writer {
             Shape::Char => doc! { "bsonType": "string", "minLength": 1, "maxLength": 1 },
             Shape::ObjectId => typed("objectId"),
             Shape::Date => typed("date"),
-            Shape::Binary => typed("binData"),
+            // Of which subtype, no keyword can say: `uuids`.
+            Shape::Binary | Shape::Uuid => typed("binData"),
             Shape::Timestamp => typed("timestamp"),
             Shape::Regex => typed("regex"),
             Shape::Optional(some) => match self.value(some(), bounds) {
@@ -319,7 +318,8 @@ impl Writer {
         if field.flatten {
             return self.merge(object, (field.shape)(), &field.bounds, !field.required);
         }
-        let required = field.required && !matches!((field.shape)(), Shape::Optional(_));
+        let needed = field.required && !matches!((field.shape)(), Shape::Optional(_));
+        let required = needed || field.stored;
         let schema = match self.value((field.shape)(), &field.bounds) {
             Some(schema) => schema,
             None if required => return None,
@@ -570,6 +570,13 @@ fn add_to(values: &mut Vec<Bson>, value: Bson) {
     if !values.contains(&value) {
         values.push(value);
     }
+}
+
+/// A whole number, also where it is stored as a double: JavaScript has no other numbers, and integers are read of them.
+fn integer(types: [&str; 3], least: Number, greatest: Number, bounds: &Bounds) -> Document {
+    let mut schema = number(types.to_vec().into(), Some(least), Some(greatest), bounds);
+    schema.insert("multipleOf", 1);
+    schema
 }
 
 fn number(types: Bson, least: Option<Number>, greatest: Option<Number>, bounds: &Bounds) -> Document {

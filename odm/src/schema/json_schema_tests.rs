@@ -47,22 +47,25 @@ fn a_document() {
     );
 }
 
+/// The schema of an `int` within these.
+fn int(min: impl Into<Bson>, max: impl Into<Bson>) -> Document {
+    doc! { "bsonType": ["int", "long", "double"], "multipleOf": 1, "minimum": min, "maximum": max }
+}
+
+fn long(min: impl Into<Bson>, max: impl Into<Bson>) -> Document {
+    doc! { "bsonType": ["long", "int", "double"], "multipleOf": 1, "minimum": min, "maximum": max }
+}
+
 #[test]
 fn single_values() {
     for (shape, expected) in [
         (<()>::shape(), doc! { "bsonType": "null" }),
         (bool::shape(), doc! { "bsonType": "bool" }),
-        (i32::shape(), doc! { "bsonType": "int" }),
-        (
-            u8::shape(),
-            doc! { "bsonType": "int", "minimum": 0, "maximum": 255 },
-        ),
-        (i64::shape(), doc! { "bsonType": ["long", "int"] }),
-        (
-            u32::shape(),
-            doc! { "bsonType": ["long", "int"], "minimum": 0, "maximum": 4_294_967_295i64 },
-        ),
-        (u64::shape(), doc! { "bsonType": ["long", "int"], "minimum": 0 }),
+        (i32::shape(), int(i32::MIN, i32::MAX)),
+        (u8::shape(), int(0, 255)),
+        (i64::shape(), long(i64::MIN, i64::MAX)),
+        (u32::shape(), long(0, 4_294_967_295i64)),
+        (u64::shape(), long(0, i64::MAX)),
         (f64::shape(), doc! { "bsonType": ["double", "int", "long"] }),
         (Shape::Decimal, doc! { "bsonType": "decimal" }),
         (String::shape(), doc! { "bsonType": "string" }),
@@ -78,7 +81,9 @@ fn single_values() {
         (Shape::Any, doc! {}),
         (
             Option::<i64>::shape(),
-            doc! { "bsonType": ["long", "int", "null"] },
+            doc! {
+                "bsonType": ["long", "int", "double", "null"], "multipleOf": 1, "minimum": i64::MIN, "maximum": i64::MAX,
+            },
         ),
         (
             Option::<Option<bool>>::shape(),
@@ -144,10 +149,7 @@ fn bounds() {
         max: Some(Number::Float(99.5)),
         ..Bounds::NONE
     };
-    assert_eq!(
-        schema(u8::shape(), range),
-        doc! { "bsonType": "int", "minimum": 0, "maximum": 99.5 }
-    );
+    assert_eq!(schema(u8::shape(), range), int(0, 99.5));
     assert_eq!(
         schema(
             i64::shape(),
@@ -156,7 +158,7 @@ fn bounds() {
                 ..range
             }
         ),
-        doc! { "bsonType": ["long", "int"], "minimum": -5, "maximum": 1i64 << 40 }
+        long(-5, 1i64 << 40)
     );
 
     // A newtype's own bounds hold wherever it stands; the field's may be tighter.
@@ -334,7 +336,7 @@ fn enums() {
         doc! { "enum": ["new", "old", "b", null] }
     );
 
-    let r = doc! { "bsonType": "int", "minimum": 0 };
+    let r = int(0, i32::MAX);
     let circle = doc! { "bsonType": "object", "required": ["r"], "properties": { "r": r.clone() } };
     let text = doc! { "bsonType": "string" };
     shape_enum!(

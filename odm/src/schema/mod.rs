@@ -4,27 +4,34 @@
 //! [`Odm::apply`](crate::Odm::apply) changes it; [`Odm::sync`](crate::Odm::sync) does both until nothing is left. What no
 //! model declares is left alone: another index, another collection, another validator of a collection of ours.
 //!
-//! The validator is a `$jsonSchema` of every declared field. Two rules are checked before the network only, since MongoDB
+//! The validator is a `$jsonSchema` of every declared field, with a condition beside it that UUIDs are ones. Two rules are checked before the network only, since MongoDB
 //! has no keyword for them: the length of binary values (`max_len`, `min_len`), and of a map's keys (`key_len`). An `$expr`
 //! beside the schema could say the first, but its refusal names no field; a pattern of the keys' names would depend on how
 //! the server's regular expressions count characters. A recursive type is written out to its declared depth.
 
 // `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
-// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it.
+// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it. `declared` finds indexes
+// that can't work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
 mod apply;
 mod declared;
 mod existing;
+mod id_order;
 mod index;
 mod json_schema;
+mod language;
+mod partial;
 mod plan;
+mod rust_names;
+mod uuids;
 mod validator;
 mod words;
 
 pub use apply::Applied;
+pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{least, parallel};
-pub use plan::{Change, Plan};
+pub(crate) use index::{least, parallel, referred_once};
+pub use plan::{Change, Lacking, Plan};
 
 use crate::document::DocumentMeta;
 use crate::relation::Graph;

@@ -1,22 +1,25 @@
 //! What would have to change in the database, before anything does.
 
-use super::declared;
 use super::existing::{self, Violations};
-use super::index::{Fit, Index, key_in_words};
+use super::index::{self, Fit, Index, key_in_words};
+use super::rust_names;
 use super::validator::{self, Current};
-use super::{json_schema, plural, words};
+use super::{partial, plural, words};
 use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
 use crate::{Odm, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::Document;
 use std::collections::HashMap;
 use std::fmt;
 
 /// How many collections are looked at, or changed, at the same time.
 pub(super) const AT_ONCE: usize = 8;
+
+/// Maximum number of indexes of a collection.
+const MAX_INDEXES: usize = 64;
 
 /// From MongoDB 5.1 on (wire version 14), an index without a time to live can be given one.
 const TTL_CAN_BE_ADDED: i32 = 14;
@@ -28,12 +31,34 @@ pub struct Plan {
     pub(super) changes: Vec<Change>,
     notes: Vec<String>,
     backfills: Vec<String>,
+    lacking: Vec<Lacking>,
     unknown: Vec<String>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
     pub(super) indexes: HashMap<&'static str, Vec<Index>>,
     pub(super) accept_violations: bool,
+}
+
+/// Documents that lack a declared field and are read with its default: [`Plan::lacking`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// for lacking in odm.plan().await?.lacking() {
+///     println!("{} of `{}` lack `{}`", lacking.documents, lacking.collection, lacking.field);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lacking {
+    /// The collection.
+    pub collection: &'static str,
+    /// The dotted name of the field; through an array, that of its items.
+    pub field: String,
+    /// How many documents lack it, or have an item that does.
+    pub documents: u64,
 }
 
 /// One difference.
@@ -51,6 +76,8 @@ pub enum Change {
         level: Level,
         /// The validation action.
         action: Action,
+        /// How it compares strings, where that is declared.
+        collation: Option<Document>,
     },
     /// A collection's validator differs.
     #[non_exhaustive]
@@ -133,6 +160,7 @@ impl Change {
                 validator,
                 level,
                 action,
+                collation,
             } => {
                 let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
                 let mut line = format!(
@@ -145,6 +173,9 @@ impl Change {
                         level.as_str(),
                         action.as_str()
                     ));
+                }
+                if let Some(collation) = collation {
+                    line.push_str(&format!(", collation {collation}"));
                 }
                 vec![line]
             }
@@ -210,6 +241,15 @@ impl Plan {
         &self.backfills
     }
 
+    /// How many documents lack a declared field, so that they are read with its default, of the fields that any lacks.
+    /// [`Odm::backfill`] stores it, and `#[field(stored)]` then has the server refuse a document without it.
+    ///
+    /// Not counted are fields whose default is no constant, and those of which serde leaves out some values
+    /// (`skip_serializing_if`).
+    pub fn lacking(&self) -> &[Lacking] {
+        &self.lacking
+    }
+
     /// The copies that the database knows and these models lack, in words: `orders.name from customers.name`. As long as there
     /// are any, [`Odm::apply`] and [`Odm::sync`] are refused with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant.
@@ -234,6 +274,17 @@ impl fmt::Display for Plan {
             lines.push("nothing to change".to_owned());
         }
         lines.extend(self.backfills.iter().map(|copies| to_backfill(copies)));
+        lines.extend(self.lacking.iter().map(|lacking| {
+            let Lacking {
+                collection,
+                field,
+                documents,
+            } = lacking;
+            format!(
+                "`{collection}`: {} without `{field}`, read with its default",
+                plural(*documents, "document")
+            )
+        }));
         lines.extend(self.unknown.iter().map(|copies| {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
@@ -255,7 +306,8 @@ impl Odm {
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
     /// which the server reads the whole collection, to count the documents that violate it. One more reads what the database
-    /// knows of copies, and each collection with new ones costs one.
+    /// knows of copies, and each collection with new ones costs one. Each field that has a default costs one, in which the server
+    /// reads the collection, to count the documents that lack it; [`sync`](Odm::sync) does not count them.
     ///
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
@@ -264,9 +316,38 @@ impl Odm {
             .run(async {
                 let mut plan = self.compare().await?;
                 (plan.backfills, plan.unknown) = self.compare_edges().await?;
+                plan.lacking = self.count_lacking(&plan).await?;
                 Ok(plan)
             })
             .await
+    }
+
+    /// Of all collections that exist.
+    async fn count_lacking(&self, plan: &Plan) -> Result<Vec<Lacking>> {
+        let mut counts = Vec::new();
+        let there = self
+            .models()
+            .iter()
+            .filter(|model| plan.seen.contains_key(model.meta.collection));
+        for model in there {
+            for fill in crate::update::fill::declared((model.meta.shape)()) {
+                counts.push(async move {
+                    let collection = model.meta.collection;
+                    let all = self.database().collection::<Document>(collection);
+                    let documents = all.count_documents(fill.condition()).await?;
+                    Ok::<_, crate::Error>(Lacking {
+                        collection,
+                        field: fill.path(),
+                        documents,
+                    })
+                });
+            }
+        }
+        let counted: Vec<Lacking> = stream::iter(counts).buffered(AT_ONCE).try_collect().await?;
+        Ok(counted
+            .into_iter()
+            .filter(|lacking| lacking.documents > 0)
+            .collect())
     }
 
     /// Collections, validators and indexes.
@@ -286,6 +367,7 @@ impl Odm {
             changes: Vec::new(),
             notes: Vec::new(),
             backfills: Vec::new(),
+            lacking: Vec::new(),
             unknown: Vec::new(),
             seen: HashMap::new(),
             indexes: HashMap::new(),
@@ -319,7 +401,7 @@ impl Odm {
         meta: &'static DocumentMeta,
         current: Option<Current>,
     ) -> Result<Look> {
-        let schema = json_schema::of(meta);
+        let rules = validator::declared(meta);
         let mut look = Look {
             collection: meta.collection,
             changes: Vec::new(),
@@ -328,17 +410,25 @@ impl Odm {
             current,
         };
         let declared = look.declared(meta, self.graph())?;
+        // The server does not store that a collection compares byte by byte.
+        let collation = meta
+            .collation
+            .filter(|one| one.locale != "simple")
+            .map(index::collation);
         let Some(current) = look.current.clone() else {
             look.changes.insert(
                 0,
                 Change::CreateCollection {
                     collection: meta.collection,
-                    validator: doc! { "$jsonSchema": schema },
+                    validator: rules,
                     level: meta.validation.level,
                     action: meta.validation.action,
+                    collation: collation.clone(),
                 },
             );
-            for index in declared {
+            // The index on `_id` comes with the collection.
+            look.few_enough(1 + declared.len());
+            for index in self.creatable(&mut look, declared).await? {
                 look.create(index, None);
             }
             return Ok(look);
@@ -356,11 +446,11 @@ impl Odm {
             ));
             return Ok(look);
         }
-        if let Some(mut wanted) = validator::wanted(&current, &schema, meta.validation) {
-            declared::with_rust_names(&mut wanted.words, (meta.shape)());
+        if let Some(mut wanted) = validator::wanted(&current, &rules, meta.validation) {
+            rust_names::with_rust_names(&mut wanted.words, (meta.shape)());
             let violations = match wanted.level {
                 Level::Off => None,
-                _ => existing::unfit(db, meta.collection, &schema).await?,
+                _ => existing::unfit(db, meta.collection, &rules).await?,
             };
             look.changes.push(Change::SetValidator {
                 collection: meta.collection,
@@ -371,8 +461,50 @@ impl Odm {
                 violations,
             });
         }
-        self.look_at_indexes(db, &mut look, declared, &current).await?;
+        look.compare_collations(collation.as_ref(), current.collation.as_ref());
+        if current.capped {
+            look.capped(meta, self.graph(), &declared);
+        }
+        let by_rules = self.graph().needs_rules_of_deletion(meta);
+        self.look_at_indexes(db, &mut look, declared, &current, by_rules)
+            .await?;
         Ok(look)
+    }
+
+    /// Those of the indexes that this server takes beside each other. It is asked for its version only where that decides.
+    async fn creatable(&self, look: &mut Look, declared: Vec<Index>) -> Result<Vec<Index>> {
+        let mut taken: Vec<Index> = Vec::new();
+        for index in declared {
+            let newer = index.partial.as_ref().and_then(partial::newer);
+            if let Some(what) = newer
+                && self.server().await?.max_wire_version() < partial::ALTERNATIVES
+            {
+                look.conflict(format!(
+                    "the filter of the index {} has {what}, which servers take from MongoDB 6.0 on: declare an index for each \
+                     alternative, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
+            let mut excluding = None;
+            for other in &taken {
+                let spec = other.spec();
+                if index.has_key_of(&spec)
+                    && index.excludes(&spec, None, self.server().await?.max_wire_version())
+                {
+                    excluding = Some(other.in_words());
+                }
+            }
+            match excluding {
+                Some(other) => look.conflict(format!(
+                    "the declared indexes {other} and {} are on the same fields, and this server takes one of them: before MongoDB \
+                     5.0 such indexes differ in their collation. Leave one of them out, or add a field to it",
+                    index.in_words()
+                )),
+                None => taken.push(index),
+            }
+        }
+        Ok(taken)
     }
 
     async fn look_at_indexes(
@@ -381,6 +513,7 @@ impl Odm {
         look: &mut Look,
         declared: Vec<Index>,
         current: &Current,
+        by_rules: Option<(String, String)>,
     ) -> Result<()> {
         let existing = existing::indexes(db, look.collection).await?;
         let name_of = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
@@ -406,7 +539,22 @@ impl Odm {
                             key_in_words(other)
                         ));
                     }
-                    None => new.push(index),
+                    None => match self.excluding(&existing, &index, current).await? {
+                        Some(other) => {
+                            known.push(name_of(other));
+                            let how = match compare(other) {
+                                Fit::Differs(how) => how.join("; "),
+                                _ => "its time to live differs".to_owned(),
+                            };
+                            look.conflict(format!(
+                                "the index `{}` is on the fields of the declared `{}`, with other options, and the server takes \
+                                 one of them: {how}; odm does not drop it: drop it yourself or declare it as it is",
+                                name_of(other),
+                                index.name
+                            ));
+                        }
+                        None => new.push(index),
+                    },
                 }
                 continue;
             };
@@ -445,7 +593,8 @@ impl Odm {
                 )),
             }
         }
-        for index in new {
+        look.few_enough(existing.len() + new.len());
+        for index in self.creatable(look, new).await? {
             let violations = match index.unique {
                 true => existing::duplicates(db, look.collection, &index).await?,
                 false => None,
@@ -453,14 +602,38 @@ impl Odm {
             look.create(index, violations);
         }
         for index in existing.iter().filter(|index| !known.contains(&name_of(index))) {
-            look.notes.push(format!(
+            let mut note = format!(
                 "`{}`: the index `{}` on {}, which is not declared",
                 look.collection,
                 name_of(index),
                 key_in_words(index)
-            ));
+            );
+            if let (true, Some((why, _))) = (index.contains_key("expireAfterSeconds"), &by_rules) {
+                note.push_str(&format!(
+                    " and deletes documents without the rules of the library, while {why}"
+                ));
+            }
+            look.notes.push(note);
         }
         Ok(())
+    }
+}
+
+impl Odm {
+    /// The index that the server would not take this one beside.
+    async fn excluding<'e>(
+        &self,
+        existing: &'e [Document],
+        index: &Index,
+        current: &Current,
+    ) -> Result<Option<&'e Document>> {
+        for other in existing.iter().filter(|other| index.has_key_of(other)) {
+            let max_wire_version = self.server().await?.max_wire_version();
+            if index.excludes(other, current.collation.as_ref(), max_wire_version) {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -479,6 +652,55 @@ impl Look {
             collection: self.collection,
             what,
         });
+    }
+
+    /// A collection has 64 indexes at most, that on `_id` among them.
+    fn few_enough(&mut self, indexes: usize) {
+        if indexes > MAX_INDEXES {
+            self.conflict(format!(
+                "it would have {indexes} indexes, and MongoDB allows {MAX_INDEXES}: leave some out, and drop those that are not declared \
+                 if nothing uses them"
+            ));
+        }
+    }
+
+    /// A collection keeps the collation that it was created with.
+    fn compare_collations(&mut self, declared: Option<&Document>, there: Option<&Document>) {
+        match (declared, there) {
+            (Some(declared), there) if !there.is_some_and(|there| index::collates_like(there, declared)) => {
+                let there = there.map_or_else(|| "none".to_owned(), Document::to_string);
+                self.conflict(format!(
+                    "its collation is {there}, declared {declared}, and a collection keeps the one that it was created with: copy its \
+                     documents into a new collection, or declare it as it is"
+                ));
+            }
+            (None, Some(there)) => {
+                let note = format!(
+                    "`{}`: its collation {there}, which is not declared",
+                    self.collection
+                );
+                self.notes.push(note);
+            }
+            _ => {}
+        }
+    }
+
+    /// A capped collection loses its oldest documents to new ones, past every rule of the library, and takes no deletions by
+    /// time.
+    fn capped(&mut self, meta: &DocumentMeta, graph: &Graph, declared: &[Index]) {
+        if let Some(index) = declared.iter().find(|index| index.expire_after.is_some()) {
+            self.conflict(format!(
+                "the collection is capped, and MongoDB deletes nothing in it by the index {}: leave out `expire_after`, or make it a \
+                 collection that is not capped",
+                index.in_words()
+            ));
+        }
+        if let Some((why, instead)) = graph.needs_rules_of_deletion(meta) {
+            self.conflict(format!(
+                "the collection is capped, so MongoDB removes its oldest documents without the rules of the library, and {why}: make \
+                 it a collection that is not capped, or {instead}"
+            ));
+        }
     }
 
     fn create(&mut self, index: Index, violations: Option<Violations>) {
@@ -511,8 +733,14 @@ impl Look {
                 None => declared.push(index),
             }
         }
+        if let Some(index) = meta.expiry.as_ref().map(Index::of_expiry) {
+            let serves = |other: &Index| other.serves(&index) || other.is_on_the_fields_of(&index);
+            if !declared.iter().any(serves) {
+                declared.push(index);
+            }
+        }
         let subsets: Vec<Index> = graph
-            .derived_from(meta)
+            .all_derived_from(meta)
             .filter_map(|derived| match derived.what {
                 Derivation::Subset(subset) => Index::of_subset(graph.edge(derived.edge)?, subset),
                 Derivation::Computed { .. } => None,

@@ -1,11 +1,12 @@
 //! A collection's validator: the part that is ours, beside a part that is somebody else's.
 //!
-//! Ours is a `$jsonSchema` whose title begins with [`MARK`]. Where a collection has another validator, that one stays, and
-//! the collection gets `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
+//! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
+//! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets
+//! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
 
 use super::json_schema::MARK;
-use super::{plural, same_document, words};
-use crate::document::{Action, Level, Validation};
+use super::{id_order, json_schema, plural, same_document, uuids, words};
+use crate::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
 /// What `listCollections` says of a collection.
@@ -18,6 +19,8 @@ pub(super) struct Current {
     pub action: Action,
     /// The collation that its indexes inherit.
     pub collation: Option<Document>,
+    /// Whether it has a fixed size, and loses its oldest documents to new ones.
+    pub capped: bool,
 }
 
 impl Current {
@@ -38,6 +41,15 @@ impl Current {
                 _ => Action::Error,
             },
             collation: document("collation"),
+            capped: options.get_bool("capped").unwrap_or(false),
+        }
+    }
+
+    /// Whether it compares strings as it is declared.
+    pub fn collates(&self, declared: Option<&Document>) -> bool {
+        match (&self.collation, declared) {
+            (Some(there), Some(declared)) => super::index::collates_like(there, declared),
+            (there, declared) => there.is_none() && declared.is_none(),
         }
     }
 
@@ -65,17 +77,64 @@ pub(super) struct Wanted {
     pub words: Vec<String>,
 }
 
-/// What has to change so that `current` demands `schema`; `None` where it does.
-pub(super) fn wanted(current: &Current, schema: &Document, declared: Validation) -> Option<Wanted> {
+/// What is demanded of the documents of a collection.
+pub(super) fn declared(meta: &DocumentMeta) -> Document {
+    let mut rules = doc! { "$jsonSchema": json_schema::of(meta) };
+    if let Some(order) = id_order::of(meta) {
+        rules.insert("$expr", order);
+    }
+    rules.extend(uuids::of(meta).unwrap_or_default());
+    rules
+}
+
+/// Puts a rule beside our schema in the place of the one that is there. Gives whether that changes something.
+fn put(ours: &mut Document, name: &str, rule: Option<&Bson>) -> bool {
+    let with_name = |value: &Bson| doc! { name: value.clone() };
+    match (ours.get(name), rule) {
+        (Some(before), Some(rule)) if same_document(&with_name(before), &with_name(rule)) => false,
+        (None, None) => false,
+        (_, Some(rule)) => {
+            ours.insert(name, rule.clone());
+            true
+        }
+        (Some(_), None) => {
+            ours.remove(name);
+            true
+        }
+    }
+}
+
+/// What has to change so that `current` demands `rules`; `None` where it does.
+pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) -> Option<Wanted> {
+    let none = Document::new();
+    let schema = rules.get_document("$jsonSchema").unwrap_or(&none);
     let mut words = Vec::new();
     let mut validator = current.validator.clone().unwrap_or_default();
     let foreign = is_foreign(&validator);
     let fields = || plural(words::fields(schema), "field");
     match ours(&mut validator) {
         Some(old) => {
-            if !same_document(old, schema) {
-                words = words::diff(old, schema);
-                *old = schema.clone();
+            if let Ok(before) = old.get_document("$jsonSchema")
+                && !same_document(before, schema)
+            {
+                words = words::diff(before, schema);
+                old.insert("$jsonSchema", schema.clone());
+            }
+            if put(old, "$expr", rules.get("$expr")) {
+                words.push(match rules.contains_key("$expr") {
+                    true => "demand the declared order of the fields of `_id`".to_owned(),
+                    false => "no longer demand an order of the fields of `_id`".to_owned(),
+                });
+            }
+            if put(old, "$nor", rules.get("$nor")) {
+                let paths = rules.get("$nor").and_then(uuids::paths).unwrap_or_default();
+                words.push(match paths.as_slice() {
+                    [] => "no condition of UUIDs any more".to_owned(),
+                    paths => format!(
+                        "only UUIDs that can be read (subtype 4) in `{}`",
+                        paths.join("`, `")
+                    ),
+                });
             }
         }
         None if foreign => {
@@ -83,11 +142,11 @@ pub(super) fn wanted(current: &Current, schema: &Document, declared: Validation)
                 "add a validator of {} beside the existing one, which stays",
                 fields()
             ));
-            validator = doc! { "$and": [validator, { "$jsonSchema": schema.clone() }] };
+            validator = doc! { "$and": [validator, rules.clone()] };
         }
         None => {
             words.push(format!("set a validator of {}", fields()));
-            validator = doc! { "$jsonSchema": schema.clone() };
+            validator = rules.clone();
         }
     }
     let (mut level, mut action) = (declared.level, declared.action);
@@ -127,10 +186,15 @@ fn is_ours(schema: &Bson) -> bool {
         .is_some_and(|schema| schema.get_str("title").is_ok_and(|title| title.starts_with(MARK)))
 }
 
-/// Our schema in a validator: its `$jsonSchema`, or one in its `$and`.
+/// What holds our schema in a validator: it itself, or a part of its `$and`. An `$expr` and a `$nor` beside it are ours if they say
+/// what ours do.
 fn ours(validator: &mut Document) -> Option<&mut Document> {
-    if validator.get("$jsonSchema").is_some_and(is_ours) {
-        return validator.get_document_mut("$jsonSchema").ok();
+    let order_is_ours = validator.get("$expr").is_none_or(id_order::is_ours);
+    let uuids_are_ours = validator
+        .get("$nor")
+        .is_none_or(|rule| uuids::paths(rule).is_some());
+    if order_is_ours && uuids_are_ours && validator.get("$jsonSchema").is_some_and(is_ours) {
+        return Some(validator);
     }
     let parts = validator.get_array_mut("$and").ok()?;
     parts.iter_mut().filter_map(Bson::as_document_mut).find_map(ours)
@@ -142,6 +206,8 @@ fn is_foreign(validator: &Document) -> bool {
         .iter()
         .any(|(name, value)| match (name.as_str(), value) {
             ("$jsonSchema", schema) => !is_ours(schema),
+            ("$expr", rule) => !id_order::is_ours(rule),
+            ("$nor", rule) => uuids::paths(rule).is_none(),
             ("$and", Bson::Array(parts)) => {
                 parts.iter().any(|part| part.as_document().is_none_or(is_foreign))
             }
@@ -160,6 +226,7 @@ mod tests {
             level: Level::Strict,
             action: Action::Error,
             collation: None,
+            capped: false,
         }
     }
 
@@ -167,21 +234,57 @@ mod tests {
         doc! { "title": "odm: A", "bsonType": "object", "properties": { "a": { "maxItems": max } } }
     }
 
+    fn rules(max: i32) -> Document {
+        doc! { "$jsonSchema": schema(max) }
+    }
+
+    #[test]
+    fn the_condition_of_uuids_stands_beside_the_schema() {
+        let limit = |byte: u8| {
+            Bson::Binary(mongodb::bson::Binary {
+                subtype: 4.into(),
+                bytes: vec![byte; 16],
+            })
+        };
+        let of_field = |name: &str| -> Bson {
+            vec![
+                doc! { name: { "$lt": limit(0) } },
+                doc! { name: { "$gt": limit(255) } },
+            ]
+            .into()
+        };
+        let with = |name: &str| doc! { "$jsonSchema": schema(1), "$nor": of_field(name) };
+        let set = |validator: Option<Document>, rules: &Document| {
+            wanted(&current(validator), rules, Validation::STRICT)
+        };
+        assert_eq!(set(None, &with("a")).unwrap().validator, with("a"));
+        assert_eq!(set(Some(with("a")), &with("a")), None);
+        let added = set(Some(rules(1)), &with("a")).unwrap();
+        assert_eq!(added.validator, with("a"));
+        assert_eq!(added.words, ["only UUIDs that can be read (subtype 4) in `a`"]);
+        assert_eq!(set(Some(with("a")), &with("b")).unwrap().validator, with("b"));
+        assert_eq!(set(Some(with("a")), &rules(1)).unwrap().validator, rules(1));
+        // Beside a validator of another program, which has a `$nor` too.
+        let theirs = doc! { "$nor": [{ "a": { "$lt": 1 } }] };
+        let both = set(Some(theirs.clone()), &with("a")).unwrap().validator;
+        assert_eq!(both, doc! { "$and": [theirs.clone(), with("a")] });
+        assert_eq!(set(Some(both.clone()), &with("a")), None);
+        let without = set(Some(both), &rules(1)).unwrap();
+        assert_eq!(without.validator, doc! { "$and": [theirs, rules(1)] });
+    }
+
     #[test]
     fn nothing_is_set_twice() {
-        let none = wanted(&current(None), &schema(1), Validation::STRICT).unwrap();
+        let none = wanted(&current(None), &rules(1), Validation::STRICT).unwrap();
         assert_eq!(none.validator, doc! { "$jsonSchema": schema(1) });
         assert_eq!(none.words, ["set a validator of 1 field"]);
         assert_eq!(
-            wanted(&current(Some(none.validator)), &schema(1), Validation::STRICT),
+            wanted(&current(Some(none.validator)), &rules(1), Validation::STRICT),
             None
         );
         // What the server may have made of the numbers.
         let longs = doc! { "$jsonSchema": { "properties": { "a": { "maxItems": 1i64 } }, "bsonType": "object", "title": "odm: A" } };
-        assert_eq!(
-            wanted(&current(Some(longs)), &schema(1), Validation::STRICT),
-            None
-        );
+        assert_eq!(wanted(&current(Some(longs)), &rules(1), Validation::STRICT), None);
     }
 
     #[test]
@@ -191,14 +294,14 @@ mod tests {
             doc! { "b": { "$gt": 1 } },
             doc! { "$and": [{ "b": 1 }, { "c": 2 }] },
         ] {
-            let first = wanted(&current(Some(theirs.clone())), &schema(1), Validation::STRICT).unwrap();
+            let first = wanted(&current(Some(theirs.clone())), &rules(1), Validation::STRICT).unwrap();
             assert_eq!(
                 first.validator,
                 doc! { "$and": [theirs.clone(), { "$jsonSchema": schema(1) }] }
             );
             let now = current(Some(first.validator));
-            assert_eq!(wanted(&now, &schema(1), Validation::STRICT), None);
-            let next = wanted(&now, &schema(2), Validation::STRICT).unwrap();
+            assert_eq!(wanted(&now, &rules(1), Validation::STRICT), None);
+            let next = wanted(&now, &rules(2), Validation::STRICT).unwrap();
             assert_eq!(
                 next.validator,
                 doc! { "$and": [theirs, { "$jsonSchema": schema(2) }] }
@@ -210,7 +313,7 @@ mod tests {
     #[test]
     fn an_operator_beside_our_schema_stays() {
         let now = current(Some(doc! { "$jsonSchema": schema(1), "b": 1 }));
-        let next = wanted(&now, &schema(2), Validation::STRICT).unwrap();
+        let next = wanted(&now, &rules(2), Validation::STRICT).unwrap();
         assert_eq!(next.validator, doc! { "$jsonSchema": schema(2), "b": 1 });
     }
 
@@ -220,9 +323,9 @@ mod tests {
             level: Level::Moderate,
             action: Action::Warn,
         };
-        let theirs = wanted(&current(Some(doc! { "b": 1 })), &schema(1), lax).unwrap();
+        let theirs = wanted(&current(Some(doc! { "b": 1 })), &rules(1), lax).unwrap();
         assert_eq!((theirs.level, theirs.action), (Level::Strict, Action::Error));
-        let alone = wanted(&current(Some(doc! { "$jsonSchema": schema(1) })), &schema(1), lax).unwrap();
+        let alone = wanted(&current(Some(doc! { "$jsonSchema": schema(1) })), &rules(1), lax).unwrap();
         assert_eq!((alone.level, alone.action), (Level::Moderate, Action::Warn));
         assert_eq!(
             alone.words,

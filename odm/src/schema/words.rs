@@ -152,6 +152,7 @@ fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, i
             "maxLength" => ("maxLength", format!("at most {raw} characters"), raw.to_string()),
             "minimum" => ("minimum", format!("at least {raw}"), raw.to_string()),
             "maximum" => ("maximum", format!("at most {raw}"), raw.to_string()),
+            "multipleOf" => ("multipleOf", format!("multiples of {raw}"), raw.to_string()),
             "minProperties" => (
                 "minProperties",
                 format!("at least {raw} entries"),

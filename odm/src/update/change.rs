@@ -1,9 +1,8 @@
 //! The methods by which changes are said: one for each of MongoDB's update operators.
 
-use super::{Changes, Part, Raw, Rooted, never, replace};
-use crate::Error;
-use crate::compare::{By, below as below_name};
-use crate::filter::{Element, Filter, below, incomparable, of_item, on_items};
+use super::{Changes, Part, Raw, Rooted, never};
+use crate::equal::Place;
+use crate::filter::{Element, Filter, below, of_item, on_items};
 use crate::operand::{Operand, encode, encode_bson};
 use crate::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::value::{Array, List, Numeric, Removable};
@@ -14,9 +13,9 @@ use mongodb::bson::{Bson, Document, doc};
 /// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
 /// time stamp) and a path through the items of an array do not compile here.
 ///
-/// Several changes are one update, made at once or not at all. Where one field is changed twice by one operator, pushes
-/// and pulls are joined, the later `set` holds, and any other is refused with [`Error::Query`](crate::Error::Query) when
-/// the update is carried out. Two operators on one field are refused by the server. A value is checked against the bounds
+/// Several changes are one update, made at once or not at all. Pushes onto one array are joined, and so are pulls from it; any
+/// other two changes of one field, or of a field and of a part of it, are refused with [`Error::Query`](crate::Error::Query)
+/// before anything is sent. A value is checked against the bounds
 /// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
 /// the update has the cost.
 ///
@@ -72,7 +71,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .whole::<V, C>("$set", P::PATH, P::FIELD, value, replace);
+            .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
         self
     }
 
@@ -91,7 +90,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, replace);
+            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
         self
     }
 
@@ -109,13 +108,14 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes()
-            .put("$unset", P::PATH, Bson::String(String::new()), replace);
+            .put("$unset", P::PATH, Bson::String(String::new()), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
         self
     }
 
-    /// Adds to the number: `$inc`. The bounds of the field are kept by the update's own filter, whatever others add meanwhile
-    /// ([`Error::Invalid`](crate::Error::Invalid)).
+    /// Adds to the number: `$inc`. The declared bounds of the field and the range of its integer type are kept by the update's own
+    /// filter, whatever others add meanwhile ([`Error::Invalid`](crate::Error::Invalid)): an `i32` never holds more than `i32::MAX`,
+    /// an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -135,14 +135,42 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
-            changes.add(P::PATH, P::FIELD, &by);
-            changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$inc", P::PATH, by, never);
+            changes.add(P::PATH, P::FIELD, by);
         }
         self
     }
 
-    /// Multiplies the number: `$mul`. Whether the product keeps the bounds of the field, the server's validator decides.
+    /// Takes from the number: `$inc` by the negative. What [`inc`](Change::inc) says of bounds holds here; it is the way to lower
+    /// an unsigned number, of which there is no negative to add.
+    ///
+    /// A negative `by` adds. The least number of a signed type is refused ([`Error::Query`](crate::Error::Query)): it has no
+    /// negative of its type.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// match accounts.update(account.id).dec(|a| a.cents, 500).await {
+    ///     Ok(_) => println!("paid"),
+    ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    fn dec<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
+            changes.take(P::PATH, P::FIELD, by);
+        }
+        self
+    }
+
+    /// Multiplies the number: `$mul`. The bounds of the field are kept as by [`inc`](Change::inc), but those of a `Decimal128`,
+    /// which the server's validator checks.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -158,8 +186,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
-            changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$mul", P::PATH, by, never);
+            changes.multiply(P::PATH, P::FIELD, by);
         }
         self
     }
@@ -203,7 +230,7 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Appends an item: `$push`. On an array that is full the update is refused by its own filter, whatever others push
+    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). On an array that is full the update is refused by its own filter, whatever others push
     /// meanwhile ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
@@ -240,13 +267,24 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        changes.room(P::PATH, P::FIELD, &values, false);
-        changes.needs_value(P::PATH, P::FIELD);
-        changes.each("$push", P::PATH, values);
+        match A::SET {
+            true => changes.add_items(P::PATH, P::FIELD, values),
+            false => {
+                changes.room(P::PATH, P::FIELD, &values, false);
+                changes.needs_value(P::PATH, P::FIELD);
+                changes.each("$push", P::PATH, values);
+            }
+        }
         self
     }
 
-    /// Appends an item unless the array has it already: `$addToSet`.
+    /// Appends an item unless the array has one that equals it: `$addToSet`. On an array that is full, an item that is there is no
+    /// change.
+    ///
+    /// The server finds an item of several parts (a struct, a map, a variant with content) by its bytes, in the order of its fields.
+    /// Such an item is added by `$push` under the condition that none equals it. Beside other changes of one document, an update
+    /// that meets the item is sent once more without it. In an update of many documents, and in a bulk, it is the only change:
+    /// otherwise [`Error::Query`](crate::Error::Query).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -262,9 +300,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
-        changes.room(P::PATH, P::FIELD, &values, true);
-        changes.needs_value(P::PATH, P::FIELD);
-        changes.each("$addToSet", P::PATH, values);
+        changes.add_items(P::PATH, P::FIELD, values);
         self
     }
 
@@ -284,8 +320,8 @@ pub trait Change<R: Rooted>: Sized {
         self.pull_all(field, [item])
     }
 
-    /// Removes every item that equals one of these: `$pullAll`. A struct with copies is compared by its other fields, and a
-    /// reference of a union by its type and id: `$pull`.
+    /// Removes every item that equals one of these: `$pullAll`. Items of several parts, such as structs, are compared by these:
+    /// `$pull`. Up to 100 of them are taken out by one update.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -307,17 +343,8 @@ pub trait Change<R: Rooted>: Sized {
             }
         }
         changes.needs_value(P::PATH, P::FIELD);
-        if let Some(id) = P::FIELD.and_then(crate::copy::entry) {
-            // By the reference alone: the copies beside it follow the document.
-            let ids: Vec<Bson> = values
-                .into_iter()
-                .filter_map(|value| crate::copy::id_of(value, id))
-                .collect();
-            changes.put("$pull", P::PATH, doc! { id: { "$in": ids } }.into(), either);
-            return self;
-        }
-        if let Some(by) = P::FIELD.and_then(By::of) {
-            match any_of(&by, P::PATH, &values) {
+        if let Some(place) = P::FIELD.and_then(|field| Place::items(field, P::PATH)) {
+            match place.pulled(&values) {
                 Err(error) => {
                     changes.fail(error);
                     return self;
@@ -326,7 +353,7 @@ pub trait Change<R: Rooted>: Sized {
                     changes.put("$pull", P::PATH, any.into(), either);
                     return self;
                 }
-                // As they are.
+                // As they are stored.
                 Ok(None) => {}
             }
         }
@@ -416,7 +443,7 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
-    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `mul`, `min` and `max`.
+    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -517,15 +544,14 @@ pub trait Change<R: Rooted>: Sized {
             Part::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
-            let by_parts = P::FIELD.and_then(By::of).map(|by| by.parts(&old));
-            let same = match (P::FIELD.and_then(crate::copy::entry), by_parts) {
-                (Some(id), _) => doc! { format!("{name}.{id}"): { "$eq": crate::copy::id_of(old, id) } },
-                (None, Some(Ok(Some(parts)))) => below_name(&format!("{name}."), parts),
-                (None, Some(Err(_))) => {
-                    changes.fail(incomparable(P::PATH));
+            let place = P::FIELD.and_then(|field| Place::items(field, P::PATH));
+            let same = match place.map(|place| place.replaced(&name, &old)) {
+                None => doc! { &name: { "$eq": old } },
+                Some(Ok(same)) => same,
+                Some(Err(error)) => {
+                    changes.fail(error);
                     return self;
                 }
-                _ => doc! { &name: { "$eq": old } },
             };
             changes.array_filters.push(same);
             changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
@@ -561,7 +587,7 @@ pub trait Change<R: Rooted>: Sized {
                 changes.entry(P::PATH, key, max);
             }
             changes.needs_value(P::PATH, P::FIELD);
-            changes.put("$set", &format!("{}.{key}", P::PATH), value, replace);
+            changes.put("$set", &format!("{}.{key}", P::PATH), value, never);
         }
         self
     }
@@ -587,7 +613,7 @@ pub trait Change<R: Rooted>: Sized {
                 "$unset",
                 &format!("{}.{key}", P::PATH),
                 Bson::String(String::new()),
-                replace,
+                never,
             );
         }
         self
@@ -624,6 +650,16 @@ pub trait Change<R: Rooted>: Sized {
                         of_item: false,
                     }));
             }
+            let twice = match (changes.operators.get(&operator), &fields) {
+                (Some(Bson::Document(before)), Bson::Document(fields)) => {
+                    fields.keys().find(|name| before.contains_key(name)).cloned()
+                }
+                _ => None,
+            };
+            if let Some(name) = twice {
+                changes.twice(&name);
+                continue;
+            }
             match (changes.operators.get_mut(&operator), fields) {
                 (Some(Bson::Document(before)), Bson::Document(fields)) => before.extend(fields),
                 (_, fields) => {
@@ -640,45 +676,6 @@ fn may_be_joined(condition: &Document) -> bool {
     condition
         .keys()
         .all(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
-}
-
-/// The condition of the items that are one of these by their parts; `None` where they are compared as they are.
-///
-/// # Errors
-/// [`Error::Query`] for a value that can't be compared, and for `null` beside others.
-fn any_of(by: &By, name: &str, values: &[Bson]) -> crate::Result<Option<Document>> {
-    let parts = values
-        .iter()
-        .map(|value| by.parts(value))
-        .collect::<Result<Vec<_>, _>>();
-    let parts = parts.map_err(|_| incomparable(name))?;
-    let count = parts.len();
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    // All of them begin with the same name, which stands in front: not every server takes a condition that begins with `$or`.
-    let firsts = parts.iter().filter_map(|parts| parts.first());
-    let (names, values): (Vec<String>, Vec<Bson>) = firsts.cloned().unzip();
-    let mut all: Vec<Document> = parts.into_iter().map(|parts| below_name("", parts)).collect();
-    match all.len() {
-        0 => Ok(None),
-        1 if count == 1 => Ok(all.pop()),
-        several if several == count => {
-            let mut any = Document::new();
-            any.extend(
-                names
-                    .into_iter()
-                    .next()
-                    .map(|name| (name, doc! { "$in": values }.into())),
-            );
-            any.insert("$or", all);
-            Ok(Some(any))
-        }
-        _ => Err(Error::Query {
-            collection: "",
-            message: format!(
-                "`None` and other items of `{name}` can't be taken out by one `pull_all`: make two updates"
-            ),
-        }),
-    }
 }
 
 /// Items that fit one condition or the other.

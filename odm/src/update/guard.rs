@@ -1,7 +1,9 @@
 //! What must hold of the stored document, so that a change keeps the bounds of its fields.
 
 use super::around::Around;
-use crate::shape::{Bounds, Number};
+use super::range::Limit;
+use crate::equal::Place;
+use crate::shape::{FieldMeta, Number};
 use crate::{Error, Rule, Violation, filter};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -16,31 +18,32 @@ pub(crate) enum Guard {
         max: u64,
         /// For a set: values that are no new items if they are there already.
         unless_there: Option<Vec<Bson>>,
-        /// The reference by which two items are the same, where copies of its document stand beside it.
-        id: Option<&'static str>,
+        /// The array's declaration, by which items are compared.
+        field: Option<&'static FieldMeta>,
         /// Whether an item may have a number as the name of a field, which MongoDB's `name.4` means too.
         numbered: bool,
     },
+    /// No item of the array equals this one, which comes to it.
+    Absent(Box<Added>),
     /// The map has room for those of the entries that it does not have already.
     Entries {
         name: String,
         keys: Vec<String>,
         max: u64,
     },
-    /// The number stays within its bounds when `by` is added.
-    Sum { name: String, by: Number, bound: Number },
-    /// There is a number to add to: what is added breaks this bound where there is none.
+    /// The number stays within a bound when it is added to, or multiplied.
+    Sum { name: String, limit: Limit },
+    /// There is a number to change: what is made of a missing one breaks this bound.
     Base { name: String, bound: Rule },
-    /// None of the items that are changed passes a bound of its field when `by` is added to it.
+    /// None of the items that are changed passes a bound of its field when it is added to, or multiplied.
     Items {
         /// The array.
         name: String,
         /// Which items are changed; empty for all.
         within: Document,
-        /// The field of an item.
+        /// The field of an item; empty for an item that is a number.
         field: String,
-        by: Number,
-        bound: Number,
+        limit: Limit,
     },
     /// All of the items that are changed have a number to add to.
     ItemBases {
@@ -90,6 +93,21 @@ pub(crate) enum Guard {
     },
     /// The struct around what is written is not stored as `null`; or it is there.
     Around(Around),
+    /// There are items for an update that does nothing else: one of these conditions holds.
+    Met { any: Vec<Document> },
+}
+
+/// An item that comes to an array, unless one equals it.
+#[derive(Clone, Debug)]
+pub(crate) struct Added {
+    pub(super) place: Place,
+    /// The array.
+    pub(super) name: String,
+    pub(super) item: Bson,
+    /// The condition that an item equals it.
+    pub(super) there: Document,
+    /// The condition that none does.
+    pub(super) absent: Document,
 }
 
 impl Guard {
@@ -101,7 +119,7 @@ impl Guard {
                 more,
                 max,
                 unless_there,
-                id,
+                field,
                 numbered,
             } => {
                 let room = match numbered {
@@ -109,24 +127,14 @@ impl Guard {
                     false => doc! { format!("{name}.{}", max.saturating_sub(*more)): { "$exists": false } },
                     true => at_most(name, "maxItems", max.saturating_sub(*more)),
                 };
-                match (unless_there, id) {
-                    (Some(values), None) => doc! { "$or": [room, has_all(name, values.clone())] },
-                    (Some(values), Some(id)) => {
-                        let ids: Vec<Bson> = values
-                            .iter()
-                            .filter_map(|value| identity(value, Some(id)))
-                            .collect();
-                        doc! { "$or": [room, has_all(&format!("{name}.{id}"), ids)] }
-                    }
-                    (None, _) => room,
+                match unless_there {
+                    Some(values) => doc! { "$or": [room, has_all(*field, name, values.clone())] },
+                    None => room,
                 }
             }
+            Guard::Absent(added) => added.absent.clone(),
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
-            // A sum of a missing field is what is added.
-            Guard::Sum { name, by, bound } if passes_alone(*by, *bound) => {
-                doc! { name: { "$exists": true, "$not": beyond(*by, *bound) } }
-            }
-            Guard::Sum { name, by, bound } => doc! { name: { "$not": beyond(*by, *bound) } },
+            Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
             Guard::Former { name, .. } => doc! { name: { "$exists": false } },
             Guard::Items { name, .. }
@@ -144,12 +152,17 @@ impl Guard {
             ] },
             Guard::Around(Around { name, there: true }) => doc! { name: { "$type": "object" } },
             Guard::Around(Around { name, there: false }) => doc! { name: { "$not": { "$type": "null" } } },
+            Guard::Met { any } => match any.as_slice() {
+                [one] => one.clone(),
+                any => doc! { "$or": any },
+            },
         }
     }
 
     /// The stored name of the field that it looks at.
     pub(crate) fn name(&self) -> &str {
         match self {
+            Guard::Absent(added) => &added.name,
             Guard::Room { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
@@ -162,14 +175,32 @@ impl Guard {
             | Guard::There { name, .. }
             | Guard::Value { name, .. }
             | Guard::Around(Around { name, .. }) => name,
+            // Only the server can evaluate its conditions.
+            Guard::Met { .. } => "_id",
         }
+    }
+
+    /// The conditions of which one has to hold, so that there are items for the update.
+    pub(crate) fn met(&self) -> Option<&[Document]> {
+        match self {
+            Guard::Met { any } => Some(any),
+            _ => None,
+        }
+    }
+
+    /// Whether it keeps the range of an integer type, where nothing tighter is declared.
+    pub(crate) fn is_of_type(&self) -> bool {
+        matches!(self, Guard::Sum { limit, .. } | Guard::Items { limit, .. } if limit.is_of_type())
     }
 
     /// Whether it holds back only what has nothing to do: such a document is as it was to be.
     pub(crate) fn lets_be(&self) -> bool {
         matches!(
             self,
-            Guard::There { alone: true, .. } | Guard::Value { takes: true, .. }
+            Guard::There { alone: true, .. }
+                | Guard::Value { takes: true, .. }
+                | Guard::Absent(_)
+                | Guard::Met { .. }
         )
     }
 
@@ -211,19 +242,11 @@ impl Guard {
     pub(crate) fn offenders(&self) -> Option<Document> {
         let (within, field, offence) = match self {
             Guard::Items {
-                within,
-                field,
-                by,
-                bound,
-                ..
-            } => {
-                let offence = match passes_alone(*by, *bound) {
-                    // Where there is no number it is what is added.
-                    true => doc! { "$not": within_reach(*by, *bound) },
-                    false => beyond(*by, *bound),
-                };
-                (within, field, offence)
-            }
+                within, field, limit, ..
+            } if field.is_empty() => return Some(plain_offenders(within, limit)),
+            Guard::Items {
+                within, field, limit, ..
+            } => (within, field, limit.beyond_in_item()),
             Guard::ItemBases { within, field, .. } => (within, field, doc! { "$exists": false }),
             Guard::ItemValues {
                 within,
@@ -258,7 +281,8 @@ impl Guard {
         Some(if side_by_side {
             both
         } else {
-            doc! { "$and": [within.clone(), { field: offence }] }
+            // A name first: not every server takes a condition on an item that begins with `$and`.
+            doc! { field: offence, "$and": [within.clone()] }
         })
     }
 
@@ -266,18 +290,10 @@ impl Guard {
     pub(crate) fn offence(&self, collection: &'static str, id: &Bson) -> Option<Error> {
         match self {
             Guard::Items {
-                name,
-                field,
-                by,
-                bound,
-                ..
+                name, field, limit, ..
             } => {
-                let rule = if by.is_positive() {
-                    Rule::Max(*bound)
-                } else {
-                    Rule::Min(*bound)
-                };
-                let violation = Violation::new(format!("{name}.{field}"), rule, None);
+                let path = super::joined(name, field);
+                let violation = Violation::new(path, limit.rule().clone(), None);
                 Some(invalid(collection, violation.stored_in(id)))
             }
             Guard::ItemBases {
@@ -315,14 +331,15 @@ impl Guard {
                     more,
                     max,
                     unless_there,
-                    id: same,
+                    field,
                     ..
                 },
                 Some(Bson::Array(items)),
             ) => {
-                let is_there = |value: &Bson| {
-                    let value = identity(value, *same);
-                    items.iter().any(|item| identity(item, *same) == value)
+                let place = field.and_then(|field| Place::items(field, name));
+                let is_there = |value: &Bson| match &place {
+                    Some(place) => items.iter().any(|item| place.same(item, value)),
+                    None => items.contains(value),
                 };
                 let there = unless_there
                     .as_ref()
@@ -356,24 +373,10 @@ impl Guard {
                 id: Box::new(id.clone()),
                 field: name.clone(),
             }),
-            (Guard::Sum { name, by, bound }, stored) => {
-                let number = match stored {
-                    None => Number::Int(0),
-                    Some(Bson::Int32(n)) => Number::Int((*n).into()),
-                    Some(Bson::Int64(n)) => Number::Int(*n),
-                    Some(Bson::Double(n)) => Number::Float(*n),
-                    Some(Bson::Decimal128(n)) => Number::Float(n.to_string().parse().unwrap_or(f64::NAN)),
-                    _ => return None,
-                };
-                let rule = match by.is_positive() {
-                    true => Rule::Max(*bound),
-                    false => Rule::Min(*bound),
-                };
-                passes(number, *by, *bound).then(|| {
-                    let violation = Violation::new(name.as_str(), rule, stored.cloned());
-                    invalid(collection, violation.stored_in(id))
-                })
-            }
+            (Guard::Sum { name, limit }, stored) => limit.refuses(stored).then(|| {
+                let violation = Violation::new(name.as_str(), limit.rule().clone(), stored.cloned());
+                invalid(collection, violation.stored_in(id))
+            }),
             (Guard::Former { name, field }, Some(_)) => Some(under_former_name(collection, id, name, field)),
             (Guard::Base { name, bound }, None) => {
                 let violation = Violation::new(name.as_str(), bound.clone(), None);
@@ -424,16 +427,11 @@ fn invalid(collection: &'static str, violation: Violation) -> Error {
 }
 
 /// That the array has all of these items, each of them a value whatever it looks like.
-fn has_all(name: &str, values: Vec<Bson>) -> Document {
-    filter::condition(name, "$all", Bson::Array(values))
-}
-
-/// What tells an item from others: the reference in it, where there is one with copies beside it.
-fn identity(item: &Bson, id: Option<&str>) -> Option<Bson> {
-    match id {
-        Some(id) => item.as_document()?.get(id).cloned(),
-        None => Some(item.clone()),
-    }
+fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> Document {
+    let place = field.and_then(|field| Place::items(field, name));
+    // What can't be compared was refused when it was added.
+    let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
+    by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
 }
 
 /// Of so many entries it is said by the alternatives which of them are there already; each more doubles them.
@@ -476,101 +474,45 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
     doc! { "$or": alternatives }
 }
 
-/// Whether the bound is passed where `by` is added to this number: by the comparison that the guard makes, so that what
-/// it refuses has its reason here.
-fn passes(stored: Number, by: Number, bound: Number) -> bool {
-    let last = bound.minus(by);
-    match by.is_positive() {
-        true => last.is_none_or(|last| above(stored, last)),
-        false => last.is_none_or(|last| above(last, stored)),
-    }
+/// The numbers among the items that pass the limit, of those that are changed. Where that can't be asked of items (the server
+/// takes no `|` between conditions on one), of all.
+fn plain_offenders(within: &Document, limit: &Limit) -> Document {
+    let beyond = || doc! { "": limit.beyond() };
+    let both = doc! { "$and": [within.clone(), beyond()] };
+    filter::in_array(both).unwrap_or_else(|_| limit.beyond())
 }
 
-/// Whether `by` passes the bound where there is nothing to which it is added.
-fn passes_alone(by: Number, bound: Number) -> bool {
-    passes(Number::Int(0), by, bound)
-}
-
-/// The bound that a number breaks by itself.
-pub(super) fn broken(number: Number, bounds: &Bounds) -> Option<Rule> {
-    let (min, max) = (bounds.min, bounds.max);
-    let too_high = max.filter(|max| above(number, *max)).map(Rule::Max);
-    too_high.or_else(|| min.filter(|min| above(*min, number)).map(Rule::Min))
-}
-
-/// The numbers to which `by` can be added without passing the bound.
-fn within_reach(by: Number, bound: Number) -> Document {
-    match bound.minus(by) {
-        Some(last) if by.is_positive() => doc! { "$lte": last.bson() },
-        Some(last) => doc! { "$gte": last.bson() },
-        // None that the field can hold.
-        None => doc! { "$in": [] },
-    }
-}
-
-/// The numbers to which `by` can't be added without passing the bound.
-fn beyond(by: Number, bound: Number) -> Document {
-    match bound.minus(by) {
-        Some(last) if by.is_positive() => doc! { "$gt": last.bson() },
-        Some(last) => doc! { "$lt": last.bson() },
-        // No number that the field can hold keeps the bound.
-        None => doc! { "$type": "number" },
+/// The alternatives of a condition on items themselves: each becomes a guard of its own.
+pub(super) fn alternatives(within: &Document) -> Vec<Document> {
+    let mut only = within.iter();
+    match (only.next(), only.next()) {
+        (Some((name, Bson::Array(any))), None) if name == "$or" => any
+            .iter()
+            .filter_map(Bson::as_document)
+            .flat_map(alternatives)
+            .collect(),
+        (Some((name, Bson::Array(none))), None) if name == "$nor" => match none.as_slice() {
+            [Bson::Document(one)] if one.len() == 1 => match one.get_document("") {
+                Ok(condition) => vec![doc! { "": { "$not": condition.clone() } }],
+                Err(_) => vec![within.clone()],
+            },
+            _ => vec![within.clone()],
+        },
+        _ => vec![within.clone()],
     }
 }
 
 impl Number {
-    pub(super) fn is_positive(self) -> bool {
-        self.value() > 0.0
-    }
-
     pub(crate) fn value(self) -> f64 {
         match self {
             Number::Int(n) => n as f64,
             Number::Float(n) => n,
         }
     }
-
-    fn bson(self) -> Bson {
-        match self {
-            Number::Int(n) => Bson::Int64(n),
-            Number::Float(n) => Bson::Double(n),
-        }
-    }
-
-    /// The last number to which `by` can be added without passing this bound; `None` where no number is.
-    fn minus(self, by: Number) -> Option<Number> {
-        match (self, by) {
-            (Number::Int(bound), Number::Int(by)) => bound.checked_sub(by).map(Number::Int),
-            (bound, by) => {
-                let (bound, up) = (bound.value(), by.is_positive());
-                let by = by.value();
-                let kept = |n: f64| if up { n + by <= bound } else { n + by >= bound };
-                let beside = |n: f64, forth: bool| if up == forth { n.next_up() } else { n.next_down() };
-                // The difference is rounded, and so is the sum: the last number lies beside it.
-                let mut last = bound - by;
-                for _ in 0..4 {
-                    if kept(beside(last, true)) {
-                        last = beside(last, true);
-                    } else if !kept(last) {
-                        last = beside(last, false);
-                    }
-                }
-                Some(Number::Float(last))
-            }
-        }
-    }
-}
-
-/// Whether `a` is greater than `b`; never of NaN.
-fn above(a: Number, b: Number) -> bool {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => a > b,
-        (a, b) => a.value() > b.value(),
-    }
 }
 
 /// That the array or the document at a dotted name, if there is one, has at most so many parts.
-fn at_most(name: &str, keyword: &str, most: u64) -> Document {
+pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
     let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
     let schema = name
         .rsplit('.')
@@ -580,14 +522,33 @@ fn at_most(name: &str, keyword: &str, most: u64) -> Document {
 
 #[cfg(test)]
 mod tests {
+    use super::super::range::Range;
     use super::*;
+    use crate::shape::{Bounds, FieldMeta, Shape};
 
-    fn sum(by: Number, bound: Number) -> Guard {
+    fn sum(by: impl Into<Bson>, bound: Number) -> Guard {
         Guard::Sum {
             name: "n".to_owned(),
-            by,
-            bound,
+            limit: limit(by, bound),
         }
+    }
+
+    /// Of a field without an integer type, with this bound on the side to which is added.
+    fn limit(by: impl Into<Bson>, bound: Number) -> Limit {
+        let by = by.into();
+        let is_max = by.as_f64().is_some_and(|by| by > 0.0) || by.as_i64().is_some_and(|by| by > 0);
+        let bounds = Bounds {
+            min: (!is_max).then_some(bound),
+            max: is_max.then_some(bound),
+            ..Bounds::NONE
+        };
+        let field = FieldMeta {
+            shape: || Shape::Double,
+            bounds,
+            ..crate::by_hand::FIELD
+        };
+        let mut limits = Range::of(&field).of_sum("n", &by, None).expect("can be added");
+        limits.all.pop().expect("has a limit")
     }
 
     fn refused(guard: &Guard, stored: impl Into<Bson>) -> bool {
@@ -597,12 +558,12 @@ mod tests {
     #[test]
     fn a_sum_of_large_integers_is_exact() {
         let most = 1_i64 << 60;
-        let guard = sum(Number::Int(1), Number::Int(most));
+        let guard = sum(1_i64, Number::Int(most));
         assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": most - 1 } } });
         assert!(refused(&guard, most));
         assert!(!refused(&guard, most - 1));
         // No number can lose so much.
-        let guard = sum(Number::Int(i64::MIN), Number::Int(0));
+        let guard = sum(i64::MIN, Number::Int(0));
         let none = doc! { "n": { "$exists": true, "$not": { "$type": "number" } } };
         assert_eq!(guard.condition(), none);
         assert!(refused(&guard, i64::MAX));
@@ -611,7 +572,7 @@ mod tests {
     #[test]
     fn a_sum_of_doubles_may_reach_its_bound() {
         for (stored, by, bound) in [(0.1, 0.9, 1.0), (0.9, -0.9, 0.0), (1.1, 2.2, 3.3000000000000003)] {
-            let guard = sum(Number::Float(by), Number::Float(bound));
+            let guard = sum(by, Number::Float(bound));
             assert!(!refused(&guard, stored), "{stored} + {by}");
             let past = if by > 0.0 { stored + 1e-9 } else { stored - 1e-9 };
             assert!(refused(&guard, past), "{past} + {by}");
@@ -620,22 +581,21 @@ mod tests {
 
     #[test]
     fn a_sum_of_a_missing_field_is_what_is_added() {
-        let guard = sum(Number::Int(-500), Number::Int(0));
+        let guard = sum(-500_i64, Number::Int(0));
         assert_eq!(
             guard.condition(),
             doc! { "n": { "$exists": true, "$not": { "$lt": 500_i64 } } }
         );
         assert!(guard.refusal("c", &Bson::Null, None).is_some());
         assert!(refused(&guard, 499) && !refused(&guard, 500));
-        let guard = sum(Number::Int(5), Number::Int(5));
+        let guard = sum(5_i64, Number::Int(5));
         assert_eq!(guard.condition(), doc! { "n": { "$not": { "$gt": 0_i64 } } });
         assert!(guard.refusal("c", &Bson::Null, None).is_none());
         let items = |within| Guard::Items {
             name: "items".to_owned(),
             within,
             field: "n".to_owned(),
-            by: Number::Int(-1),
-            bound: Number::Int(0),
+            limit: limit(-1_i64, Number::Int(0)),
         };
         let least = doc! { "$not": { "$gte": 1_i64 } };
         assert_eq!(items(doc! {}).offenders(), Some(doc! { "n": &least }));
@@ -646,27 +606,58 @@ mod tests {
     }
 
     #[test]
+    fn items_that_are_numbers_are_guarded_as_what_they_are() {
+        let offenders = |within: Document| -> Vec<Document> {
+            let guard = |within| Guard::Items {
+                name: "scores".to_owned(),
+                within,
+                field: String::new(),
+                limit: limit(1_i64, Number::Int(9)),
+            };
+            let all = alternatives(&within).into_iter().map(guard);
+            all.filter_map(|guard| guard.offenders()).collect()
+        };
+        let beyond = doc! { "$gt": 8_i64 };
+        assert_eq!(offenders(doc! {}), [beyond.clone()]);
+        assert_eq!(
+            offenders(doc! { "": { "$lt": 3 } }),
+            [doc! { "$lt": 3, "$gt": 8_i64 }]
+        );
+        assert_eq!(
+            offenders(doc! { "": { "$gt": 3 } }),
+            [doc! { "$gt": 3, "$not": { "$not": { "$gt": 8_i64 } } }]
+        );
+        assert_eq!(
+            offenders(doc! { "$or": [{ "": { "$eq": 9 } }, { "$nor": [{ "": { "$eq": 1 } }] }] }),
+            [
+                doc! { "$eq": 9, "$gt": 8_i64 },
+                doc! { "$not": { "$eq": 1 }, "$gt": 8_i64 }
+            ]
+        );
+        // A condition that the server does not take of an item is left out, so that all items are guarded.
+        assert_eq!(
+            offenders(doc! { "$nor": [{ "": { "$eq": 1 } }, { "": { "$eq": 2 } }] }),
+            [beyond]
+        );
+    }
+
+    #[test]
     fn an_item_that_looks_like_an_operator_is_a_value() {
-        let room = |values: Vec<Bson>, id| Guard::Room {
+        let room = |values: Vec<Bson>| Guard::Room {
             name: "tags".to_owned(),
             more: 1,
             max: 3,
             unless_there: Some(values),
-            id,
+            field: None,
             numbered: false,
         };
         let free = doc! { "tags.2": { "$exists": false } };
-        let plain = room(vec!["a".into(), "b".into()], None).condition();
+        let plain = room(vec!["a".into(), "b".into()]).condition();
         assert_eq!(plain, doc! { "$or": [&free, { "tags": { "$all": ["a", "b"] } }] });
         let operator = doc! { "$elemMatch": { "x": 1 } };
         assert_eq!(
-            room(vec![operator.clone().into()], None).condition(),
+            room(vec![operator.clone().into()]).condition(),
             doc! { "$or": [&free, { "$and": [{ "tags": { "$eq": &operator } }] }] }
-        );
-        let entry = doc! { "id": operator.clone() };
-        assert_eq!(
-            room(vec![entry.into()], Some("id")).condition(),
-            doc! { "$or": [&free, { "$and": [{ "tags.id": { "$eq": operator } }] }] }
         );
     }
 

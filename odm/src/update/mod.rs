@@ -1,21 +1,29 @@
 //! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
 
+use crate::equal::Place;
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
 use crate::path::{Codec, Path, Plain, Root};
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Number, Shape, VariantMeta};
+use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::value::Array;
-use crate::{Error, Result, Rule, Violation, check, shape};
+use crate::{Error, Result, Rule, Violation, check, default, shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
 mod around;
 mod change;
+pub(crate) mod fill;
 pub(crate) mod growth;
 mod guard;
+mod items;
+mod range;
 
 pub use change::Change;
-pub(crate) use guard::Guard;
+use guard::Added;
+pub(crate) use guard::{Guard, at_most};
+pub(crate) use range::order_of;
+use range::{Limits, Range};
 
 /// What closures receive paths of: a document, or the items of an array.
 ///
@@ -98,11 +106,268 @@ pub(crate) struct Built {
     pub(crate) array_filters: Vec<Document>,
     pub(crate) guards: Vec<Guard>,
     pub(crate) raw: Vec<Raw>,
+    /// Of an update that does nothing but change or remove items: the conditions of which one holds where there are any. They
+    /// become a guard where the update would change something all the same.
+    pub(crate) met: Option<Vec<Document>>,
+    /// Of the write of a bulk: the condition of the documents that fit, and in which there is nothing to change. They are counted
+    /// by a statement of their own.
+    pub(crate) idle: Option<Box<Document>>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
+    /// Whether it changes nothing but that it adds items by their values, where no item equals them.
+    pub(crate) only_adds: bool,
+    /// The defaults that the changes begin with, where the fields are missing.
+    pub(crate) fills: Vec<fill::Fill>,
+    /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
+    /// missing in a new document alone.
+    pub(crate) always: Vec<&'static str>,
+    /// The fields of which an upsert stores the default, unless its condition demands another value.
+    pub(crate) inserted: Vec<&'static str>,
+    pub(crate) upsert: bool,
 }
 
+/// A field that no document has: to remove it changes nothing, and an update may not be empty.
+pub(crate) const NO_FIELD: &str = "_odm.none";
+
 impl Built {
+    /// How many items it adds by their values.
+    fn added_by_value(&self) -> usize {
+        let is_added = |guard: &&Guard| matches!(guard, Guard::Absent(_));
+        self.guards.iter().filter(is_added).count()
+    }
+
+    /// The condition that a document has the item which this update of many documents adds by its value, if it adds one.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where it changes something else too: a document that has the item would not be changed at all.
+    pub(crate) fn adds_alone(&self, collection: &'static str) -> Result<Option<Document>> {
+        let added = self.guards.iter().find_map(|guard| match guard {
+            Guard::Absent(added) => Some((&added.name, &added.there)),
+            _ => None,
+        });
+        match added {
+            None => Ok(None),
+            Some((_, there)) if self.only_adds && self.added_by_value() == 1 => Ok(Some(there.clone())),
+            Some((name, _)) => Err(Error::Query {
+                collection,
+                message: format!(
+                    "an item is added to `{name}` where no item equals it, which is a condition on the whole update: in an update of \
+                     many documents, and in a bulk, it is one item and the only change. Make the other changes by an update of \
+                     their own"
+                ),
+            }),
+        }
+    }
+
+    /// The update without the items that a document with these values has already; `None` where nothing is left of it, and
+    /// where it has none of them.
+    pub(crate) fn without_known<'s>(&self, stored: &dyn Fn(&str) -> Option<&'s Bson>) -> Option<Known> {
+        if self.added_by_value() == 0 {
+            return None;
+        }
+        let mut left = self.clone();
+        let mut known = Vec::new();
+        left.guards.retain(|guard| {
+            let Guard::Absent(added) = guard else {
+                return true;
+            };
+            let Added {
+                place, name, item, ..
+            } = added.as_ref();
+            let is_known = match stored(name) {
+                Some(Bson::Array(items)) => items.iter().any(|there| place.same(there, item)),
+                _ => false,
+            };
+            if is_known {
+                known.push((place.clone(), name.clone(), item.clone()));
+            }
+            !is_known
+        });
+        if known.is_empty() {
+            return None;
+        }
+        for (place, name, item) in &known {
+            left.take_push(place, name, item);
+            for guard in &mut left.guards {
+                if let Guard::Room {
+                    name: of,
+                    more,
+                    unless_there,
+                    ..
+                } = guard
+                    && of == name
+                {
+                    *more = more.saturating_sub(1);
+                    if let Some(values) = unless_there {
+                        values.retain(|value| !place.same(value, item));
+                    }
+                }
+            }
+        }
+        left.guards
+            .retain(|guard| !matches!(guard, Guard::Room { more: 0, .. }));
+        Some(match left.only_adds && left.added_by_value() == 0 {
+            true => Known::All,
+            false => Known::Some(Box::new(left)),
+        })
+    }
+
+    /// Gives a document that an upsert inserts these values, which its condition demands and does not say as the server takes them.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the update changes one of them too.
+    pub(crate) fn insert_given(
+        &mut self,
+        collection: &'static str,
+        given: Vec<(&'static str, Bson)>,
+    ) -> Result<()> {
+        for (name, value) in given {
+            let mut changed = self
+                .update
+                .values()
+                .filter_map(Bson::as_document)
+                .flat_map(Document::keys);
+            if changed.any(|changed| crate::names::meet(changed, name)) {
+                return Err(Error::Query {
+                    collection,
+                    message: format!(
+                        "an upsert that inserts `{name}` as its condition says can't change it too: set what `{name}` is to be by \
+                         `set_on_insert`, and find the document by another field; or make two updates"
+                    ),
+                });
+            }
+            let inserts = self.update.entry("$setOnInsert".to_owned());
+            if let Bson::Document(inserts) = inserts.or_insert_with(|| Document::new().into()) {
+                inserts.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an item out of what is pushed.
+    fn take_push(&mut self, place: &Place, name: &str, item: &Bson) {
+        let Ok(pushes) = self.update.get_document_mut("$push") else {
+            return;
+        };
+        let is_left = match pushes.get_mut(name) {
+            Some(Bson::Document(push)) if push.contains_key("$each") => match push.get_array_mut("$each") {
+                Ok(items) => {
+                    items.retain(|pushed| !place.same(pushed, item));
+                    !items.is_empty()
+                }
+                Err(_) => true,
+            },
+            _ => false,
+        };
+        if !is_left {
+            pushes.remove(name);
+        }
+        if pushes.is_empty() {
+            self.update.remove("$push");
+        }
+    }
+
+    /// For a new document that begins with what this condition demands.
+    pub(crate) fn begin_with(&mut self, filter: &Document, given: &[(&'static str, Bson)]) {
+        let demanded = |name: &str| {
+            let is_given = |(given, _): &(&str, Bson)| crate::names::meet(given, name);
+            crate::relation::demanded(filter, name).is_some() || given.iter().any(is_given)
+        };
+        self.always.retain(|name| !demanded(name));
+        let inserted = std::mem::take(&mut self.inserted);
+        if let Ok(fields) = self.update.get_document_mut("$setOnInsert") {
+            for name in inserted.into_iter().filter(|name| demanded(name)) {
+                fields.remove(name);
+            }
+            if fields.is_empty() {
+                self.update.remove("$setOnInsert");
+            }
+        }
+    }
+
+    /// As it is sent: with defaults to fill a pipeline, where it can be one. Others are filled by a statement before it.
+    pub(crate) fn modifications(&self) -> UpdateModifications {
+        match self.pipeline() {
+            Some(stages) => UpdateModifications::Pipeline(stages),
+            None => UpdateModifications::Document(self.update.clone()),
+        }
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
+        if self.fills.is_empty() {
+            return None;
+        }
+        let witness = self.always.first().copied();
+        fill::pipeline(&self.update, &self.fills, self.upsert, witness)
+    }
+
+    /// Whether defaults have to be filled by a statement before it.
+    pub(crate) fn fills_first(&self) -> bool {
+        !self.fills.is_empty() && self.pipeline().is_none()
+    }
+
+    /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
+    pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
+        let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
+            return Ok(());
+        };
+        let name = fill.path();
+        Err(Error::Query {
+            collection,
+            message: format!(
+                "`{name}` begins with its default where it is missing, which {what} can't fill beside its other changes: make an \
+                 update of its own, or have every document store it by `#[field(stored)]`"
+            ),
+        })
+    }
+
+    /// An update that changes nothing, and counts the documents that fit.
+    pub(crate) fn nothing() -> Built {
+        Built {
+            update: doc! { "$unset": { NO_FIELD: "" } },
+            array_filters: Vec::new(),
+            guards: Vec::new(),
+            raw: Vec::new(),
+            met: None,
+            idle: None,
+            marked: None,
+            only_adds: false,
+            fills: Vec::new(),
+            always: Vec::new(),
+            upsert: false,
+            inserted: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        let unset = self.update.get_document("$unset");
+        unset.is_ok_and(|unset| unset.contains_key(NO_FIELD))
+    }
+
+    /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
+    pub(crate) fn idle_among(&self, condition: Document) -> Option<Document> {
+        let guards = |lets_be: bool| {
+            let guards = self.guards.iter().filter(move |guard| guard.lets_be() == lets_be);
+            guards.map(Guard::condition)
+        };
+        let needed: Vec<Document> = guards(true).collect();
+        if needed.is_empty() {
+            return None;
+        }
+        let mut all = vec![condition];
+        all.extend(guards(false));
+        all.push(doc! { "$nor": [{ "$and": needed }] });
+        Some(doc! { "$and": all })
+    }
+
+    /// Leaves documents as they are that have no items for the update, where it would write something else in them: their version,
+    /// their time stamps, or what the library notes.
+    pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
+        if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
+            self.guards.push(Guard::Met { any });
+        }
+    }
+
     /// The condition on what is changed, with the one that it is marked, where it has to be.
     pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
         match &self.marked {
@@ -114,6 +379,15 @@ impl Built {
             Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
+}
+
+/// What is left of an update where items that it adds are there already.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Nothing: all of them are.
+    All,
+    /// The other changes.
+    Some(Box<Built>),
 }
 
 impl<R> Default for Changes<R> {
@@ -162,7 +436,7 @@ impl<R> Changes<R> {
         }
     }
 
-    /// Whether nothing would change: then nothing is sent.
+    /// Whether nothing would change: then nothing is written.
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -213,10 +487,18 @@ impl<R> Changes<R> {
             }
         };
         if clash {
-            self.problem(format!(
-                "one update holds two different changes of `{name}` by `{operator}`: make them one"
-            ));
+            self.twice(name);
         }
+    }
+
+    fn twice(&mut self, name: &str) {
+        self.problem(changed_twice(name));
+    }
+
+    /// Whether an operator is on this field.
+    fn has(&self, operator: &str, name: &str) -> bool {
+        let fields = self.operators.get_document(operator);
+        fields.is_ok_and(|fields| fields.contains_key(name))
     }
 
     /// A value that a change brings, checked against the bounds of its field.
@@ -275,16 +557,17 @@ impl<R> Changes<R> {
             return;
         }
         if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
-            // As serde would store it: not at all. Of two values the last one counts, as of all others.
+            // As serde would store it: not at all.
             let skips = field.is_some_and(|field| field.skips_none);
             match operator {
+                "$set" if skips && (self.has("$set", name) || self.has("$unset", name)) => {
+                    return self.twice(name);
+                }
                 "$set" if skips && value == Bson::Null => {
-                    self.take_back("$set", name);
-                    self.put("$unset", name, Bson::String(String::new()), replace);
+                    self.put("$unset", name, Bson::String(String::new()), never);
                     return self.without_aliases(name, field);
                 }
-                "$set" if skips => self.take_back("$unset", name),
-                "$setOnInsert" if skips && value == Bson::Null => return self.take_back(operator, name),
+                "$setOnInsert" if skips && value == Bson::Null && !self.has(operator, name) => return,
                 _ => {}
             }
             let is_null = value == Bson::Null;
@@ -297,17 +580,6 @@ impl<R> Changes<R> {
                 "$setOnInsert" => {}
                 _ => self.needs_own_name(name, field),
             }
-        }
-    }
-
-    /// Forgets what an operator was to do to this field.
-    fn take_back(&mut self, operator: &str, name: &str) {
-        let Ok(fields) = self.operators.get_document_mut(operator) else {
-            return;
-        };
-        fields.remove(name);
-        if fields.is_empty() {
-            self.operators.remove(operator);
         }
     }
 
@@ -340,43 +612,61 @@ impl<R> Changes<R> {
         });
     }
 
-    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
-        let by = match by {
-            Bson::Int32(n) => Number::Int((*n).into()),
-            Bson::Int64(n) => Number::Int(*n),
-            Bson::Double(n) => Number::Float(*n),
-            _ => return,
-        };
-        let Some(bounds) = field.map(|field| field.bounds) else {
-            return;
-        };
-        if let Number::Float(n) = by
-            && n.is_nan()
-            && let Some(rule) = bounds.max.map(Rule::Max).or(bounds.min.map(Rule::Min))
-        {
-            return self.fail(Error::Invalid {
-                collection: String::new(),
-                violations: vec![Violation::new(name, rule, Some(Bson::Double(n)))],
-                source: None,
-            });
+    /// The numbers that may stand in a field; or in the items of the array, if the change is of them.
+    fn range(&self, field: Option<&'static FieldMeta>) -> Range {
+        match (field, self.array) {
+            (Some(field), _) => Range::of(field),
+            (None, Some(array)) => Range::of_items(array),
+            (None, None) => Range::default(),
         }
-        let bound = if by.is_positive() { bounds.max } else { bounds.min };
-        let bound = bound.filter(|_| by.value() != 0.0);
-        if let Some(bound) = bound {
-            self.guards.push(Guard::Sum {
-                name: name.to_owned(),
-                by,
-                bound,
-            });
+    }
+
+    /// Adds to a number: keeps it within its bounds.
+    fn add(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self.range(field).of_sum(name, &by, field.and_then(default::of));
+        self.change_number("$inc", name, field, by, limits);
+    }
+
+    /// Takes from a number.
+    fn take(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let least = by.clone();
+        match range::negated(by) {
+            Some(by) => self.add(name, field, by),
+            None => self.problem(format!(
+                "`dec` takes no {least} from `{name}`: a number of its type can't be so great, so add it in two steps by `inc`"
+            )),
         }
-        // A sum of a missing field is what is added, which may lie before the other bound.
-        let ahead = |rule: &Rule| matches!(rule, Rule::Max(_)) == by.is_positive();
-        if let Some(rule) = guard::broken(by, &bounds).filter(|rule| bound.is_none() || !ahead(rule)) {
-            self.guards.push(Guard::Base {
-                name: name.to_owned(),
-                bound: rule,
-            });
-        }
+    }
+
+    fn multiply(&mut self, name: &str, field: Option<&'static FieldMeta>, by: Bson) {
+        let limits = self
+            .range(field)
+            .of_product(name, &by, field.and_then(default::of));
+        self.change_number("$mul", name, field, by, limits);
+    }
+
+    fn change_number(
+        &mut self,
+        operator: &'static str,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        by: Bson,
+        limits: Result<Limits>,
+    ) {
+        let Some(limits) = self.value(limits) else { return };
+        let name_of = || name.to_owned();
+        let sums = limits.all.into_iter().map(|limit| Guard::Sum {
+            name: name_of(),
+            limit,
+        });
+        self.guards.extend(sums);
+        let base = limits.missing.map(|bound| Guard::Base {
+            name: name_of(),
+            bound,
+        });
+        self.guards.extend(base);
+        self.needs_value(name, field);
+        self.put(operator, name, by, never);
     }
 
     /// Keeps the change off a document that has `null` there, as serde stores `None`.
@@ -433,6 +723,22 @@ impl<R> Changes<R> {
         )
     }
 
+    /// Whether it does nothing but add items by their values.
+    fn only_adds(&self) -> bool {
+        let mut added = 0;
+        for guard in &self.guards {
+            added += usize::from(matches!(guard, Guard::Absent(_)));
+        }
+        let mut operators = self.operators.iter();
+        match (operators.next(), operators.next()) {
+            (Some((operator, Bson::Document(pushes))), None) if operator == "$push" => {
+                let all: usize = pushes.values().map(|push| pushed(push).len()).sum();
+                added > 0 && all == added
+            }
+            _ => false,
+        }
+    }
+
     fn items<I: serde::Serialize, V: Operand<I>>(
         &mut self,
         name: &str,
@@ -476,7 +782,7 @@ impl<R> Changes<R> {
                     more,
                     max,
                     unless_there,
-                    id: field.and_then(crate::copy::entry),
+                    field,
                     numbered: field.is_some_and(check::has_numbered_items),
                 });
                 more
@@ -490,6 +796,46 @@ impl<R> Changes<R> {
                 violations: vec![Violation::new(name, Rule::MaxItems(max), None)],
                 source: None,
             });
+        }
+    }
+
+    /// Adds items to a set: those that are compared by their bytes by `$addToSet`, and each other one by a `$push` under the
+    /// condition that no item equals it.
+    fn add_items(&mut self, name: &str, field: Option<&'static FieldMeta>, mut values: Vec<Bson>) {
+        let Some(place) = field.and_then(|field| Place::items(field, name)) else {
+            self.room(name, field, &values, true);
+            self.needs_value(name, field);
+            return self.each("$addToSet", name, values);
+        };
+        let mut new: Vec<Bson> = Vec::new();
+        values.retain(|value| {
+            let is_same = |other: &Bson| place.same(other, value);
+            let is_added = |guard: &Guard| matches!(guard, Guard::Absent(added) if added.name == name && is_same(&added.item));
+            let is_new = !new.iter().any(is_same) && !self.guards.iter().any(is_added);
+            if is_new {
+                new.push(value.clone());
+            }
+            is_new
+        });
+        for item in new {
+            match (
+                place.condition("$eq", item.clone()),
+                place.condition("$ne", item.clone()),
+            ) {
+                (Ok(there), Ok(absent)) => self.guards.push(Guard::Absent(Box::new(Added {
+                    place: place.clone(),
+                    name: name.to_owned(),
+                    item,
+                    there,
+                    absent,
+                }))),
+                (Err(error), _) | (_, Err(error)) => return self.fail(error),
+            }
+        }
+        self.room(name, field, &values, true);
+        self.needs_value(name, field);
+        if !values.is_empty() {
+            self.each("$push", name, values);
         }
     }
 
@@ -576,13 +922,20 @@ impl<R> Changes<R> {
         }
         for guard in changes.guards {
             match guard {
-                Guard::Sum { name: field, by, bound } => self.guards.push(Guard::Items {
-                    name: array.to_owned(),
-                    within: within.clone(),
-                    field,
-                    by,
-                    bound,
-                }),
+                Guard::Sum { name: field, limit } => {
+                    let of = match field.as_str() {
+                        "" => guard::alternatives(within),
+                        _ => vec![within.clone()],
+                    };
+                    self.guards.extend(of.into_iter().map(|within| Guard::Items {
+                        name: array.to_owned(),
+                        within,
+                        field: field.clone(),
+                        limit: limit.clone(),
+                    }));
+                }
+                // An item that is a number is there.
+                Guard::Base { name, .. } if name.is_empty() => {}
                 Guard::Base { name: field, bound } => self.guards.push(Guard::ItemBases {
                     name: array.to_owned(),
                     within: within.clone(),
@@ -618,6 +971,20 @@ impl<R> Changes<R> {
             path: joined(array, &violation.path),
             ..violation
         }));
+    }
+}
+
+/// The names of all fields that an update changes.
+fn written(operators: &Document) -> impl Iterator<Item = &str> {
+    let fields = operators.values().filter_map(Bson::as_document);
+    fields.flat_map(|fields| fields.keys().map(String::as_str))
+}
+
+/// A field in what stands above it.
+fn joined_names(above: &str, name: &str) -> String {
+    match above {
+        "" => name.to_owned(),
+        above => format!("{above}.{name}"),
     }
 }
 
@@ -661,6 +1028,12 @@ fn has_plain_items(array: &'static FieldMeta) -> bool {
         }
     }
     false
+}
+
+/// The items of a `$push` behind `$each`.
+fn pushed(push: &Bson) -> &[Bson] {
+    let each = push.as_document().and_then(|push| push.get_array("$each").ok());
+    each.map_or(&[], Vec::as_slice)
 }
 
 const OPERATORS: [&str; 13] = [
@@ -737,7 +1110,12 @@ impl<T: crate::Document> Changes<T> {
             });
         }
         for around in around::all((T::META.shape)(), &self.operators) {
-            let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } if *name == around.name);
+            // A missing struct is read as its default, which is filled.
+            if fill::is_filled((T::META.shape)(), &around.name) {
+                continue;
+            }
+            // An array that has to be there is not `null`.
+            let known = |guard: &Guard| matches!(guard, Guard::Value { name, .. } | Guard::There { name, .. } if *name == around.name);
             if !self.guards.iter().any(known) {
                 self.guards.push(Guard::Around(around));
             }
@@ -750,21 +1128,50 @@ impl<T: crate::Document> Changes<T> {
                 self.guards.push(Guard::Value { name, takes });
             }
         }
+        let only_adds = self.only_adds();
+        let met = match upsert || !self.raw.is_empty() {
+            true => None,
+            false => items::met(&self.operators, &self.array_filters),
+        };
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in T::FIELDS {
-            match field.managed {
-                Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => {
-                    self.put("$setOnInsert", field.name, now.into(), replace);
+            let (operator, value) = match field.managed {
+                Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => ("$setOnInsert", now.into()),
+                Managed::Version if upsert && !changes => ("$setOnInsert", Bson::Int64(1)),
+                _ if !changes => continue,
+                Managed::UpdatedAt => ("$set", now.into()),
+                Managed::CreatedAt if upsert => ("$setOnInsert", now.into()),
+                Managed::Version => ("$inc", Bson::Int64(1)),
+                _ => continue,
+            };
+            if self.has(operator, field.name) {
+                let message = written_by_the_library(field.name);
+                return Err(Error::Query { collection, message });
+            }
+            self.put(operator, field.name, value, never);
+        }
+        let mut fills = fill::all((T::META.shape)(), &self.operators);
+        let mut inserted = Vec::new();
+        if upsert {
+            let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
+            for field in T::FIELDS.iter().filter(|field| field.inserted) {
+                let Some(value) = default::of(field) else { continue };
+                if written.iter().any(|name| crate::names::meet(name, field.name)) {
+                    continue;
                 }
-                Managed::Version if upsert && !changes => {
-                    self.put("$setOnInsert", field.name, Bson::Int64(1), replace);
+                match fills.is_empty() {
+                    true => {
+                        self.put("$setOnInsert", field.name, value.clone(), replace);
+                        inserted.push(field.name);
+                    }
+                    // What a pipeline fills in a document that is there is what is read of it.
+                    false => fills.push(fill::Fill {
+                        array: None,
+                        name: field.name.to_owned(),
+                        value,
+                    }),
                 }
-                _ if !changes => {}
-                Managed::UpdatedAt => self.put("$set", field.name, now.into(), replace),
-                Managed::CreatedAt if upsert => self.put("$setOnInsert", field.name, now.into(), replace),
-                Managed::Version => self.put("$inc", field.name, Bson::Int64(1), replace),
-                _ => {}
             }
         }
         if let Some((one, other)) = conflict(&self.operators) {
@@ -772,13 +1179,8 @@ impl<T: crate::Document> Changes<T> {
                 field.managed != Managed::No && (field.name == one || field.name == other)
             };
             let message = match T::FIELDS.iter().find(managed) {
-                Some(field) => format!(
-                    "`{}` is written by the library, and this update changes it too: leave it out",
-                    field.name
-                ),
-                None if one == other => format!(
-                    "one update changes `{one}` twice, and MongoDB takes one change of a field: make them one, or two updates"
-                ),
+                Some(field) => written_by_the_library(field.name),
+                None if one == other => changed_twice(&one),
                 None => format!(
                     "one update changes `{one}` and `{other}`, and MongoDB takes one change of a field and what is in it: \
                      make them one, or two updates"
@@ -786,10 +1188,34 @@ impl<T: crate::Document> Changes<T> {
             };
             return Err(Error::Query { collection, message });
         }
+        if let Some(name) = items::changed_twice(&self.operators, &self.array_filters) {
+            return Err(Error::Query {
+                collection,
+                message: changed_twice(&name),
+            });
+        }
         growth::may_be_sent(collection, &self.operators)?;
+        let is_always = |field: &&FieldMeta| {
+            let has_value = field.required && !field.flatten && field.aliases.is_empty();
+            field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
+        };
+        let always = match upsert && !fills.is_empty() {
+            true => T::FIELDS
+                .iter()
+                .filter(is_always)
+                .map(|field| field.name)
+                .collect(),
+            false => Vec::new(),
+        };
+        let by_value = |name: &str| {
+            let mut guards = self.guards.iter();
+            guards.any(|guard| matches!(guard, Guard::Absent(added) if added.name == name))
+        };
         for operator in ["$push", "$addToSet"] {
             if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
-                fields.iter_mut().for_each(|(_, value)| without_each(value));
+                // An item that may turn out to be there is taken out of the list again.
+                let one_by_one = fields.iter_mut().filter(|(name, _)| !by_value(name.as_str()));
+                one_by_one.for_each(|(_, value)| without_each(value));
             }
         }
         Ok(Built {
@@ -797,7 +1223,14 @@ impl<T: crate::Document> Changes<T> {
             array_filters: self.array_filters,
             guards: self.guards,
             raw: self.raw,
+            met,
+            idle: None,
             marked: None,
+            only_adds,
+            fills,
+            always,
+            inserted,
+            upsert,
         })
     }
 }
@@ -844,6 +1277,16 @@ pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> 
             meta.name
         ),
     })
+}
+
+fn changed_twice(name: &str) -> String {
+    format!(
+        "one update changes `{name}` twice, and MongoDB takes one change of a field: make them one, or two updates"
+    )
+}
+
+fn written_by_the_library(name: &str) -> String {
+    format!("`{name}` is written by the library, and this update changes it too: leave it out")
 }
 
 /// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).
@@ -900,7 +1343,7 @@ impl<R> Changes<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Bounds;
+    use crate::shape::{Bounds, Number};
 
     const LEVEL: &FieldMeta = &FieldMeta::value::<i32>(
         "level",
@@ -915,7 +1358,7 @@ mod tests {
 
     fn added(by: i32) -> Changes<()> {
         let mut changes = Changes::new();
-        changes.add("level", Some(LEVEL), &by.into());
+        changes.add("level", Some(LEVEL), by.into());
         changes
     }
 

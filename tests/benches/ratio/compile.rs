@@ -68,6 +68,7 @@ pub fn measure(scenario: &str, command: &str, options: &Options) -> Result<Measu
         pairs: rounds,
         left_out: None,
         memory: None,
+        calls: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The table, and the file with the same figures.
 
 use crate::Result;
+use crate::pairs::interval;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,6 +30,42 @@ pub struct Measured {
     /// How many MiB more of the process were resident at most during our side.
     #[serde(flatten)]
     pub memory: Option<Memory>,
+    #[serde(flatten)]
+    pub calls: Option<Calls>,
+}
+
+/// How long single calls of both sides took, in seconds.
+#[derive(Debug, Serialize)]
+pub struct Calls {
+    #[serde(rename = "call_seconds")]
+    pub median: f64,
+    #[serde(rename = "slowest_call_seconds")]
+    pub slowest: f64,
+    #[serde(rename = "baseline_call_seconds")]
+    pub baseline_median: f64,
+    #[serde(rename = "baseline_slowest_call_seconds")]
+    pub baseline_slowest: f64,
+    /// How many were refused.
+    #[serde(rename = "failed_calls")]
+    pub failed: usize,
+}
+
+impl Calls {
+    pub fn of(ours: Vec<Duration>, theirs: Vec<Duration>, failed: usize) -> Calls {
+        let both = |calls: Vec<Duration>| {
+            let slowest = calls.iter().max().copied().unwrap_or_default();
+            let seconds = calls.iter().map(Duration::as_secs_f64).collect();
+            (interval(seconds).median, slowest.as_secs_f64())
+        };
+        let ((median, slowest), (baseline_median, baseline_slowest)) = (both(ours), both(theirs));
+        Calls {
+            median,
+            slowest,
+            baseline_median,
+            baseline_slowest,
+            failed,
+        }
+    }
 }
 
 /// What an operation needs of memory.
@@ -130,6 +167,15 @@ impl Report {
                     .mib
                     .map_or_else(|| "not measured".to_owned(), |mib| format!("{mib:.1} MiB")),
                 format!("≤ {:.0} MiB {fits}", memory.target_mib)
+            );
+        }
+        if let Some(calls) = &measured.calls {
+            let both = |median, slowest| format!("{} / {}", time(median), time(slowest));
+            println!(
+                "  one call, median / slowest: {}; baseline {}; {} failed",
+                both(calls.median, calls.slowest),
+                both(calls.baseline_median, calls.baseline_slowest),
+                calls.failed
             );
         }
         self.measured.push(measured);

@@ -19,6 +19,7 @@ fn a_duplicate_key_names_index_fields_and_value() {
                 index,
                 fields,
                 value,
+                existing: None,
                 source,
             } = &error
             else {

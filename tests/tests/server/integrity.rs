@@ -504,7 +504,8 @@ fn what_an_upsert_finds_no_document_with_has_to_exist() {
                 .upsert()
                 .await;
             let line = notes
-                .update_where(|n| n.id.eq(2) & n.lines.eq(vec![Line { by: to(person) }]))
+                .update_where(|n| n.id.eq(2) & n.text.ne("x"))
+                .set_on_insert(|n| n.lines, vec![Line { by: to(person) }])
                 .set(|n| n.text, "x")
                 .set(|n| n.person, to(1))
                 .upsert()

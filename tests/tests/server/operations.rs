@@ -17,7 +17,7 @@ async fn three(shops: &Collection<Shop>) -> Vec<Shop> {
     made
 }
 
-async fn names(find: odm::Find<'_, Shop>) -> Vec<String> {
+async fn names(find: odm::Find<Shop>) -> Vec<String> {
     find.sort(|s| s.name.asc())
         .all()
         .await
@@ -481,7 +481,7 @@ fn updates_give_documents_and_insert_them() {
 
         // An upsert of a whole document.
         let id = odm::bson::oid::ObjectId::new();
-        fn fill(u: odm::Update<'_, Shop>) -> odm::Update<'_, Shop> {
+        fn fill(u: odm::Update<Shop>) -> odm::Update<Shop> {
             u.set(|s| s.name, "New")
                 .set(|s| s.stars, 1)
                 .set_on_insert(|s| s.revenue, 1.0)
@@ -670,7 +670,8 @@ fn a_lossy_query_gives_the_good_and_collects_the_bad() {
 #[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(
     collection = "wiki",
-    index(fields(title), unique, partial = |p| p.draft.eq(false), collation(locale = "en", strength = 2))
+    collation(locale = "en", strength = 2),
+    index(fields(title), unique, partial = |p| p.draft.eq(false))
 )]
 struct WikiPage {
     #[serde(rename = "_id")]

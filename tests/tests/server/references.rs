@@ -267,7 +267,7 @@ fn references_are_found_like_any_other_value() {
         tasks.insert(other).await.unwrap();
 
         let is_kate = &kate.to_ref();
-        let ids = async |find: odm::Find<'_, Task>| -> Vec<i64> {
+        let ids = async |find: odm::Find<Task>| -> Vec<i64> {
             let found = find.sort(|t| t.id.asc()).all().await.unwrap();
             found.into_iter().map(|task| task.id).collect()
         };

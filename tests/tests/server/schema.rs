@@ -23,6 +23,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         copied: None,
         volatile: false,
         skips_none: false,
+        set: false,
         unique: false,
     }
 }
@@ -68,8 +69,11 @@ macro_rules! model {
                     }
                 }),
                 indexes: &[$($index),*],
+                collation: None,
+                expiry: None,
                 append_only: false,
                 bucket: None,
+                extra: false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?

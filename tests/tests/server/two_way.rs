@@ -85,13 +85,16 @@ fn a_task_and_its_owner_agree() {
         assert_eq!(owner_of(&odm, 10).await, 1);
         agree(&odm).await;
 
-        // The other side was written without its version and its time stamp.
+        // The other side was written with its version, and without its time stamp.
         let stored = people.get(2).await.unwrap().unwrap();
-        assert_eq!((stored.version, stored.updated_at), (rod.version, rod.updated_at));
+        assert_eq!(
+            (stored.version, stored.updated_at),
+            (rod.version + 2, rod.updated_at)
+        );
         let stored = tasks.get(10).await.unwrap().unwrap();
-        assert_eq!(stored.version, 2, "one update of its own");
+        assert_eq!(stored.version, 3, "one update of its own, and the push");
         let stored = people.get(1).await.unwrap().unwrap();
-        assert_eq!(stored.version, kate.version + 1, "the push");
+        assert_eq!(stored.version, kate.version + 3, "a link, its end, and the push");
 
         // A task must have an owner.
         let error = people

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 struct Thing {
     #[serde(rename = "_id")]
     id: Isbn,
-    #[index(unique, name = "by_name", collation(locale = "en", strength = 2, numeric_ordering))]
+    #[index(name = "by_name", collation(locale = "en", strength = 2, numeric_ordering))]
     #[index(desc)]
     #[serde(alias = "title")]
     name: String,

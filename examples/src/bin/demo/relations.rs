@@ -26,7 +26,7 @@ pub async fn one_to_many(show: &mut Show, databases: &Databases) -> Result<()> {
         partno: format!("123-aff-{n}"),
         name: format!("#{n} grommet"),
         qty: 94,
-        price: 3.99,
+        price: 399,
     });
     let made = show.step("Insert 200 parts", parts.insert_many(new)).await?;
     let new = (0..50).map(|n| NewProduct {

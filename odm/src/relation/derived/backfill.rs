@@ -10,7 +10,7 @@ use super::declaration::{self, Declaration, is_two_way};
 use super::each::Written;
 use super::inspect::Kept;
 use super::snapshots;
-use super::stored::Known;
+use super::stored::{EARLY, Known};
 use crate::document::DocumentMeta;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -19,6 +19,7 @@ use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 impl Odm {
     /// Takes copies for documents that were there before their declaration, or before it was changed. So are fields that are
@@ -27,7 +28,13 @@ impl Odm {
     /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
     /// `tracing`, and [`audit`](Odm::audit) lists it.
     ///
-    /// It runs while others write: every copy is taken under the guard of its version. It goes through the documents in
+    /// Fields that documents lack, and that are read with a default, get it stored ([`Plan::lacking`](crate::Plan::lacking)).
+    ///
+    /// Where a collection of holders was empty when the declaration was stored, while their sources existed, the first holders are
+    /// compared once, too: a process of an older program may have changed a source without a trace meanwhile.
+    ///
+    /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not): by then
+    /// every other process has read it. Writes may go on while it runs: every copy is taken under the guard of its version. It goes through the documents in
     /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
     ///
     /// # Errors
@@ -36,7 +43,7 @@ impl Odm {
     /// models lack, are told at the end, when everything else is filled.
     ///
     /// # Cost
-    /// One round trip for what is to be filled. For every 1,000 documents that hold new copies one to read them, one for
+    /// One round trip for what is to be filled, and one for each declared field with a default. For every 1,000 documents that hold new copies one to read them, one for
     /// their sources, and one to write; for numbers of children one query, and for a subset one (for each document before
     /// MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and one to write. For every 1,000 documents on
     /// either side of a two-way reference one to read them and one for the others, and where links are missing some ten more. Each
@@ -58,6 +65,7 @@ impl Odm {
             odm: self.clone(),
             all: false,
             snapshots: false,
+            at_once: false,
             read: Arc::default(),
         }
     }
@@ -70,6 +78,7 @@ pub struct Backfilling {
     odm: Odm,
     all: bool,
     snapshots: bool,
+    at_once: bool,
     /// How many documents were read so far, for those who wait.
     read: Arc<AtomicU64>,
 }
@@ -108,6 +117,21 @@ impl Backfilling {
         self
     }
 
+    /// Begins at once: no process writes to this database that may have read its declarations before these were stored. Without
+    /// this a backfill waits until five minutes have passed since then, so that every process knows of them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.sync().await?;
+    /// odm.backfill().at_once().await?; // no other process runs yet
+    /// # Ok(()) }
+    /// ```
+    pub fn at_once(mut self) -> Backfilling {
+        self.at_once = true;
+        self
+    }
+
     /// How many documents were read so far.
     #[cfg(feature = "cli")]
     pub(crate) fn read(&self) -> Arc<AtomicU64> {
@@ -124,6 +148,8 @@ pub struct Backfilled {
     pub edges: Vec<String>,
     /// In how many documents copies were taken. A document on either side of a link that was added counts, too.
     pub documents: u64,
+    /// How many missing fields got their defaults; in items of an array, in how many documents.
+    pub defaults: u64,
 }
 
 impl IntoFuture for Backfilling {
@@ -136,13 +162,20 @@ impl IntoFuture for Backfilling {
                 odm,
                 all,
                 snapshots,
+                at_once,
                 read,
             } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
-                let (mut filled, mut failed) = fill(&scope, all, &read).await?;
+                let defaults = store_defaults(&scope).await?;
+                let waits = match at_once {
+                    true => Duration::ZERO,
+                    false => odm.waits(),
+                };
+                let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
+                filled.defaults = defaults;
                 if snapshots {
                     take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
                 }
@@ -162,7 +195,7 @@ impl IntoFuture for Backfilling {
 pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
-    let (_, failed) = fill(&scope, true, &AtomicU64::new(0)).await?;
+    let (_, failed) = fill(&scope, true, Duration::ZERO, &AtomicU64::new(0)).await?;
     Ok(failed.all().map(drop))
 }
 
@@ -247,13 +280,37 @@ pub(super) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
     named.map(|edge| edge.at).collect()
 }
 
-async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfilled, Written)> {
+/// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
+/// has changed fields that they read without a mark, and then does so no more.
+async fn wait(graph: &Graph, known: &Known, waits: Duration) {
+    let is_open = |id: &str| !known.is_filled(id) || known.is_early(id);
+    let open = Lacking::all(graph).filter(|(_, edge)| is_open(&edge.id));
+    let declared = open.filter_map(|(_, edge)| known.declared(&edge.id)).max();
+    // Where the clocks of two processes differ, it is a holding time at most.
+    let passed = declared.map(|declared| SystemTime::now().duration_since(declared.to_system_time()));
+    let rest = passed.map(|passed| waits.saturating_sub(passed.unwrap_or_default()));
+    if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+        tracing::info!(
+            target: "odm",
+            seconds = rest.as_secs(),
+            "a backfill waits until every process has read the new declarations; `at_once()` says that no other one writes"
+        );
+        tokio::time::sleep(rest).await;
+    }
+}
+
+async fn fill(
+    scope: &Scope<'_>,
+    all: bool,
+    waits: Duration,
+    read: &AtomicU64,
+) -> Result<(Backfilled, Written)> {
     let odm = scope.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
     let mut failed = Written::default();
     scope.trip();
-    let mut known = odm.look_for_lacking().await?;
+    let mut known = odm.learn().await?;
     if !declaration::all(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
@@ -263,9 +320,11 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
         scope.trip();
         known = Known::all(odm).await?;
     }
+    wait(graph, &known, waits).await;
     let unlinked = unlinked(graph, &known);
     for (lacking, edge) in Lacking::all(graph) {
-        if known.is_filled(&edge.id) && !all {
+        let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
+        if known.is_filled(&edge.id) && !is_early && !all {
             continue;
         }
         // What a program with more copies has declared, that one fills.
@@ -304,15 +363,36 @@ async fn fill(scope: &Scope<'_>, all: bool, read: &AtomicU64) -> Result<(Backfil
             continue;
         }
         scope.trip();
-        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "" } };
+        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
         edges.update_one(as_declared, update).await?;
-        filled.edges.push(edge.id);
+        if !is_early || all || mended.documents > 0 {
+            filled.edges.push(edge.id);
+        }
     }
     if !unlinked.is_empty() {
         scope.trip();
-        odm.look_for_lacking().await?;
+        odm.learn().await?;
     }
     Ok((filled, failed))
+}
+
+/// Stores the defaults of the declared fields that documents lack. What a reader sees stays the same, so that nothing follows from
+/// it elsewhere.
+async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
+    let mut stored = 0;
+    for model in scope.odm.models() {
+        for fill in crate::update::fill::declared((model.meta.shape)()) {
+            let filling = fill.filling();
+            let all = scope.odm.database().collection::<Document>(model.meta.collection);
+            let mut update = all.update_many(filling.condition, filling.update);
+            if !filling.array_filters.is_empty() {
+                update = update.array_filters(filling.array_filters);
+            }
+            scope.trip();
+            stored += update.await?.modified_count;
+        }
+    }
+    Ok(stored)
 }
 
 /// Takes the snapshots that documents lack.

@@ -15,7 +15,8 @@ use super::images::Image;
 use super::newest::{newest, order};
 use super::recover::but_for_the_deployment;
 use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, number, put};
-use crate::copy::{CopiedField, Operation, Subset};
+use crate::copy::{Operation, Subset};
+use crate::default;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
@@ -139,7 +140,10 @@ fn was_negative(derived: &Derived, image: &Image) -> bool {
     let What::Computed { of, .. } = derived.what else {
         return false;
     };
-    let before = image.before.as_ref().and_then(|child| Number::at(child, of));
+    let before = image
+        .before
+        .as_ref()
+        .and_then(|child| Number::at(derived, child, of));
     before.is_some_and(|number| number.value() < 0.0)
 }
 
@@ -197,10 +201,7 @@ fn one(
     let name = derived.field.name;
     match derived.what {
         What::Subset(subset) => {
-            let element = image
-                .after
-                .as_ref()
-                .map(|child| element((subset.fields)(), child));
+            let element = image.after.as_ref().map(|child| element(subset, child));
             match (&before, &after, element, push_order(derived, subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
                     let change = change(parents, edge, derived, key.clone());
@@ -210,8 +211,9 @@ fn one(
             }
         }
         What::Computed { operation, of } => {
-            let value =
-                |child: &Option<RawDocumentBuf>| child.as_ref().and_then(|child| Number::at(child, of));
+            let value = |child: &Option<RawDocumentBuf>| {
+                child.as_ref().and_then(|child| Number::at(derived, child, of))
+            };
             let (old, new) = (
                 value(&image.before).filter(|_| before.is_some()),
                 value(&image.after).filter(|_| after.is_some()),
@@ -260,11 +262,9 @@ fn one(
                 {
                     let child = image.after.as_ref();
                     let value = child
-                        .and_then(|child| at(child, of))
-                        .filter(|value| *value != RawBsonRef::Null);
-                    let (Some(value), Some(key)) =
-                        (value.and_then(|value| Bson::try_from(value).ok()), after.clone())
-                    else {
+                        .and_then(|child| default::read((derived.child.shape)(), child, of))
+                        .filter(|value| *value != Bson::Null);
+                    let (Some(value), Some(key)) = (value, after.clone()) else {
                         return;
                     };
                     let operator = if operation == Operation::Min {
@@ -295,12 +295,12 @@ enum Number {
 }
 
 impl Number {
-    fn at(child: &RawDocument, name: &str) -> Option<Number> {
-        Some(match at(child, name)? {
-            RawBsonRef::Int32(n) => Number::Whole(n.into()),
-            RawBsonRef::Int64(n) => Number::Whole(n),
-            RawBsonRef::Double(n) if n.is_finite() => Number::Float(n),
-            RawBsonRef::Double(_) | RawBsonRef::Decimal128(_) => Number::Odd,
+    fn at(derived: &Derived, child: &RawDocument, name: &str) -> Option<Number> {
+        Some(match default::read((derived.child.shape)(), child, name)? {
+            Bson::Int32(n) => Number::Whole(n.into()),
+            Bson::Int64(n) => Number::Whole(n),
+            Bson::Double(n) if n.is_finite() => Number::Float(n),
+            Bson::Double(_) | Bson::Decimal128(_) => Number::Odd,
             _ => return None,
         })
     }
@@ -375,10 +375,11 @@ fn add(update: &mut Document, name: &str, by: Bson) -> bool {
 }
 
 /// What a subset holds of a child.
-pub(super) fn element(fields: &[CopiedField], child: &RawDocument) -> Document {
+pub(super) fn element(subset: &Subset, child: &RawDocument) -> Document {
+    let shape = ((subset.child)().shape)();
     let mut element = Document::new();
-    for field in fields {
-        if let Some(value) = at(child, field.source).and_then(|value| Bson::try_from(value).ok()) {
+    for field in (subset.fields)() {
+        if let Some(value) = default::read(shape, child, field.source) {
             element.insert(field.name, value);
         }
     }
@@ -775,8 +776,8 @@ pub(super) async fn derive(
 /// The stage that computes these numbers for each parent.
 fn grouped(edge: &Edge, list: &[Computed]) -> Document {
     let mut group = doc! { "_id": format!("${}", key_path(edge)) };
-    for (at, (_, operation, of)) in list.iter().enumerate() {
-        let field = format!("${of}");
+    for (at, (derived, operation, of)) in list.iter().enumerate() {
+        let field = default::expression((derived.child.shape)(), of);
         let name = format!("v{at}");
         match operation {
             Operation::Count => drop(group.insert(name, doc! { "$sum": 1 })),
@@ -920,7 +921,10 @@ pub(super) async fn adopt(
     }
     let graph = scope.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
-    for derived in graph.derived_in(meta) {
+    for derived in graph
+        .derived_in(meta)
+        .filter(|derived| !graph.is_derived_by_others(derived))
+    {
         let Some(edge) = graph.parent_edge(derived) else {
             continue;
         };

@@ -52,6 +52,7 @@ pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) 
             concern.add(edge.sync().unwrap_or(SyncMode::Auto), transactions);
         }
     }
+    concern.eventual |= graph.is_for_others(meta);
     concern
 }
 
@@ -70,6 +71,7 @@ pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) 
     for derived in graph.derived_from(meta) {
         concern.add(derived.sync, transactions);
     }
+    concern.eventual |= graph.is_child_of_others(meta);
     concern
 }
 
@@ -130,6 +132,11 @@ pub(super) fn of_update(
             concern.add(derived.sync, transactions);
         }
     }
+    if graph.others().is_some() {
+        let mut left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
+        concern.eventual |= left.any(|edge| touches(&edge.path))
+            || names.iter().any(|name| graph.is_read_by_others(meta, name, None));
+    }
     concern
 }
 
@@ -138,4 +145,5 @@ pub(super) fn is_source_of(graph: &Graph, meta: &DocumentMeta, update: &Document
     let names = changed(update);
     let mut copies = graph.copied(meta).flat_map(|edge| &edge.copies);
     copies.any(|copy| copy.sync != SyncMode::Snapshot && names.iter().any(|name| meet(name, copy.source)))
+        || names.iter().any(|name| graph.is_read_by_others(meta, name, None))
 }

@@ -60,6 +60,19 @@ fn due_name(key: &str) -> String {
     key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
 }
 
+/// A condition with the names of its fields as they were before they were [escaped].
+pub(super) fn unescaped(condition: &Document) -> Document {
+    fn value(of: &Bson) -> Bson {
+        match of {
+            Bson::Document(within) => unescaped(within).into(),
+            Bson::Array(items) => Bson::Array(items.iter().map(value).collect()),
+            other => other.clone(),
+        }
+    }
+    let fields = condition.iter();
+    fields.map(|(name, of)| (due_name(name), value(of))).collect()
+}
+
 /// The debt of everything, as a document has it.
 pub(super) fn all_due() -> Document {
     doc! { ALL: ObjectId::new() }

@@ -4,6 +4,7 @@ use super::super::graph::{Edge, Graph, What};
 use super::debt::escaped;
 use super::inspect::{Kept, buckets};
 use crate::copy::SyncMode;
+use crate::default;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
@@ -142,7 +143,13 @@ impl Kept<'_> {
         match self {
             Kept::Beside(edge) => {
                 let copies = edge.copies.iter().map(|copy| {
-                    Bson::from(doc! { "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string() })
+                    let mut declared = doc! {
+                        "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string(),
+                    };
+                    let target = edge.targets.first();
+                    let default = target.and_then(|target| default::declared((target.shape)(), copy.source));
+                    declared.extend(default.map(|default| ("default".to_owned(), default)));
+                    Bson::from(declared)
                 });
                 doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() }
             }
@@ -159,8 +166,12 @@ impl Kept<'_> {
                             Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) })
                         });
                         let fields = (subset.fields)().iter();
-                        let fields =
-                            fields.map(|field| Bson::from(doc! { "field": field.name, "of": field.source }));
+                        let fields = fields.map(|field| {
+                            let mut declared = doc! { "field": field.name, "of": field.source };
+                            let default = default::declared((derived.child.shape)(), field.source);
+                            declared.extend(default.map(|default| ("default".to_owned(), default)));
+                            Bson::from(declared)
+                        });
                         declaration.extend(doc! {
                             "limit": i64::from(subset.limit),
                             "last": subset.last,
@@ -170,6 +181,8 @@ impl Kept<'_> {
                     }
                     What::Computed { operation, of } => {
                         declaration.extend(doc! { "operation": operation.to_string(), "of": of });
+                        let default = default::declared((derived.child.shape)(), of);
+                        declaration.extend(default.map(|default| ("default".to_owned(), default)));
                     }
                 }
                 declaration

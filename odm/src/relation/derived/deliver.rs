@@ -14,6 +14,7 @@ use super::lease;
 use super::looked::Which;
 use super::{AT, COPIED, Debt, OWED, Token, VERSION, at, followed, number, put};
 use crate::copy::SyncMode;
+use crate::default;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::names::read_too;
@@ -36,13 +37,14 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn of(edge: &Edge, document: &RawDocument) -> Option<Source> {
+        let shape = (edge.targets.first()?.shape)();
         Some(Source {
             key: Bson::try_from(at(document, edge.by())?).ok()?,
             version: number(document, VERSION),
             values: edge
                 .copies
                 .iter()
-                .map(|copy| at(document, copy.source).and_then(|value| Bson::try_from(value).ok()))
+                .map(|copy| default::read(shape, document, copy.source))
                 .collect(),
             due: Due::All,
         })

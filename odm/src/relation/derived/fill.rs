@@ -91,9 +91,9 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
 /// Documents that an operation inserts into one collection, with what the library has in them.
 pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
 
-/// The sources of all copies that a write brings, by edge.
+/// The sources of all copies that a write brings, by edge; and the edges of which no versions are noted.
 #[derive(Default)]
-struct Sources(HashMap<usize, HashMap<Key, Source>>);
+struct Sources(HashMap<usize, HashMap<Key, Source>>, HashSet<usize>);
 
 /// Reads the sources that these keys name. A document that is to be changed keeps what it has of one that is gone.
 ///
@@ -108,6 +108,8 @@ async fn read(
 ) -> Result<Sources> {
     let graph = scope.odm.graph();
     let mut all = Sources::default();
+    let left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
+    all.1.extend(left.map(|edge| edge.at));
     for (at, keys) in wanted {
         let Some(edge) = graph.edge(at) else { continue };
         let mut found = sources(scope, edge, keys.keys()).await?;
@@ -192,11 +194,17 @@ impl Sources {
                 None => drop(within.remove(copy.name)),
             }
         }
+        self.note_version(edge, within, source);
+    }
+
+    /// Notes in a struct which version its copies are of. Of copies that another program declares in another way none: that
+    /// program takes all of them anew.
+    fn note_version(&self, edge: &Edge, within: &mut Document, source: Option<&Source>) {
         let mut versions = match within.remove(COPIED) {
             Some(Bson::Document(versions)) => versions,
             _ => Document::new(),
         };
-        match source {
+        match source.filter(|_| !self.1.contains(&edge.at)) {
             Some(source) => drop(versions.insert(edge.name(), source.version)),
             None => drop(versions.remove(edge.name())),
         }
@@ -269,7 +277,7 @@ pub(crate) async fn amend_insert(
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty())
         .collect();
-    let is_source = graph.copied(meta).next().is_some();
+    let is_source = graph.copied(meta).next().is_some() || graph.is_source_of_others(meta);
     let is_parent = graph.derived_in(meta).next().is_some();
     let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
@@ -333,7 +341,7 @@ pub(in super::super) fn again(
     // Who else deletes it finds another debt than the one that it goes with.
     let (_, gone) = GONE.split_once('.').unwrap_or_default();
     own.remove(gone);
-    if graph.copied(meta).next().is_some() {
+    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
         own.insert("v", first_version());
     }
     own.insert("owed", token);
@@ -386,6 +394,9 @@ pub(in super::super) fn beside(edge: &Edge) -> impl Iterator<Item = String> {
 }
 
 fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
+    if edge.copies.is_empty() {
+        return;
+    }
     if let Some(key) = within.get(edge.name()).filter(|key| **key != Bson::Null) {
         let keys = wanted.entry(edge.at).or_default();
         keys.insert(Key::of_bson(key), key.clone());
@@ -586,7 +597,7 @@ pub(crate) async fn amend_update(
     }
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
-        .filter(|edge| !edge.copies.is_empty())
+        .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
         .collect();
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
     let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
@@ -598,7 +609,8 @@ pub(crate) async fn amend_update(
             for edge in &edges {
                 let place = place(edge, name);
                 adds |= place.is_some() && matches!(operator.as_str(), "$push" | "$addToSet");
-                if place.is_some() && matches!(operator.as_str(), "$min" | "$max") {
+                if place.is_some() && !edge.copies.is_empty() && matches!(operator.as_str(), "$min" | "$max")
+                {
                     return Err(Error::Query {
                         collection: meta.collection,
                         message: format!(
@@ -681,7 +693,7 @@ pub(crate) async fn amend_update(
     }
     if is_source_of(graph, meta, &built.update) {
         put(&mut built.update, "$inc", VERSION, 1_i64.into());
-    } else if upsert && graph.copied(meta).next().is_some() {
+    } else if upsert && (graph.copied(meta).next().is_some() || graph.is_source_of_others(meta)) {
         put(&mut built.update, "$setOnInsert", VERSION, first_version().into());
     }
     if concern.eventual {
@@ -767,7 +779,11 @@ fn put_beside(
                     None => empty(copy, update),
                 }
             }
-            put(update, set, &version, source.version.into());
+            match sources.1.contains(&edge.at) {
+                false => put(update, set, &version, source.version.into()),
+                true if operator == "$setOnInsert" => {}
+                true => put(update, "$unset", &version, "".into()),
+            }
         }
         None => {
             edge.copies.iter().for_each(|copy| empty(copy, update));
@@ -863,15 +879,18 @@ impl Kept {
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Amended {
-    pub(crate) pipeline: Vec<Document>,
     /// What it stores of the application's fields, with their copies.
     pub(crate) document: RawDocumentBuf,
+    /// The same.
+    pub(crate) fields: Document,
+    /// What the server computes of the stored document, by field.
+    pub(crate) computed: Document,
     /// Whether that is all: no field is kept as it is stored.
     pub(crate) is_whole: bool,
 }
 
-/// Prepares a replacement: what it becomes is a pipeline that keeps what the library has in the document. `None` where
-/// the document holds no copies, is the source of none, and has no two-way references.
+/// Prepares a replacement, so that it keeps what the library has in the document. `None` where the document holds no copies,
+/// is the source of none, and has no two-way references.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
@@ -893,7 +912,7 @@ pub(crate) async fn amend_replace(
     let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
-        .filter(|edge| !edge.copies.is_empty())
+        .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
         .collect();
     let mut document = Bson::Document(decoded(raw)?);
     let mut wanted = HashMap::new();
@@ -952,16 +971,21 @@ pub(crate) async fn amend_replace(
     }
     let is_whole = kept.is_empty();
     let mut own = Document::new();
-    if graph.copied(meta).next().is_some() {
+    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
         // Without a version it was written past the library, and its copies may be of a time when it had one.
         let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
         own.insert("v", doc! { "$add": [before, 1_i64] });
     }
     if let Some(token) = token {
+        let mut due = all_due();
+        // A field that others derive of its children may be lost by this.
+        if graph.is_parent_of_others(meta) {
+            due.insert(CHILDREN, Token::new());
+        }
         own.insert("owed", token);
         own.insert(
             "due",
-            doc! { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] },
+            doc! { "$mergeObjects": [format!("${DUE}"), { "$literal": due }] },
         );
     }
     if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
@@ -972,12 +996,10 @@ pub(crate) async fn amend_replace(
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;
-    let pipeline = vec![doc! {
-        "$replaceWith": { "$mergeObjects": [{ "$literal": document }, kept] }
-    }];
     Ok(Some(Amended {
-        pipeline,
         document: stored,
+        fields: document,
+        computed: kept,
         is_whole,
     }))
 }
@@ -1005,6 +1027,7 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
         .derived_in(meta)
         .filter_map(|derived| graph.parent_edge(derived));
     names.extend(parents.map(|edge| root(edge.by())));
+    names.extend(graph.parent_fields_of_others(meta));
     let mut fields = doc! { "_id": 1, OWN: 1 };
     fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
     fields

@@ -45,6 +45,15 @@ pub(in super::super) fn relinks(graph: &super::Graph, writes: &[Write<'_>]) -> b
         What::Insert(_) => false,
         What::Update { built, .. } => moves(graph, write.meta, &built.update),
         What::Replace { .. } | What::Delete { .. } => graph.derived_from(write.meta).next().is_some(),
+    }) || relinks_for_others(graph, writes)
+}
+
+/// The same for parents in which programs with other models derive something.
+pub(in super::super) fn relinks_for_others(graph: &super::Graph, writes: &[Write<'_>]) -> bool {
+    writes.iter().any(|write| match &write.what {
+        What::Insert(_) => false,
+        What::Update { built, .. } => graph.moves_for_others(write.meta, &built.update),
+        What::Replace { .. } | What::Delete { .. } => graph.is_child_of_others(write.meta),
     })
 }
 
@@ -133,7 +142,7 @@ impl Before {
                     .iter()
                     .filter(|write| write.meta.collection == meta.collection)
             };
-            let children = graph.derived_from(meta).next().is_some();
+            let children = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
             // What it refers to besides what the write brings is not taken anew, and may be missing by now.
             let others = graph
                 .copying(meta)

@@ -29,6 +29,7 @@ mod lease;
 mod looked;
 mod newest;
 mod orphans;
+mod others;
 mod pay;
 mod place;
 pub(crate) mod reconcile;
@@ -45,10 +46,13 @@ pub(crate) use fill::{
 };
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
 pub(super) use former::{mark_former, mark_former_of, mark_new};
-pub(super) use images::{Before, concern, relinks};
+pub(super) use images::{Before, concern, relinks, relinks_for_others};
 pub(super) use inspect::{Kept, buckets};
 pub(crate) use looked::Looked;
 pub(crate) use newest::order as order_of;
+pub use others::backfill_at_once;
+pub(super) use others::refuse as refuse_for_others;
+pub(crate) use others::{Age, Known as KnownOthers};
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone, owe_all};
 pub(crate) use pay::{Left, settle};
 pub(super) use pay::{leave_owed, leave_unpaid, settle_all};
@@ -88,7 +92,7 @@ pub(super) const GONE: &str = "_odm.gone";
 /// How far a delivery has come.
 pub(super) const AT: &str = "_odm.at";
 /// Beside a reference, by the reference's name: the version of the source that the copies were taken from.
-pub(super) const COPIED: &str = "_copied";
+pub(crate) const COPIED: &str = "_copied";
 
 /// The copies beside a reference that follow their source.
 pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
@@ -142,12 +146,31 @@ pub(super) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
 impl Graph {
     /// The references of a document beside which copies follow their source.
     pub(in super::super) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
-        self.outgoing(meta).filter(|edge| edge.sync().is_some())
+        self.kept(self.outgoing(meta))
     }
 
     /// The references by which others copy from a document.
     pub(in super::super) fn copied(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
-        self.incoming(meta).filter(|edge| edge.sync().is_some())
+        self.kept(self.incoming(meta))
+    }
+
+    /// Those beside which this program keeps copies: others may declare them in another way.
+    fn kept<'g>(
+        &'g self,
+        edges: impl Iterator<Item = &'g Edge> + Clone,
+    ) -> impl Iterator<Item = &'g Edge> + Clone {
+        let others = self.others();
+        edges.filter(move |edge| {
+            edge.sync().is_some() && !others.as_ref().is_some_and(|others| others.copy(edge))
+        })
+    }
+
+    /// Whether this program has something to do beside a write of such documents, or in them.
+    pub(in super::super) fn has_a_part(&self, meta: &DocumentMeta) -> bool {
+        self.copying(meta).next().is_some()
+            || self.copied(meta).next().is_some()
+            || self.derived_in(meta).next().is_some()
+            || self.derived_from(meta).next().is_some()
     }
 
     /// Whether something is derived from this field of a document.
@@ -170,6 +193,7 @@ impl Graph {
                 .derived_from(meta)
                 .filter(|derived| but.is_none_or(|edge| edge.at != derived.edge))
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+            || self.is_read_by_others(meta, field, but)
     }
 
     /// The part of an update of the library's own that passes on what it changes: the version is greater, and what is derived
@@ -207,9 +231,11 @@ impl Graph {
     /// Whether children of such a document may be there before it, since nobody asks for it when they are written, or when it
     /// is deleted.
     pub(super) fn may_have_children(&self, meta: &DocumentMeta) -> bool {
-        self.derived_in(meta)
-            .filter_map(|derived| self.parent_edge(derived))
-            .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
+        self.is_parent_of_others(meta)
+            || self
+                .derived_in(meta)
+                .filter_map(|derived| self.parent_edge(derived))
+                .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
     }
 
     /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
@@ -230,6 +256,7 @@ impl Graph {
         let later = |sync: SyncMode| !is_atomic(sync, true);
         self.copied(meta).any(|edge| edge.sync().is_some_and(later))
             || self.derived_from(meta).any(|derived| later(derived.sync))
+            || self.is_source_of_others(meta)
     }
 
     /// The reference by which a child names the parent of a derived field.
@@ -251,11 +278,10 @@ fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> crate::Error {
 /// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
 pub(super) fn is_held(graph: &Graph, edge: &Edge) -> bool {
     let kept = |sync: SyncMode| is_atomic(sync, true);
-    edge.sync().is_some_and(kept)
-        || graph
-            .derived()
-            .iter()
-            .any(|derived| derived.edge == edge.at && kept(derived.sync))
+    edge.sync().is_some_and(kept) && !graph.is_left(edge)
+        || graph.derived().iter().any(|derived| {
+            derived.edge == edge.at && kept(derived.sync) && !graph.is_derived_by_others(derived)
+        })
 }
 
 /// The name of a field in an update, without the positions in arrays.

@@ -101,7 +101,7 @@ impl First<'_> {
             let found = scope
                 .first(self.edge.holder, filter, sort, fields, self.limit)
                 .await?;
-            let elements = found.iter().map(|child| element((subset.fields)(), child).into());
+            let elements = found.iter().map(|child| element(subset, child).into());
             Ok::<_, Error>((parent.clone(), elements.collect()))
         });
         let looks: Vec<_> = looks.collect();
@@ -130,7 +130,7 @@ impl First<'_> {
                 // One parent's children are in one reply, in their order.
                 if let (Ok(Some(parent)), Ok(child)) = (row.get("k"), row.get_document("c")) {
                     let elements = found.entry(Key::of(parent)).or_default();
-                    elements.push(element((subset.fields)(), child).into());
+                    elements.push(element(subset, child).into());
                 }
             }
         }

@@ -43,21 +43,21 @@ pub(super) fn left_behind(
 
 /// Notes that something is to be derived in these parents, in the transaction of the children. Gives the notes.
 pub(super) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> Result<Vec<Token>> {
+    let named = parents.into_iter().filter_map(|(at, keys)| {
+        let all = scope.odm.graph().derived();
+        let derived = all.iter().find(|derived| derived.edge == at)?;
+        Some((derived.name(), keys.iter().map(Key::to_bson).collect()))
+    });
+    insert(scope, named.collect()).await
+}
+
+/// The same by the names of the derived fields. Gives the notes.
+pub(super) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>) -> Result<Vec<Token>> {
     let mut notes = Vec::new();
     let mut tokens = Vec::new();
-    for (at, keys) in parents {
-        let Some(derived) = scope
-            .odm
-            .graph()
-            .derived()
-            .iter()
-            .find(|derived| derived.edge == at)
-        else {
-            continue;
-        };
+    for (derived, keys) in parents {
         let token = Token::new();
-        let keys: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-        notes.push(doc! { "_id": token, OWED: derived.name(), "keys": keys });
+        notes.push(doc! { "_id": token, OWED: derived, "keys": keys });
         tokens.push(token);
     }
     if !notes.is_empty() {

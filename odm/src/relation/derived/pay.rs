@@ -13,6 +13,7 @@ use super::each::Written;
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
+use super::others::{before_and_after, note_parents};
 use super::recover::pay_each;
 use super::{Debt, Due, LOCK, OWED, Token, VERSION, at, followed, is_atomic, is_number};
 use crate::Result;
@@ -352,6 +353,7 @@ impl Within {
             changed.extend(after(false));
             self.deliver(scope, meta, edge, &changed).await?;
         }
+        note_parents(scope, meta, before_and_after(images)).await?;
         let followed = follow(scope, meta, images, self.debt()).await?;
         self.copies += followed.parents;
         if !followed.alone.is_empty() {
@@ -902,12 +904,15 @@ async fn pay_once(
     }
     if paid.refused.is_none() {
         let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
+        paid.and(note_parents(scope, meta, gone.iter().map(|document| (*document, None))).await)?;
         for debt in as_read(gone.into_iter()) {
             paid.and(scope.delete(meta, debt.gone()).await)?;
         }
+        // The work of other programs is pending still.
+        let is_for_others = graph.is_for_others(meta);
         let done = there
             .into_iter()
-            .filter(|document| !overtaken.contains(&id(document)));
+            .filter(|document| !is_for_others && !overtaken.contains(&id(document)));
         paid.and(strike_out(scope, meta, done).await)?;
     }
     collections.dedup_by_key(|meta| meta.collection);

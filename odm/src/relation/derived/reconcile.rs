@@ -243,7 +243,7 @@ impl Follower {
             }
             stream => stream?,
         };
-        self.odm.look_for_lacking().await?;
+        self.odm.learn().await?;
         if self.token.is_none() {
             // The heartbeat that somebody waits for may have come before this stream: a later one comes within it.
             beat(&self.odm, self.name, &self.beat).await?;
@@ -324,7 +324,7 @@ impl Follower {
                 Ok(Some(event)) => self.received(event)?,
                 Ok(None) => return Ok(()),
                 Err(_) => {
-                    self.odm.look_for_lacking().await?;
+                    self.odm.learn().await?;
                     beat(&self.odm, self.name, &self.beat).await?;
                     continue;
                 }
@@ -383,7 +383,7 @@ impl Follower {
         for (meta, written) in collections.into_values() {
             if self.odm.knows_copies(meta).is_err() {
                 // They may have been forgotten since.
-                self.odm.look_for_lacking().await?;
+                self.odm.learn().await?;
             }
             if let Err(error) = self.odm.knows_copies(meta) {
                 tracing::warn!(target: "odm", %error, "what others have written there is for a program that has all models");

@@ -48,8 +48,7 @@ impl Odm {
     /// does not hold up the others: all that can be paid is paid before, and the rest is still owed. `tracing` names each.
     /// [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
     /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
-    /// models, after everything else has been paid. From then on this program may not write what is copied there, as after
-    /// [`sync`](Odm::sync).
+    /// models, after everything else has been paid.
     ///
     /// # Cost
     /// One round trip for the declarations that the database knows, one for each collection that holds copies or is copied from, and one for each with two-way references, on a
@@ -71,7 +70,7 @@ impl Odm {
         }
     }
 
-    /// Runs [`recover`](Odm::recover) again and again in the background, in the tokio runtime that this is called in, and so that
+    /// Runs [`recover`](Odm::recover), and [`delete_expired`](Odm::delete_expired) where documents expire, again and again in the background, in the tokio runtime that this is called in, and so that
     /// any number of processes may have a worker: what is owed by a process that seems to be alive, or is being paid by another
     /// worker, it leaves to these. A debt is left alone in its first ten seconds, and as long as a delivery to many has told
     /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds, which its
@@ -111,6 +110,15 @@ impl Odm {
                 };
                 if let Err(error) = recovered {
                     tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
+                }
+                if odm.has_expiring() {
+                    let deleted = tokio::select! {
+                        () = stopped.notified() => return,
+                        deleted = odm.delete_expired() => deleted,
+                    };
+                    if let Err(error) = deleted {
+                        tracing::warn!(target: "odm", %error, "deleting expired documents failed, will retry");
+                    }
                 }
                 tokio::select! {
                     () = stopped.notified() => return,

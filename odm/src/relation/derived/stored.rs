@@ -6,20 +6,26 @@
 
 use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
-    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, lacking, restricted, sources,
-    with_those_of,
+    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, is_two_way, lacking, restricted,
+    sources, with_those_of,
 };
 use super::followed;
 use super::inspect::Kept;
+use super::others::{Others, is_refused, may_be_left};
+use super::put;
 use crate::names::meet;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// The collection that the edges are stored in.
 pub(super) const EDGES: &str = "_odm_edges";
+
+/// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
+pub(super) const EARLY: &str = "early";
 
 /// So often it is tried to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
@@ -27,21 +33,37 @@ const MEETINGS: usize = 10;
 /// What the database knows and the models of a program lack.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown {
-    /// Collections of which there are copies, or that hold some.
+    /// Collections that are not written by this program, since what follows from them could not be left to another one.
     pub(crate) copied: Vec<&'static str>,
     /// Collections, whether these models have them or not, with references to them.
     pub(crate) referred: Vec<(String, String)>,
 }
 
-/// What the database knows of declared edges.
-pub(crate) struct Known(Vec<Document>);
+/// The stored declarations that a program lacks.
+#[derive(Default)]
+struct Lacks {
+    /// What that is, in words.
+    names: Vec<String>,
+    /// Collections of which something is derived by them, or that hold it.
+    copied: Vec<&'static str>,
+    unknown: Unknown,
+    others: Others,
+}
+
+/// The stored declarations, and when they were read.
+pub(crate) struct Known(Vec<Document>, Instant);
 
 impl Known {
     /// Everything that it knows.
     pub(super) async fn all(odm: &Odm) -> Result<Known> {
-        Ok(Known(
-            odm.stored_edges().find(doc! {}).await?.try_collect().await?,
-        ))
+        let asked = Instant::now();
+        let all = odm.stored_edges().find(doc! {}).await?.try_collect().await?;
+        Ok(Known(all, asked))
+    }
+
+    /// Since when an edge is declared as it is, by the clock of the process that stored it.
+    pub(super) fn declared(&self, id: &str) -> Option<DateTime> {
+        self.edge(id)?.get_datetime("declared").ok().copied()
     }
 
     pub(super) fn edge(&self, id: &str) -> Option<&Document> {
@@ -72,6 +94,12 @@ impl Known {
         edge.get_document("declaration").is_ok_and(is) || is_former(edge, &declared.is)
     }
 
+    /// Whether processes that did not know of the declaration may have changed sources of its first holders.
+    pub(super) fn is_early(&self, id: &str) -> bool {
+        self.edge(id)
+            .is_some_and(|edge| matches!(edge.get_bool(EARLY), Ok(true)))
+    }
+
     /// Whether the documents that were there before have their copies.
     pub(super) fn is_filled(&self, id: &str) -> bool {
         self.edge(id)
@@ -95,6 +123,12 @@ impl Odm {
         self.database().collection_with_options(collection, options)
     }
 
+    async fn is_empty(&self, collection: &str) -> Result<bool> {
+        let all = self.on_the_primary(collection);
+        let any = all.find_one(doc! {}).projection(doc! { "_id": 1 });
+        Ok(any.await?.is_none())
+    }
+
     /// The declared edges beside what is known of them.
     async fn declared(&self, known: &Known) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
@@ -107,9 +141,8 @@ impl Odm {
                 false if edge.fills => match empty.get(edge.through()) {
                     Some(empty) => *empty,
                     None => {
-                        let holders = self.on_the_primary(edge.through());
-                        let any = holders.find_one(doc! {}).projection(doc! { "_id": 1 });
-                        *empty.entry(edge.through()).or_insert(any.await?.is_none())
+                        let is_empty = self.is_empty(edge.through()).await?;
+                        *empty.entry(edge.through()).or_insert(is_empty)
                     }
                 },
                 false => true,
@@ -128,7 +161,7 @@ impl Odm {
     pub(crate) async fn compare_edges(&self) -> Result<(Vec<String>, Vec<String>)> {
         let known = Known::all(self).await?;
         let declared = self.declared(&known).await?;
-        Ok((not_filled(declared), self.unknown_to(&known).0))
+        Ok((not_filled(declared), self.unknown_to(&known).names))
     }
 
     /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
@@ -171,6 +204,7 @@ impl Odm {
         let unknown = self.look_for_unknown(&known);
         let declared = self.declared(&known).await?;
         let mut is_stored = true;
+        let mut empty: HashMap<&str, bool> = HashMap::new();
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
             let former = known.declaration(&edge.id);
             // Of two programs that each have copies that the other lacks, none has all.
@@ -183,7 +217,17 @@ impl Odm {
             // Who declares a part of it does not declare it in an older way.
             let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
             set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
-            let mut update = doc! { "$set": set, "$unset": { "at": "" } };
+            let mut update = doc! { "$unset": { "at": "" } };
+            // Its first holders come while processes write their sources that don't know of it yet.
+            let early = *filled && edge.fills && edge.from != edge.through() && !edge.from.is_empty();
+            if early && !empty.contains_key(edge.from) {
+                empty.insert(edge.from, self.is_empty(edge.from).await?);
+            }
+            match early && empty.get(edge.from) == Some(&false) {
+                true => drop(set.insert(EARLY, true)),
+                false => put(&mut update, "$unset", EARLY, "".into()),
+            }
+            update.insert("$set", set);
             if let Some(replaced) = replaced {
                 let push = doc! { FORMER: { "$each": [replaced], "$slice": -MOST_FORMER } };
                 update.insert("$push", push);
@@ -207,9 +251,13 @@ impl Odm {
     }
 
     /// Looks whether the database knows copies that these models lack or declare in an older way, and references that they lack.
-    /// If so, writes that would leave those copies stale are refused from now on, and deletions that would leave those
-    /// references dangling. [`sync`](Odm::sync) does the same; a program that leaves that to another one calls this when it
-    /// starts. Nothing is changed.
+    /// Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may ask this when it starts. It need not:
+    /// every process reads what is declared before its first write, and again every few minutes.
+    ///
+    /// Such copies follow a write of this program later: it leaves pending work in the document, which a program with all
+    /// models does by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Refused are only writes of which copies with
+    /// `sync = atomic` follow, of two-way references and buckets that are declared in another way, and deletions that would
+    /// leave references dangling.
     ///
     /// # Errors
     /// [`Error::UnknownCopies`] names the copies. Of references it is `tracing` that is told; the deletions are
@@ -242,32 +290,25 @@ impl Odm {
     }
 
     /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
-    pub(super) async fn learn(&self) -> Result<Known> {
+    pub(crate) async fn learn(&self) -> Result<Known> {
         let known = Known::all(self).await?;
         self.look_for_unknown(&known);
         self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
     }
 
-    /// The same for what is paid and mended alone: the application may write what it might before.
-    pub(crate) async fn look_for_lacking(&self) -> Result<Known> {
-        let known = Known::all(self).await?;
-        let (_, unknown) = self.unknown_to(&known);
-        self.set_lacking(unknown.copied);
-        self.set_unlinked(unlinked(self.graph(), &known));
-        Ok(known)
-    }
-
-    /// What copies of this these models lack, by name. What leads to them may not be written from now on, and what they lack
-    /// references to may not be deleted.
+    /// What copies of this these models lack, by name. From now on writes leave what follows from them to other programs, or are
+    /// refused, and what they lack references to may not be deleted.
     fn look_for_unknown(&self, known: &Known) -> Vec<String> {
-        let (names, unknown) = self.unknown_to(known);
-        self.set_lacking(unknown.copied.clone());
-        self.set_unknown(unknown);
-        names
+        let lacks = self.unknown_to(known);
+        self.set_lacking(lacks.copied);
+        self.set_unknown(lacks.unknown);
+        self.graph().set_others(lacks.others);
+        self.age().set(known.1);
+        lacks.names
     }
 
-    fn unknown_to(&self, known: &Known) -> (Vec<String>, Unknown) {
+    fn unknown_to(&self, known: &Known) -> Lacks {
         let graph = self.graph();
         let own: HashMap<String, Declaration> = declaration::all(graph)
             .map(|edge| (edge.id.clone(), edge))
@@ -277,6 +318,10 @@ impl Odm {
         let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
+        // The same of what can't be left to others.
+        let mut refused_holders: Vec<&'static str> = Vec::new();
+        let mut refused: Vec<(&'static str, Vec<String>)> = Vec::new();
+        let mut others = Others::default();
         // References, with the collections that they lead to.
         let mut referred: Vec<(String, String)> = Vec::new();
         for edge in &known.0 {
@@ -296,8 +341,26 @@ impl Odm {
                 holders.push(own.holder);
                 let both = [(from, &stored), (own.from, &own.is)];
                 let both = both.into_iter().filter_map(|(from, is)| Some((of(from)?, is)));
-                read.extend(both.map(|(meta, is)| (meta.collection, sources(is))));
+                let both: Vec<_> = both.map(|(meta, is)| (meta.collection, sources(is))).collect();
+                let is_refused = is_refused(&stored) || is_refused(&own.is);
+                let is_left = may_be_left(&stored) && others.add(graph, edge, &stored);
+                if is_refused || !is_left {
+                    refused_holders.push(own.holder);
+                }
+                if is_refused {
+                    refused.extend(both.iter().cloned());
+                }
+                read.extend(both);
                 continue;
+            }
+            let is_refused = is_refused(&stored);
+            let lacks = own.is_none_or(|own| !lacking(&own.is, &stored).is_empty());
+            let held = of(edge.get_str("holder").unwrap_or_default());
+            if lacks && may_be_left(&stored) && (held.is_some() || of(from).is_some()) {
+                let may_be_written = others.add(graph, edge, &stored);
+                // Their pending work is not to be taken for done.
+                holders.extend(held.map(|meta| meta.collection));
+                refused_holders.extend(held.filter(|_| !may_be_written).map(|meta| meta.collection));
             }
             let Some(meta) = of(from) else {
                 continue;
@@ -305,6 +368,14 @@ impl Odm {
             match own {
                 None => {
                     names.extend(named(id, edge, &stored, declaration::copies(&stored)));
+                    if is_refused {
+                        refused.push((meta.collection, sources(&stored)));
+                    }
+                    if !is_two_way(&stored) {
+                        // This program does not know what its deletion means for those that refer to it.
+                        let refers = stored.contains_key("through").then(|| id.to_owned());
+                        referred.extend(refers.map(|id| (from.to_owned(), id)));
+                    }
                     read.push((meta.collection, sources(&stored)));
                 }
                 Some(own) => {
@@ -317,12 +388,33 @@ impl Odm {
                     }
                     for (_, source) in lacking {
                         holders.push(own.holder);
+                        if is_refused {
+                            refused_holders.push(own.holder);
+                            refused.push((meta.collection, vec![source.clone()]));
+                        }
                         read.push((meta.collection, vec![source]));
                     }
                 }
             }
         }
-        // What these models write there follows from other documents, too.
+        let leading_to = |read: Vec<_>, holders: Vec<&'static str>| {
+            let read = self.that_lead_to(read).into_iter();
+            read.chain(holders).collect()
+        };
+        Lacks {
+            names,
+            copied: leading_to(read, holders),
+            unknown: Unknown {
+                copied: leading_to(refused, refused_holders),
+                referred,
+            },
+            others,
+        }
+    }
+
+    /// These collections, with those from which what is read there follows in these models: fields of them, none for any.
+    fn that_lead_to(&self, mut read: Vec<(&'static str, Vec<String>)>) -> Vec<&'static str> {
+        let graph = self.graph();
         let mut at = 0;
         while let Some((collection, fields)) = read.get(at).cloned() {
             at += 1;
@@ -342,12 +434,7 @@ impl Odm {
                 }
             }
         }
-        let read = read.into_iter().map(|(collection, _)| collection);
-        let unknown = Unknown {
-            copied: read.chain(holders).collect(),
-            referred,
-        };
-        (names, unknown)
+        read.into_iter().map(|(collection, _)| collection).collect()
     }
 
     /// The copies and references that the database knows and these models lack, in words: what
@@ -402,6 +489,10 @@ impl Odm {
     /// deletion its references dangling; and when none runs any more that declares something else. That is also the way back to
     /// an older version of a program, whose declarations are what holds from then on.
     ///
+    /// # Cost
+    /// Three round trips, and one for each declaration that was stored in another way.
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
@@ -443,13 +534,14 @@ impl Odm {
                 edges
                     .update_one(
                         doc! { "_id": &edge.id },
-                        doc! { "$set": set, "$unset": { "at": "" } },
+                        doc! { "$set": set, "$unset": { "at": "", EARLY: "" } },
                     )
                     .await?;
             }
         }
         self.set_lacking(Vec::new());
         self.set_unknown(Unknown::default());
+        self.graph().set_others(Others::default());
         Ok(forgotten)
     }
 }

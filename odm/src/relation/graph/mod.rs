@@ -3,7 +3,9 @@
 //! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
 //! program happens to load.
 
+mod collations;
 mod edge;
+mod lost;
 mod walk;
 
 pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, dotted, path};
@@ -27,6 +29,8 @@ pub(crate) struct Graph {
     /// By the target's collection.
     incoming: HashMap<&'static str, Vec<usize>>,
     derived: Vec<Derived>,
+    /// What programs with other models derive.
+    pub(super) others: super::derived::KnownOthers,
 }
 
 impl Graph {
@@ -58,6 +62,8 @@ impl Graph {
         for (meta, field) in derived {
             graph.derive(meta, field, &mut problems);
         }
+        graph.check_collations(&mut problems);
+        graph.check_expiry(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         if !problems.is_empty() {
@@ -333,8 +339,17 @@ impl Graph {
             .filter(move |one| one.parent.collection == collection)
     }
 
-    /// Those that are derived from a document.
+    /// Those that are derived from a document, but those that are declared by others in another way.
     pub(crate) fn derived_from(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let others = self.others();
+        self.all_derived_from(meta).filter(move |derived| {
+            let others = others.as_ref();
+            !others.is_some_and(|others| others.derive(derived))
+        })
+    }
+
+    /// The same with those.
+    pub(crate) fn all_derived_from(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
         let collection = meta.collection;
         self.derived
             .iter()
@@ -357,7 +372,8 @@ impl Graph {
         self.outgoing(meta).any(|edge| !edge.copies.is_empty())
             || self.incoming(meta).any(|edge| !edge.copies.is_empty())
             || self.derived_in(meta).next().is_some()
-            || self.derived_from(meta).next().is_some()
+            || self.all_derived_from(meta).next().is_some()
+            || self.is_for_others(meta)
     }
 
     /// Whether something that the library keeps true depends on documents, so that they may not be lost when another server

@@ -1,0 +1,323 @@
+//! How strings are compared: declared for a collection and inherited, or said for one operation.
+
+use mongodb::bson::{Document as Doc, doc};
+use odm::Error;
+use odm::mongodb::options::{Collation, CollationStrength};
+use odm::prelude::*;
+use odm_tests::{TestDb, with_db, with_transactions};
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "users", collation(locale = "en", strength = 2))]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(unique)]
+    name: String,
+    visits: i32,
+}
+
+fn user(id: i32, name: &str) -> User {
+    User {
+        id,
+        name: name.into(),
+        visits: 0,
+    }
+}
+
+/// A stand-in that compares byte by byte can't show what a collation does.
+async fn compares_by_collation(t: &TestDb) -> bool {
+    let raw = t.db.collection::<Doc>("probe");
+    raw.insert_one(doc! { "a": "x" }).await.unwrap();
+    let found = raw.find_one(doc! { "a": "X" }).collation(ignore_case()).await;
+    raw.drop().await.unwrap();
+    found.unwrap().is_some()
+}
+
+fn ignore_case() -> Collation {
+    let collation = Collation::builder().locale("en");
+    collation.strength(CollationStrength::Secondary).build()
+}
+
+#[test]
+fn a_collection_is_created_with_its_collation() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![User]).unwrap();
+        let plan = odm.plan().await.unwrap();
+        assert!(
+            plan.to_string().contains(
+                "create the collection `users` with a validator of 3 fields, collation { \"locale\": \"en\""
+            ),
+            "{plan}"
+        );
+        odm.sync().await.unwrap();
+        let listed =
+            t.db.run_command(doc! { "listCollections": 1, "filter": { "name": "users" } });
+        let listed = listed.await.unwrap();
+        let first = listed
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
+        let options = first[0].as_document().unwrap().get_document("options").unwrap();
+        let collation = options.get_document("collation").unwrap();
+        assert_eq!(collation.get_str("locale").ok(), Some("en"));
+        let plan = odm.plan().await.unwrap();
+        assert!(plan.is_empty() && plan.notes().is_empty(), "{plan}");
+    });
+}
+
+/// Operations of the collection compare by its collation without being told; an upsert finds the document of which the unique index
+/// would refuse a twin.
+#[test]
+fn operations_and_indexes_inherit_the_collation() {
+    with_db(async |t| {
+        if !compares_by_collation(&t).await {
+            return;
+        }
+        let odm = Odm::new(t.db.clone(), models![User]).unwrap();
+        odm.sync().await.unwrap();
+        let users = odm.collection::<User>();
+        users.insert(user(1, "Kate")).await.unwrap();
+        let twin = users.insert(user(2, "KATE")).await;
+        assert!(matches!(twin, Err(Error::DuplicateKey { .. })), "{twin:?}");
+        assert_eq!(users.find(|u| u.name.eq("kate")).count().await.unwrap(), 1);
+        assert!(users.find(|u| u.name.eq("kate")).exists().await.unwrap());
+        let done = users
+            .update_where(|u| u.name.eq("kate"))
+            .inc(|u| u.visits, 1)
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!((done.matched, done.upserted), (1, None));
+        assert_eq!(
+            users.delete_where(|u| u.name.eq("kATE")).await.unwrap().deleted,
+            1
+        );
+    });
+}
+
+#[test]
+fn a_collection_that_has_another_collation_is_a_conflict() {
+    with_db(async |t| {
+        let create = doc! { "create": "users", "collation": { "locale": "de", "strength": 2 } };
+        t.db.run_command(create).await.unwrap();
+        let odm = Odm::new(t.db.clone(), models![User]).unwrap();
+        let plan = odm.plan().await.unwrap();
+        assert!(
+            plan.to_string().contains("a collection keeps the one that it was created with: copy its documents into a new collection"),
+            "{plan}"
+        );
+        assert!(matches!(
+            odm.apply(&plan).await,
+            Err(Error::SchemaConflict {
+                collection: "users",
+                ..
+            })
+        ));
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "notes")]
+struct Note {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+    read: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "remarks")]
+struct Remark {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = cascade)]
+    note: Ref<Note>,
+    title: String,
+}
+
+/// Notes have a rule for their deletion, remarks a reference: both ways of each operation.
+#[test]
+fn an_operation_may_compare_by_a_collation_of_its_own() {
+    with_transactions(async |t| {
+        if !compares_by_collation(&t).await {
+            return;
+        }
+        let odm = Odm::new(t.db.clone(), models![Note, Remark]).unwrap();
+        odm.sync().await.unwrap();
+        let (notes, remarks) = (odm.collection::<Note>(), odm.collection::<Remark>());
+        for id in 1..=2 {
+            let title = ["Kate", "kate"][id as usize - 1].to_owned();
+            notes
+                .insert(Note {
+                    id,
+                    title: title.clone(),
+                    read: 0,
+                })
+                .await
+                .unwrap();
+            remarks
+                .insert(Remark {
+                    id,
+                    note: Ref::new(id),
+                    title,
+                })
+                .await
+                .unwrap();
+        }
+        let read = || notes.update_where(|n| n.title.eq("KATE")).inc(|n| n.read, 1);
+        assert_eq!(read().await.unwrap().matched, 0);
+        assert_eq!(read().collation(ignore_case()).await.unwrap().matched, 2);
+        let refused = read().collation(ignore_case()).upsert().await.unwrap_err();
+        assert!(refused.to_string().contains("declare it there"), "{refused}");
+        let bulk = odm
+            .bulk()
+            .delete_where::<Note>(|n| n.title.eq("KATE"))
+            .collation(ignore_case());
+        let Error::Bulk { errors, .. } = bulk.await.unwrap_err() else {
+            panic!("documents with relationships");
+        };
+        let said = "documents with relationships are found by the collation of their collection";
+        assert!(errors[0].1.to_string().contains(said), "{errors:?}");
+        let bulk = odm.bulk().delete::<Note>(7).collation(ignore_case());
+        let refused = bulk.await.unwrap_err().to_string();
+        assert!(
+            refused.contains("only `update_where` and `delete_where` take a collation"),
+            "{refused}"
+        );
+        let counted: Vec<Doc> = notes
+            .aggregate()
+            .filter(|n| n.title.eq("KATE"))
+            .group(|_| (), |g| g.count("n").sum("read", |n| n.read))
+            .collation(ignore_case())
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(counted[0].get_i32("n").ok(), Some(2));
+        assert_eq!(counted[0].get_i32("read").ok(), Some(2));
+
+        let delete = || remarks.delete_where(|r| r.title.eq("KATE") & r.id.eq(1));
+        assert_eq!(delete().await.unwrap().deleted, 0);
+        assert_eq!(delete().collation(ignore_case()).await.unwrap().deleted, 1);
+        let deleted = notes
+            .delete_where(|n| n.title.eq("KATE"))
+            .collation(ignore_case())
+            .await
+            .unwrap();
+        assert_eq!((deleted.deleted, deleted.cascaded), (2, 1));
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "plain")]
+struct Plain {
+    #[serde(rename = "_id")]
+    id: i32,
+    title: String,
+    read: i32,
+}
+
+/// Where no rule of the library is asked, the collation is part of the one statement.
+#[test]
+fn an_upsert_by_a_collation_is_one_statement() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Plain]).unwrap();
+        let plain = odm.collection::<Plain>();
+        plain
+            .insert(Plain {
+                id: 1,
+                title: "Kate".into(),
+                read: 0,
+            })
+            .await
+            .unwrap();
+        t.commands.clear();
+        let upsert = plain
+            .update_where(|p| p.title.eq("KATE"))
+            .inc(|p| p.read, 1)
+            .upsert();
+        let done = upsert.collation(ignore_case()).await.unwrap();
+        assert_eq!(t.commands.take(), ["update"]);
+        if compares_by_collation(&t).await {
+            assert_eq!((done.matched, done.upserted), (1, None));
+        }
+        if compares_by_collation(&t).await {
+            // By the one command, and by one for each run.
+            for bulk in [odm.bulk(), odm.bulk().without_bulk_write_command()] {
+                let done = bulk
+                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
+                    .collation(ignore_case())
+                    .update_where::<Plain>(|p| p.title.eq("KATE"), |p| p.inc(|p| p.read, 1))
+                    .delete_where::<Plain>(|p| p.title.eq("TIM"))
+                    .collation(ignore_case())
+                    .await
+                    .unwrap();
+                assert_eq!((done.matched, done.deleted), (1, 0));
+            }
+        }
+        t.commands.clear();
+        plain
+            .delete_where(|p| p.title.eq("KATE"))
+            .collation(ignore_case())
+            .await
+            .unwrap();
+        assert_eq!(t.commands.take(), ["delete"]);
+    });
+}
+
+mod by_text {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "owners", collation(locale = "en", strength = 1))]
+    pub struct Owner {
+        #[serde(rename = "_id")]
+        pub id: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "pets")]
+    pub struct Pet {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub owner: Ref<Owner>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "shops")]
+    pub struct Shop {
+        #[serde(rename = "_id")]
+        pub id: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "orders", collation(locale = "en", numeric_ordering))]
+    pub struct Order {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub shop: Ref<Shop>,
+    }
+}
+
+/// To such a collation `kate` and `Kate` are one owner, and `shop 1` and `shop 01` one shop.
+#[test]
+fn a_reference_by_a_text_is_refused_where_a_collation_folds_it() {
+    use by_text::*;
+    with_db(async |t| {
+        let refused = Odm::new(t.db.clone(), models![Owner, Pet, Shop, Order]).unwrap_err();
+        let Error::Models { problems } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        let said = "`Pet.owner` refers to `Owner` by `_id`, which is a text, and the collation of `Owner` (`en`, strength 1) takes \
+                    texts that differ for equal";
+        assert!(problems[0].starts_with(said), "{problems:?}");
+        assert!(
+            problems[1].contains("the collation of `Order` (`en`, strength 3, numeric_ordering)"),
+            "{problems:?}"
+        );
+    });
+}
