@@ -489,7 +489,8 @@ pub enum Error {
     #[error("{0}")]
     Application(#[source] Box<dyn std::error::Error + Send + Sync>),
 
-    /// Anything else that the driver or the server reported.
+    /// Anything else that the driver or the server reported: authentication, a time limit, a write that was made and not
+    /// acknowledged as its write concern demands.
     #[error("{}", Told(.0))]
     Driver(#[source] Box<mongodb::error::Error>),
 }

@@ -21,8 +21,10 @@ use std::sync::{Arc, LazyLock};
 /// [`explain`](Find::explain). It comes from [`Collection::find`] and [`Collection::find_all`].
 ///
 /// # Errors
-/// Each of these gives [`Error::Encode`] where a value in the condition can't be stored as BSON, and [`Error::Driver`] for
-/// what the server or the network reports; those that read documents say what else.
+/// Each of these gives [`Error::Encode`] where a value in the condition can't be stored as BSON, and what any operation
+/// may give: [`Error::Unavailable`] where the server can't be reached, [`Error::Memory`], [`Error::Index`],
+/// [`Error::Pattern`] and [`Error::Refused`] for what it refuses, [`Error::Driver`] for the rest. Those that read documents say
+/// what else.
 ///
 /// # Example
 ///

@@ -573,7 +573,13 @@ async fn delete<T: Document>(
         let trips = AtomicU64::new(0);
         let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
         let mut done = Deleted::default();
-        relation::remove(scope, T::META, filter, &mut done).await?;
+        relation::remove(scope, T::META, filter, &mut done)
+            .await
+            .map_err(|error| match done.deleted > 0 && collection.session().is_none() {
+                // What was deleted before it stays so.
+                true => error.after_a_part(T::META.collection),
+                false => error,
+            })?;
         return Ok((done, trips.into_inner()));
     }
     let mut options = DeleteOptions::default();

@@ -317,7 +317,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
             return Err(self.place.lost(error));
         }
         let error = crate::trace::kind(&error);
-        tracing::debug!(collection = T::META.collection, %error, "a stream was lost, going on");
+        tracing::debug!(target: "odm", collection = T::META.collection, %error, "a stream was lost, going on");
         tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(self.losses)).await;
         self.losses += 1;
         Ok(())
