@@ -84,6 +84,7 @@ pub struct Update<T: Document> {
     seen: Option<i64>,
     changes: Changes<T>,
     upsert: bool,
+    collation: Option<Collation>,
 }
 
 impl<T: Document> Change<T> for Update<T> {
@@ -103,7 +104,40 @@ impl<T: Document> Update<T> {
             seen,
             changes: Changes::new(),
             upsert: false,
+            collation: None,
         }
+    }
+
+    /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the
+    /// collection: its stored form is looked for first.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the id names several documents by the collation.
+    ///
+    /// # Cost
+    /// One round trip more.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// accounts.update(&7).set(|a| a.cents, 0).collation(Collation::builder().locale("en").build()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+
+    /// With the stored id.
+    async fn named(mut self) -> Result<Self> {
+        if let Some(collation) = self.collation.take() {
+            let id = relation::id_by_collation(&self.collection, self.id?, collation).await?;
+            self.id = Ok(id);
+        }
+        Ok(self)
     }
 
     /// Inserts a document with this id and these changes if there is none.
@@ -709,7 +743,7 @@ impl<T: Document> IntoFuture for Update<T> {
             if self.changes.is_empty() && !self.upsert {
                 return Ok(Updated::default());
             }
-            let mut prepared = self.prepare()?;
+            let mut prepared = self.named().await?.prepare()?;
             let trace = prepared.collection.trace("update");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
@@ -765,10 +799,11 @@ impl<T: Document> IntoFuture for Returning<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let which = self.which;
-            if self.update.changes.is_empty() && !self.update.upsert {
-                let id = self.update.id?;
-                let find = Find::by_id(&self.update.collection, &id);
+            let Returning { update, which } = self;
+            let update = update.named().await?;
+            if update.changes.is_empty() && !update.upsert {
+                let id = update.id?;
+                let find = Find::by_id(&update.collection, &id);
                 let found = find.one().await?;
                 let gone = || Error::NotFound {
                     collection: T::META.collection,
@@ -776,7 +811,7 @@ impl<T: Document> IntoFuture for Returning<T> {
                 };
                 return found.ok_or_else(gone).map(Some);
             }
-            let mut prepared = self.update.prepare()?;
+            let mut prepared = update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);

@@ -32,7 +32,7 @@ pub use derived::backfill_at_once;
 pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, OWED, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
-pub(crate) use parts::{Parts, by_collation, combines};
+pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
