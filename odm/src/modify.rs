@@ -85,6 +85,7 @@ pub struct Update<T: Document> {
     seen: Option<i64>,
     changes: Changes<T>,
     upsert: bool,
+    collation: Option<Collation>,
 }
 
 impl<T: Document> Change<T> for Update<T> {
@@ -104,7 +105,40 @@ impl<T: Document> Update<T> {
             seen,
             changes: Changes::new(),
             upsert: false,
+            collation: None,
         }
+    }
+
+    /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the
+    /// collection: its stored form is looked for first.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the id names several documents by the collation.
+    ///
+    /// # Cost
+    /// One round trip more.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// accounts.update(&7).set(|a| a.cents, 0).collation(Collation::builder().locale("en").build()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.collation = Some(collation);
+        self
+    }
+
+    /// With the stored id.
+    async fn named(mut self) -> Result<Self> {
+        if let Some(collation) = self.collation.take() {
+            let id = relation::id_by_collation(&self.collection, self.id?, collation).await?;
+            self.id = Ok(id);
+        }
+        Ok(self)
     }
 
     /// Inserts a document with this id and these changes if there is none.
@@ -789,7 +823,7 @@ impl<T: Document> IntoFuture for Update<T> {
             if self.changes.is_empty() && !self.upsert {
                 return self.unchanged().await;
             }
-            let mut prepared = self.prepare()?;
+            let mut prepared = self.named().await?.prepare()?;
             let trace = prepared.collection.trace("update");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);
@@ -845,11 +879,12 @@ impl<T: Document> IntoFuture for Returning<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
-            let which = self.which;
-            if self.update.changes.is_empty() && !self.update.upsert {
-                let (id, seen) = (self.update.id?, self.update.seen);
-                let mut find = Find::by_id(&self.update.collection, &id);
-                if self.update.collection.session().is_none() {
+            let Returning { update, which } = self;
+            let update = update.named().await?;
+            if update.changes.is_empty() && !update.upsert {
+                let (id, seen) = (update.id?, update.seen);
+                let mut find = Find::by_id(&update.collection, &id);
+                if update.collection.session().is_none() {
                     find.options.selection_criteria = Some(PRIMARY);
                 }
                 let found = find.one().await?;
@@ -870,7 +905,7 @@ impl<T: Document> IntoFuture for Returning<T> {
                     },
                 };
             }
-            let mut prepared = self.update.prepare()?;
+            let mut prepared = update.prepare()?;
             let trace = prepared.collection.trace("update_returning");
             trace.values("filter", &prepared.filter);
             trace.values("update", &prepared.built.update);

@@ -11,7 +11,7 @@ use crate::update::never_changed;
 use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::{Collation, DeleteOptions, ReadPreference, SelectionCriteria, UpdateModifications};
+use mongodb::options::{Collation, ReadPreference, SelectionCriteria, UpdateModifications};
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
 
@@ -538,7 +538,8 @@ impl<T: Document> Delete<T> {
     /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
     ///
     /// Of documents that others refer to or are derived from, the ids of those that match are read first, and these are deleted:
-    /// one round trip more, and [`Error::Query`] where they are more than 100,000.
+    /// one round trip more, and [`Error::Query`] where they are more than 100,000. So it is for [`delete`](Collection::delete),
+    /// which is [`Error::Query`] where the id names several documents by the collation.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -582,15 +583,15 @@ async fn delete<T: Document>(
             })?;
         return Ok((done, trips.into_inner()));
     }
-    let mut options = DeleteOptions::default();
-    options.collation = collation;
-    let raw = collection.raw();
     let result = match many {
-        true => act!(
-            collection.session(),
-            raw.delete_many(filter).with_options(options)
-        ),
-        false => act!(collection.session(), raw.delete_one(filter).with_options(options)),
+        true => {
+            let mut action = collection.raw().delete_many(filter);
+            if let Some(collation) = collation {
+                action = action.collation(collation);
+            }
+            act!(collection.session(), action)
+        }
+        false => act!(collection.session(), collection.raw().delete_one(filter)),
     };
     let done = Deleted {
         deleted: result.map_err(Collection::<T>::error)?.deleted_count,
@@ -613,13 +614,16 @@ impl<T: Document> IntoFuture for Delete<T> {
             let collection = &collection;
             match what {
                 What::One(id, seen) => {
-                    let id = id?;
+                    let mut id = id?;
                     let trace = collection.trace("delete");
                     trace
                         .run(async {
                             collection.odm().know_declarations(&trace).await?;
+                            if let Some(collation) = collation {
+                                id = relation::id_by_collation(collection, id, collation).await?;
+                            }
                             let filter = target_filter::<T>(&id, seen);
-                            let (done, trips) = delete(collection, filter, false, collation).await?;
+                            let (done, trips) = delete(collection, filter, false, None).await?;
                             trace.done(trips, done.deleted + done.cascaded);
                             if done.deleted == 0 && seen.is_some() {
                                 trace.done(trips + 1, 0);

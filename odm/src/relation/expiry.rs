@@ -44,6 +44,10 @@ impl Odm {
         let trace = Trace::new("(all)", "delete_expired");
         trace
             .run(async {
+                if !self.has_expiring() {
+                    return Ok(Deleted::default());
+                }
+                self.know_declarations(&trace).await?;
                 let trips = AtomicU64::new(0);
                 let mut done = Deleted::default();
                 let mut first = Ok(());

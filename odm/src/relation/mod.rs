@@ -34,7 +34,7 @@ pub(crate) use derived::{
 };
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use pairs::LINKS;
-pub(crate) use parts::{Parts, by_collation, combines};
+pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;

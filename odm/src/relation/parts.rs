@@ -121,6 +121,36 @@ pub(crate) async fn by_collation<T: crate::Document>(
     }
 }
 
+/// The stored id that another collation than that of the collection takes for this one; the id itself where there is none.
+///
+/// # Errors
+/// [`Error::Query`] where there are several.
+pub(crate) async fn id_by_collation<T: crate::Document>(
+    collection: &crate::Collection<T>,
+    id: Bson,
+    collation: mongodb::options::Collation,
+) -> Result<Bson> {
+    let mut ids: Vec<Bson> = Vec::new();
+    let found = crate::Find::new(collection, crate::Filter::raw(doc! { "_id": { "$eq": &id } }));
+    let take = |document: &mongodb::bson::RawDocument| {
+        let id = document.get("_id").ok().flatten();
+        ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
+        Ok(())
+    };
+    found.ids(collation, 2, take).await?;
+    match ids.as_slice() {
+        [] => Ok(id),
+        [one] => Ok(one.clone()),
+        [one, other, ..] => Err(Error::Query {
+            collection: T::META.collection,
+            message: format!(
+                "{id} names several documents by this collation, among them those with the ids {one} and {other}: name one by its \
+                 stored id"
+            ),
+        }),
+    }
+}
+
 /// Whether a condition has another answer after a part of the operation: it can't stand beside another one, or is on what is
 /// derived of the documents themselves.
 pub(super) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Document) -> bool {

@@ -467,6 +467,11 @@ mod tests {
                 doc! { "$and": [{ "n": { "$gt": 1 } }, { "n": { "$lt": 5 } }] },
                 doc! { "$and": [{ "n": { "$lt": 5 } }, { "n": { "$gt": 1 } }] },
             ],
+            // In `jstests/core/index/index_signature.js` of MongoDB, which takes them for one.
+            vec![
+                doc! { "a": { "$gt": 0, "$lt": 10 }, "b": "blah" },
+                doc! { "$and": [{ "b": "blah" }, { "a": { "$lt": 10 } }, { "a": { "$gt": 0 } }] },
+            ],
             vec![
                 doc! { "state": { "$in": ["open"] } },
                 doc! { "state": { "$eq": "open" } },
@@ -611,6 +616,8 @@ mod tests {
                 "{filter}"
             );
         }
+        // In `jstests/core/index/index_partial_create_drop.js`: a depth of four is taken, of five it is not; what says nothing is
+        // not sent.
         let deep = doc! { "$or": [{ "a": 1, "$or": [{ "b": 1 }, { "c": 1, "$or": [{ "d": 1 }, { "e": 1 }] }] }, { "f": 1 }] };
         assert!(refusal(&deep).unwrap().operator.contains("levels deep"));
         for taken in [

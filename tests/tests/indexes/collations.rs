@@ -218,6 +218,57 @@ struct Plain {
     read: i32,
 }
 
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "pages")]
+struct Page {
+    #[serde(rename = "_id")]
+    path: String,
+    reads: i32,
+}
+
+/// An id that is a text names the document whose id the collation takes for it, if it is one.
+#[test]
+fn an_id_may_be_compared_by_a_collation() {
+    with_db(async |t| {
+        if !compares_by_collation(&t).await {
+            return;
+        }
+        let odm = Odm::new(t.db.clone(), models![Page]).unwrap();
+        let pages = odm.collection::<Page>();
+        for path in ["Home", "news", "News"] {
+            pages
+                .insert(Page {
+                    path: path.into(),
+                    reads: 0,
+                })
+                .await
+                .unwrap();
+        }
+        let read = |path: &str| pages.update(path).inc(|p| p.reads, 1).collation(ignore_case());
+        assert_eq!(read("HOME").await.unwrap().matched, 1);
+        assert_eq!(read("HOME").returning().await.unwrap().unwrap().reads, 2);
+        let several = read("NEWS").await.unwrap_err();
+        assert!(
+            several
+                .to_string()
+                .contains("names several documents by this collation"),
+            "{several}"
+        );
+        assert!(matches!(read("gone").await, Err(Error::NotFound { .. })));
+        assert!(pages.delete("NEWS").collation(ignore_case()).await.is_err());
+        assert_eq!(
+            pages
+                .delete("home")
+                .collation(ignore_case())
+                .await
+                .unwrap()
+                .deleted,
+            1
+        );
+        assert_eq!(pages.find_all().count().await.unwrap(), 2);
+    });
+}
+
 /// Where no rule of the library is asked, the collation is part of the one statement.
 #[test]
 fn an_upsert_by_a_collation_is_one_statement() {

@@ -82,7 +82,7 @@ impl Odm {
     /// delivery to its end, or when the worker is dropped.
     ///
     /// # Cost
-    /// That of [`recover`](Odm::recover), and for each 200 documents that owe something the lease: one round trip, two if
+    /// That of [`recover`](Odm::recover) and [`delete_expired`](Odm::delete_expired), and for each 200 documents that owe something the lease: one round trip, two if
     /// another worker has some of them.
     ///
     /// ```no_run
