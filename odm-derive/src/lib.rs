@@ -61,6 +61,8 @@ mod tests;
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
+/// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
+/// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
 /// | `#[reference]` | a reference to another document: `Ref<T>`, or an `Option` of it |
 /// | `#[reference(many, max = N)]` | an array or a set of at most `N` references: 2,000 where nothing is said, and 5,000 at most |
@@ -216,6 +218,8 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
+/// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
+/// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
 /// | `#[denormalize(…)]`, `#[volatile]` | a copy, and what is not copied, as in a [document](macro@Document#copies); without `#[subset]` and `#[computed]`, which need the document itself |
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |

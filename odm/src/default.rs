@@ -6,6 +6,7 @@
 //! A default is a constant. One that differs from call to call (a time, an id) can't be compared, and such a field goes by what
 //! is stored.
 
+use crate::document::DocumentMeta;
 use crate::path::Codec;
 use crate::shape::{self, Body, FieldMeta, Shape, StructShape};
 use mongodb::bson::{Bson, Document, RawDocument, doc, error::Result as BsonResult};
@@ -118,6 +119,26 @@ impl Found {
         self.makes.extend(field.default);
         self.shape(shape::of_field(field));
     }
+}
+
+/// The declared unique indexes over fields that documents may lack: to the server they are `null`, and not their defaults.
+pub(crate) fn in_unique_indexes(meta: &DocumentMeta) -> Vec<String> {
+    let may_lack = |path: &&str| {
+        let fields = fields_at((meta.shape)(), path);
+        fields
+            .iter()
+            .any(|field| field.default.is_some() && !field.stored)
+    };
+    let unique = meta.indexes.iter().filter(|index| index.unique);
+    let paths = unique.filter_map(|index| index.keys.iter().map(|key| (key.path)()).find(may_lack));
+    let problems = paths.map(|path| {
+        format!(
+            "a unique index of `{}` is over `{path}`, which has a default, and a document that lacks it is `null` to the index, not its \
+             default: have every document store it, `#[field(stored)]`, or leave out `unique` or the default",
+            meta.name
+        )
+    });
+    problems.collect()
 }
 
 thread_local! {

@@ -174,6 +174,11 @@ impl Odm {
                 .iter()
                 .flat_map(|model| crate::schema::problems(model.meta)),
         );
+        problems.extend(
+            models
+                .iter()
+                .flat_map(|model| crate::default::in_unique_indexes(model.meta)),
+        );
         crate::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,

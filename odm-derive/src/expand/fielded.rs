@@ -111,7 +111,6 @@ fn default(target: &Target, field: &Field) -> Option<TokenStream> {
     let parameters = generics::parameters(target.container.generics);
     let of_struct = &target.container.serde.default;
     if field.serde.flatten.is_some()
-        || field.reference.is_some()
         || ty::mentions(ty, &parameters)
         || target.is_generic() && field.serde.default.is_none()
     {

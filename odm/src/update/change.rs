@@ -19,9 +19,9 @@ use mongodb::bson::{Bson, Document, doc};
 /// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
 /// the update has the cost.
 ///
-/// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). One that is
-/// missing counts as an empty array or map, or as 0. An update that does nothing but take items out of one array leaves a
-/// document as it is that has `null` there.
+/// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). A field that is
+/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that does
+/// nothing but take items out of one array leaves a document as it is that has `null` there.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -197,7 +197,9 @@ fn collect(
                     false => super::joined_names(above, field.name),
                 };
                 // What serde leaves out by itself need not be there.
-                let default = default::of(field).filter(|_| !field.left_out && !field.flatten);
+                // What the library writes is filled as what it is derived of says.
+                let is_own = field.copied.is_none() && field.managed == shape::Managed::No;
+                let default = default::of(field).filter(|_| is_own && !field.left_out && !field.flatten);
                 found.extend(default.map(|value| Fill {
                     array: array.map(str::to_owned),
                     name: name.clone(),

@@ -498,6 +498,30 @@ struct Account {
     plan: String,
 }
 
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "seats", index(fields(room, home.beds), unique))]
+struct Seat {
+    #[serde(rename = "_id")]
+    id: i32,
+    room: i32,
+    home: Home,
+}
+
+/// Where the derive sees one field of several, or a field within a struct, the handle is refused.
+#[test]
+fn a_unique_index_over_a_default_is_refused_before_a_server_is_asked() {
+    with_db(async |t| match Odm::new(t.db, models![Seat]) {
+        Err(odm::Error::Models { problems }) => {
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(
+                problems[0].contains("`home.beds`, which has a default"),
+                "{problems:?}"
+            );
+        }
+        other => panic!("{other:?}"),
+    });
+}
+
 /// One declaration serves serde, `New…`, upserts and conditions.
 #[test]
 fn a_declared_default_is_what_new_documents_get() {
