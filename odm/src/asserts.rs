@@ -27,10 +27,10 @@ pub const fn id<T: IdValue>() {}
 /// An `_id` in a collection without a validator that refuses.
 pub const fn id_is_plain<T: Compared<As: OneForm<T>>>() {}
 
-/// What has one form in bytes, whoever writes it.
+/// A value with one form in bytes, by whichever program it is written.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a struct or a variant with content, and the server compares it as an `_id` by its bytes: with its fields in another order it is another id, and no validator refuses that where validation is off or only warns",
-    label = "an `_id` whose order of fields nobody demands",
+    label = "an `_id` whose fields may be stored in any order",
     note = "have the validator demand it: leave out `validation(…)`, or write `level = moderate`",
     note = "or say that this program alone writes the collection, with this struct: `#[document(sole_writer)]`"
 )]

@@ -202,7 +202,7 @@ impl Place {
         join(above, name)
     }
 
-    /// What is asked of a value to be equal to this one, with names below the array, or the document.
+    /// The conditions on a value that equals this one, with names below the array, or the document.
     fn ask(&self, value: &Bson) -> Result<Ask> {
         let mut ask = Ask::default();
         // Of a struct that is known by one field, that is `null` too: an index on it finds both.
@@ -476,7 +476,7 @@ const THERE: [&str; 14] = [
     "maxKey",
 ];
 
-/// What is asked of a value, with the names of its parts.
+/// The conditions on the parts of a value, by their names.
 #[derive(Default)]
 struct Ask {
     all: Vec<(String, Bson)>,
@@ -545,7 +545,7 @@ impl Ask {
         match (shape, value) {
             (Shape::Struct(of), Bson::Document(value)) => {
                 if !self.own(of, &at, value)? && !at.name.is_empty() {
-                    // What has none of its fields is not what is not there.
+                    // A struct without any of its fields is not a missing struct.
                     self.push(at.name, doc! { "$type": "object" }.into());
                 }
             }
@@ -673,7 +673,7 @@ impl Ask {
         }
     }
 
-    /// An array: so many items, and each at its place.
+    /// An array: the number of items, and each at its place.
     fn list(&mut self, at: &At, values: &[Bson], item: &dyn Fn(usize) -> Shape) -> Result<(), Unlike> {
         let mut shapes = (0..values.len()).map(item);
         if shapes.all(|shape| is_plain_shape(shape, 0)) {
@@ -1119,7 +1119,7 @@ mod tests {
             "line.others.0.product": { "$eq": "r" },
         };
         assert_eq!(eq(&whole(&ONE), line), expected);
-        // What has none of its fields is there all the same.
+        // A struct without any of its fields is there all the same.
         let none = eq(&whole(&ONE), bson!({}));
         assert_eq!(none.get("line"), Some(&bson!({ "$type": "object" })));
         assert_eq!(eq(&whole(&ONE), Bson::Null), doc! { "line": { "$eq": null } });

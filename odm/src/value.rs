@@ -208,7 +208,7 @@ impl Compared for Opaque {
     type As = ByValue;
 }
 
-/// What a field can be compared with as a whole: by `eq`, `ne`, `in_` and `not_in`.
+/// A field that can be compared as a whole: by `eq`, `ne`, `in_` and `not_in`.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is an array of structs or maps, and can't be compared as a whole: the server compares their bytes, in the order of their fields",
     label = "not a field that is compared as a whole",
@@ -227,7 +227,7 @@ impl<T: ?Sized> Whole<T> for Listed<Listed<ByValue>> {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Whole<T> for Listed<Listed<Listed<ByValue>>> {}
 
-/// What has an order that the server and the application agree on: it can be sorted by, and be in an index.
+/// A value whose order the server and the application agree on: it can be sorted by, and be in an index.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a struct, a map or an enum with content, or an array of these: the server orders and finds it by its bytes, in the order of its fields",
     label = "compared by bytes on the server",
@@ -247,7 +247,7 @@ impl<T: ?Sized> Ordered<T> for Listed<Listed<ByValue>> {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Ordered<T> for Listed<Listed<Listed<ByValue>>> {}
 
-/// What the server takes as one value where the application does: documents can be grouped by it.
+/// A value that is one to the server where it is one to the application: documents can be grouped by it.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a struct, a map, a set or an enum with content: the server groups it by its bytes, in the order of its fields or items",
     label = "compared by bytes on the server",

@@ -56,7 +56,7 @@ fn order(shape: Shape, at: &str, depth: u32, rules: &mut Vec<Bson>) {
     let in_order = doc! { "$eq": ["$$keys", known] };
     let whole = doc! { "$setIsSubset": [{ "$literal": needed }, "$$keys"] };
     let checked = doc! { "$let": { "vars": { "keys": keys }, "in": { "$and": [in_order, whole] } } };
-    // What is no document the schema refuses, where it has to be one.
+    // The schema refuses another value than a document, where it has to be one.
     rules.push(doc! { "$or": [{ "$not": [is_document] }, checked] }.into());
     for field in fields {
         let at = format!("{at}.{}", field.name);

@@ -77,7 +77,7 @@ pub(super) struct Wanted {
     pub words: Vec<String>,
 }
 
-/// What is demanded of the documents of a collection.
+/// The rules for the documents of a collection.
 pub(super) fn declared(meta: &DocumentMeta) -> Document {
     let mut rules = doc! { "$jsonSchema": json_schema::of(meta) };
     if let Some(order) = id_order::of(meta) {
@@ -104,7 +104,7 @@ fn put(ours: &mut Document, name: &str, rule: Option<&Bson>) -> bool {
     }
 }
 
-/// What has to change so that `current` demands `rules`; `None` where it does.
+/// The changes by which `current` comes to demand `rules`; `None` where it does.
 pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) -> Option<Wanted> {
     let none = Document::new();
     let schema = rules.get_document("$jsonSchema").unwrap_or(&none);
@@ -186,8 +186,8 @@ fn is_ours(schema: &Bson) -> bool {
         .is_some_and(|schema| schema.get_str("title").is_ok_and(|title| title.starts_with(MARK)))
 }
 
-/// What holds our schema in a validator: it itself, or a part of its `$and`. An `$expr` and a `$nor` beside it are ours if they say
-/// what ours do.
+/// The part of a validator that holds our schema: it itself, or one of its `$and`. An `$expr` and a `$nor` beside it are ours if
+/// they say what ours do.
 fn ours(validator: &mut Document) -> Option<&mut Document> {
     let order_is_ours = validator.get("$expr").is_none_or(id_order::is_ours);
     let uuids_are_ours = validator

@@ -381,7 +381,7 @@ impl Built {
     }
 }
 
-/// What is left of an update where items that it adds are there already.
+/// The rest of an update where items that it adds are there already.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// Nothing: all of them are.

@@ -176,7 +176,7 @@ impl Home {
     }
 }
 
-/// So many of them, of which some are alike.
+/// A number of them, of which some are alike.
 pub fn houses(random: &mut Random, n: usize) -> Vec<House> {
     let mut all: Vec<House> = Vec::new();
     for id in 0..i32::try_from(n).unwrap() {
@@ -220,7 +220,7 @@ pub fn houses(random: &mut Random, n: usize) -> Vec<House> {
     all
 }
 
-/// What a name stands for.
+/// The kind of value behind a name.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Struct,
