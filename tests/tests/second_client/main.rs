@@ -153,13 +153,14 @@ impl World {
         let id = self.person();
         let (place, other) = (place(&mut self.random), place(&mut self.random));
         let (word, amount) = (label(&mut self.random), self.random.below(3) as i32);
+        let may_delete = self.people.len() > PEOPLE as usize;
         let person = self.people.get_mut(&id).unwrap();
         match self.random.below(18) {
             0 => {
                 self.insert().await;
                 "insert"
             }
-            1 if self.people.len() > PEOPLE as usize => {
+            1 if may_delete => {
                 let done = people.delete(id).await.unwrap();
                 assert_eq!(done.deleted, 1);
                 self.people.remove(&id);
@@ -325,7 +326,7 @@ impl World {
         let places = [place.clone(), like.home.clone()];
         let points = 5 + random.below(5) as i32;
         macro_rules! same {
-            ($($filter:expr, $model:expr;)*) => {$(
+            ($($filter:expr, $model:expr;)*) => {{$(
                 let found = people.find($filter).all().await.unwrap();
                 let found: BTreeSet<i32> = found.iter().map(|person| person.id).collect();
                 let model: &dyn Fn(&Person) -> bool = &$model;
@@ -333,7 +334,7 @@ impl World {
                 assert_eq!(found, expected, "{when}: {} with {like:?}, {place:?}, {word}, {points}", stringify!($filter));
                 let count = people.find($filter).count().await.unwrap();
                 assert_eq!(count, expected.len() as u64, "{when}: the count of {}", stringify!($filter));
-            )*};
+            )*}};
         }
         match random.below(5) {
             0 => same! {
