@@ -1148,7 +1148,7 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
     let source: Option<&Driver> = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
     let behind = source.filter(|source| matches!(&*source.kind, ErrorKind::Command(_)));
     match behind.map(|behind| context.driver(behind.clone())) {
-        // Whether it may have been carried out, the labels of the whole say.
+        // The labels of the whole error say whether the server may have executed it.
         None | Some(Error::Driver(_) | Error::Unavailable { .. }) => context.driver(error),
         Some(told) => told,
     }
@@ -1388,7 +1388,7 @@ async fn by_runs(
         let reply = crate::collection::act!(session, action);
         let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
             Ok(reply) => reply,
-            // Out of a transaction the commands before it have been carried out.
+            // Out of a transaction, the commands before it are done.
             Err(error) if session.is_none() && round_trips > 0 => {
                 errors.push((first.at, error));
                 break;

@@ -413,9 +413,9 @@ pub enum Error {
         id: Option<String>,
         /// The field, as the server names it: without those that it stands in, for some operators.
         field: String,
-        /// What the operation needs there.
+        /// The type that the operation needs.
         needs: &'static str,
-        /// What is stored there.
+        /// The type that is stored.
         is: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -428,7 +428,7 @@ pub enum Error {
         collection: &'static str,
         /// The stored name of the field whose value the index can't take, where the server says it.
         field: Option<String>,
-        /// What is wrong and what to do, with the server's words.
+        /// The problem and what to do, with the server's words.
         message: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -439,7 +439,7 @@ pub enum Error {
     Pattern {
         /// The collection.
         collection: &'static str,
-        /// What the server says of it.
+        /// The server's message.
         message: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -465,7 +465,7 @@ pub enum Error {
         collection: &'static str,
         /// Its type.
         is: &'static str,
-        /// What the server says.
+        /// The server's message.
         message: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -478,7 +478,7 @@ pub enum Error {
         collection: &'static str,
         /// The server's error code.
         code: i32,
-        /// What it says.
+        /// Its message.
         message: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -529,10 +529,10 @@ impl Error {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
-    /// let paid = async || accounts.update(&7).inc(|a| a.cents, -500).await;
-    /// let paid = match paid().await {
-    ///     Err(error) if error.is_transient() => paid().await?,
-    ///     paid => paid?,
+    /// let withdrawn = async || accounts.update(&7).inc(|a| a.cents, -500).await;
+    /// let withdrawn = match withdrawn().await {
+    ///     Err(error) if error.is_transient() => withdrawn().await?,
+    ///     done => done?,
     /// };
     /// # Ok(()) }
     /// ```
@@ -797,7 +797,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What the driver reports, in words: its own `Display` prints the bytes of the server's reply.
+/// The text of a driver's error: its own `Display` prints the bytes of the server's reply.
 pub(crate) struct Told<'a>(pub(crate) &'a mongodb::error::Error);
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -872,7 +872,7 @@ impl fmt::Display for Unknown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             true => f.write_str(
-                "; whether the operation was carried out is unknown: read what is stored before repeating it",
+                "; the outcome of the operation is unknown: read what is stored before repeating it",
             ),
             false => Ok(()),
         }

@@ -403,7 +403,7 @@ impl Odm {
     /// What the deployment is and can do: asked once, then remembered by this handle and its clones.
     ///
     /// # Errors
-    /// [`Error::Driver`] where the server can't be reached; then the next call asks again.
+    /// [`Error::Unavailable`] where the server can't be reached; then the next call asks again.
     ///
     /// # Cost
     /// One round trip the first time (two before MongoDB 4.4.2), then none.

@@ -74,7 +74,7 @@ pub(super) fn after(message: &str, words: &str) -> Option<String> {
     Some(word.trim_matches(['\'', '"', '.']).to_owned())
 }
 
-/// What is stored in a field, where an operator needs another type.
+/// The type of a stored field, where an operator needs another one.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredType {
     pub(super) id: Option<String>,

@@ -757,7 +757,7 @@ fn what_the_server_refuses_has_a_type() {
         assert!(text.contains(says), "{code}: {text}");
         assert!(text.starts_with("people"), "{code}: {text}");
     }
-    // What has no name here stays the driver's.
+    // Another code stays the driver's error.
     assert_eq!(told(13, "not authorized on db").0, "Driver");
     assert!(matches!(
         map(NO_META, &doc! { "code": 16766, "errmsg": "Found array at path: tags" }),

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// After so many losses without a document in between the stream gives the error.
+/// The maximum number of losses without a document in between, before the stream gives the error.
 const MOST_LOSSES: u32 = 5;
 
 /// The pause before the first attempt to go on; it doubles with each.
@@ -115,7 +115,7 @@ impl Place {
 /// }
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `stream`"]
+#[must_use = "a query does nothing until `stream` executes it"]
 pub struct ResumableFind<T, Out, J = ()> {
     find: Find<T, Out, J>,
 }
@@ -227,9 +227,9 @@ struct Going<T: Document, Out> {
     place: Arc<Place>,
     /// Whether the raw documents are wanted too.
     keep: bool,
-    /// How many documents have come.
+    /// The number of documents so far.
     given: u64,
-    /// How many times in a row it was lost without a document.
+    /// The number of losses in a row, without a document between them.
     losses: u32,
     open: Option<Batches<Out>>,
     into: PhantomData<fn() -> Out>,

@@ -191,7 +191,7 @@ fn a_large_sort_may_use_the_disk() {
             .await
             .unwrap();
         assert_eq!(asks(seen.take()), [true]);
-        // What the server refuses names the way out.
+        // The error names the way out.
         let memory = doc! {
             "ok": 0.0, "code": 292, "codeName": "QueryExceededMemoryLimitNoDiskUseAllowed",
             "errmsg": "Sort exceeded memory limit of 104857600 bytes, but did not opt in to external sorting.",

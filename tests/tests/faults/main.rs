@@ -1,4 +1,4 @@
-//! What an application is told where a server refuses, a cursor is closed, or a reply is lost on its way.
+//! Errors and retries where a server refuses an operation, closes a cursor, or where its reply is lost.
 
 #![allow(missing_docs)]
 
@@ -77,7 +77,7 @@ pub fn account(id: i32, cents: i32) -> Account {
     }
 }
 
-/// The test's database by way of the proxy, with what the client sent and was told.
+/// The test's database by way of the proxy, with a record of the commands and the last cursor.
 pub async fn through(proxy: &Proxy, t: &TestDb) -> (Odm, Seen) {
     let mut options = proxy.options().await;
     options.server_selection_timeout = Some(Duration::from_secs(20));
@@ -110,7 +110,7 @@ async fn watched(mut options: ClientOptions, t: &TestDb) -> (Odm, Seen) {
     (odm, seen)
 }
 
-/// What a client sent and was told.
+/// The commands of a client, and its last cursor.
 #[derive(Clone, Default)]
 pub struct Seen {
     commands: Arc<Mutex<Vec<Doc>>>,

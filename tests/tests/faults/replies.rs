@@ -1,7 +1,7 @@
-//! Replies that are lost: each kind of write of each front end is carried out once, or the error says that its outcome is
+//! Replies that are lost: the server executes each kind of write of each front end once, or the error says that its outcome is
 //! unknown.
 //!
-//! The reply is withheld by a proxy, after the server has carried out the command: the fail points of a server break the
+//! The reply is withheld by a proxy, after the server has executed the command: the fail points of a server break the
 //! connection before.
 
 use super::*;
@@ -91,7 +91,7 @@ async fn stock(t: &TestDb, odm: &Odm) {
     odm.collection::<Pet>().insert(pet).await.unwrap();
 }
 
-/// What is stored, without the library's own fields; a bucket's id is another one each time.
+/// The stored documents, without the library's own fields; a bucket's id is another one each time.
 async fn stored(t: &TestDb) -> Vec<String> {
     use futures::TryStreamExt;
     let mut all = Vec::new();
@@ -166,7 +166,7 @@ fn a_write_whose_reply_is_lost_is_done_once_or_its_outcome_is_unknown() {
                         Err(error) => {
                             let known = error.is_transient() && after == before;
                             assert!(known || error.outcome_unknown(), "{what}: {error:?}");
-                            // What is several writes by its nature may be made in part, and nothing of it twice.
+                            // Several writes may be done in part, and none of them twice.
                             let times =
                                 |all: &[String], line: &String| all.iter().filter(|one| *one == line).count();
                             let is_once = |line: &String| {
