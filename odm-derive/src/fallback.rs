@@ -148,7 +148,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 validation: #odm::Validation::STRICT,
                 append_only: false,
                 bucket: ::core::option::Option::None,
-                extra: false,
+                extra: || false,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -46,6 +46,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     copied: None,
     volatile: false,
     skips_none: false,
+    shows_more: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -74,6 +75,7 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -95,6 +97,7 @@ impl odm::Fielded for Address {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         },
     ];
 }
@@ -179,6 +182,7 @@ const _: () = {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         }
     }
 
@@ -294,7 +298,7 @@ impl crate::Document for Person {
         validation: odm::Validation::STRICT,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     };
     fn paths() -> PersonFields {
         PersonFields {

@@ -89,6 +89,7 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -107,6 +108,7 @@ static POINT: StructShape = StructShape {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         },
     ],
     deny_unknown: false,

@@ -193,6 +193,8 @@ pub struct FieldMeta {
     pub volatile: bool,
     /// Whether serde stores nothing for `None`: `#[serde(skip_serializing_if = "Option::is_none")]`.
     pub skips_none: bool,
+    /// Whether a struct in its value shows the fields that it does not declare: `#[field(extra)]`.
+    pub shows_more: bool,
 }
 
 impl FieldMeta {
@@ -221,6 +223,7 @@ impl FieldMeta {
             copied: None,
             volatile: false,
             skips_none: false,
+            shows_more: false,
         }
     }
 
@@ -244,7 +247,10 @@ impl FieldMeta {
         ty: &'static str,
         bounds: Bounds,
     ) -> FieldMeta {
-        FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
+        FieldMeta {
+            shows_more: T::HOLDS_EXTRA,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
+        }
     }
 
     /// An array, set or map with a declared number of items.
@@ -260,7 +266,10 @@ impl FieldMeta {
             Some(max) => size::array(item, max),
             None => None,
         };
-        FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        FieldMeta {
+            shows_more: <T::Item as Value>::HOLDS_EXTRA,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
+        }
     }
 
     /// A field whose type contains the struct again: its size is not asked for, which would go round in a circle.

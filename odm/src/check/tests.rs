@@ -36,7 +36,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         validation: Validation::STRICT,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     }
 }
 

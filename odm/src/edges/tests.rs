@@ -92,7 +92,7 @@ macro_rules! document {
             validation: Validation::STRICT,
             append_only: false,
             bucket: None,
-            extra: false,
+            extra: || false,
         };
     };
 }

@@ -70,7 +70,7 @@ const META: &DocumentMeta = &DocumentMeta {
     validation: Validation::STRICT,
     append_only: false,
     bucket: None,
-    extra: false,
+    extra: || false,
 };
 
 /// Maps a write error as it stands in a reply.

@@ -86,7 +86,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         validation: Validation::STRICT,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     }
 }
 

@@ -23,6 +23,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         copied: None,
         volatile: false,
         skips_none: false,
+        shows_more: false,
         unique: false,
     }
 }
@@ -70,7 +71,7 @@ macro_rules! model {
                 indexes: &[$($index),*],
                 append_only: false,
                 bucket: None,
-                extra: false,
+                extra: || false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?
