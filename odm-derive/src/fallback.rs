@@ -153,7 +153,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 expiry: ::core::option::Option::None,
                 append_only: false,
                 bucket: ::core::option::Option::None,
-                extra: false,
+                extra: || false,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -2,7 +2,7 @@
 //! sentence for a constant that panics.
 
 use crate::path::{Fielded, Holds, Needed, Nested, Path, Plain, ReadOnly, Step};
-use crate::shape::{Names, same};
+use crate::shape::{FieldMeta, Names, same};
 use crate::size::Message;
 use crate::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
 
@@ -43,6 +43,18 @@ pub const fn flattened<T: Flattened>() {}
 
 /// `#[field(extra)]`.
 pub const fn extra<T: Extra>() {}
+
+/// Whether one of these fields, or a struct in them, shows fields that are not declared.
+pub const fn shows_more(fields: &[FieldMeta]) -> bool {
+    let mut i = 0;
+    while i < fields.len() {
+        if fields[i].is_extra() || fields[i].shows_more {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
 
 /// What holds the fields that a struct does not declare.
 #[diagnostic::on_unimplemented(
@@ -164,7 +176,7 @@ const fn about(owner: &str, field: &str, ty: &str) -> Message {
 }
 
 /// An `Option` around a value that may be `null` itself: two of its values would be one in the database.
-pub const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !twice {
         return None;
     }

@@ -51,6 +51,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     left_out: false,
     inserted: false,
     stored: false,
+    shows_more: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -84,6 +85,7 @@ impl odm::Fielded for Address {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -110,6 +112,7 @@ impl odm::Fielded for Address {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         },
     ];
 }
@@ -203,6 +206,7 @@ const _: () = {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         }
     }
 
@@ -320,7 +324,7 @@ impl crate::Document for Person {
         expiry: None,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     };
     fn paths() -> PersonFields {
         PersonFields {

@@ -13,7 +13,7 @@ use serde_path_to_error::Segment;
 /// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, it is
 /// read with the path of every field in mind.
 pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
-    let without_own = match meta.extra {
+    let without_own = match (meta.extra)() {
         true => without_own(meta, doc),
         false => None,
     };

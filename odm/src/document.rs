@@ -245,7 +245,7 @@ pub struct DocumentMeta {
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
     pub bucket: Option<&'static BucketMeta>,
     /// Whether a struct in it shows the fields that it does not declare: `#[field(extra)]`.
-    pub extra: bool,
+    pub extra: fn() -> bool,
 }
 
 /// When documents are deleted by [`Odm::delete_expired`](crate::Odm::delete_expired).

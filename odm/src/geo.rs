@@ -94,6 +94,7 @@ static POINT: StructShape = StructShape {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         },
         FieldMeta {
             rust: "coordinates",
@@ -117,6 +118,7 @@ static POINT: StructShape = StructShape {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         },
     ],
     deny_unknown: false,

@@ -59,7 +59,7 @@ impl Replacement {
         Ok(Replacement {
             pipeline,
             document,
-            is_whole: is_whole && (exact || !meta.extra),
+            is_whole: is_whole && (exact || !(meta.extra)()),
             created,
         })
     }

@@ -204,6 +204,8 @@ pub struct FieldMeta {
     pub inserted: bool,
     /// Whether every document has it, though one without it could be read: `#[field(stored)]`.
     pub stored: bool,
+    /// Whether a struct in its value shows the fields that it does not declare: `#[field(extra)]`.
+    pub shows_more: bool,
 }
 
 impl FieldMeta {
@@ -237,6 +239,7 @@ impl FieldMeta {
             left_out: false,
             inserted: false,
             stored: false,
+            shows_more: false,
         }
     }
 
@@ -260,7 +263,10 @@ impl FieldMeta {
         ty: &'static str,
         bounds: Bounds,
     ) -> FieldMeta {
-        FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
+        FieldMeta {
+            shows_more: T::HOLDS_EXTRA,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
+        }
     }
 
     /// An array, set or map with a declared number of items.
@@ -278,6 +284,7 @@ impl FieldMeta {
         };
         FieldMeta {
             set: T::SET,
+            shows_more: <T::Item as Value>::HOLDS_EXTRA,
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     let written = bson::serialize_to_buffer(document, &mut *bytes);
     let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
     let raw = raw.map_err(not_encoded::<T>)?;
-    if T::META.extra {
+    if (T::META.extra)() {
         refuse_own(T::META, raw)?;
     }
     check::document(T::META, raw)

@@ -90,13 +90,6 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
                 (false, false) => quote!(no_reference),
             };
             message(quote_spanned!(span=> #odm::check::#check::<#stored>(#owner, #rust, #text)));
-            let kind = match field.is_array() {
-                true => quote!(Array),
-                false => quote!(Value),
-            };
-            message(
-                quote_spanned!(span=> #odm::check::one_null(<#stored as #odm::#kind>::TWICE_NULL, #owner, #rust, #text)),
-            );
         }
     }
     if field.field.max_len.is_some() || field.field.min_len.is_some() {

@@ -324,7 +324,6 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         }
         None => quote!(::core::option::Option::None),
     };
-    let extra = reference::holds_extra(target);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -347,7 +346,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             validation: #validation,
             append_only: #append_only,
             bucket: #bucket,
-            extra: #extra,
+            extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
         }
     }}
 }

@@ -357,16 +357,6 @@ pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
     }
 }
 
-/// Whether a struct in a document shows the fields that it does not declare.
-pub fn holds_extra(target: &Target) -> TokenStream {
-    let parts = target.fields.iter().filter_map(|field| match field.field.extra {
-        true => Some(quote!(true)),
-        false if field.reference.is_some() => None,
-        false => within(target, field, "HOLDS_EXTRA"),
-    });
-    quote!(false #(|| #parts)*)
-}
-
 /// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.
 fn any(target: &Target, fields: &[&Field], name: &str, is_one: impl Fn(&Field) -> bool) -> TokenStream {
     let constant = quote::format_ident!("{name}");

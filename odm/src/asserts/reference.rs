@@ -1,6 +1,6 @@
 //! What is asserted of references: where one may stand, and that the two sides of a relationship fit each other.
 
-use super::{PlainlyStored, about, same};
+use super::{PlainlyStored, about, one_null, same};
 use crate::document::Document;
 use crate::path::{Fielded, Path, Step};
 use crate::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
@@ -11,7 +11,7 @@ use crate::value::{Array, Value};
 /// A reference says what kind of relationship it is.
 pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !T::REFERENCE {
-        return None;
+        return one_null(T::TWICE_NULL, owner, field, ty);
     }
     Some(about(owner, field, ty).text(
         " refers to another document, and does not say how. Write `#[reference]`, or `#[parent_ref]` where any number of \
@@ -22,7 +22,7 @@ pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Optio
 /// The same for a field without a name.
 pub const fn no_unnamed_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !T::REFERENCE {
-        return None;
+        return one_null(T::TWICE_NULL, owner, field, ty);
     }
     Some(
         about(owner, field, ty)
@@ -50,7 +50,7 @@ pub const fn no_reference_items<T: Array>(owner: &str, field: &str, ty: &str) ->
         );
     }
     if !<T::Item as Value>::REFERENCE {
-        return None;
+        return one_null(T::TWICE_NULL, owner, field, ty);
     }
     Some(message.text(
         " holds references to other documents, and does not say how. Write `#[reference(many, max = N)]` in the place of \
@@ -60,17 +60,23 @@ pub const fn no_reference_items<T: Array>(owner: &str, field: &str, ty: &str) ->
 
 /// `#[embed(depth = N)]`: at no depth is there a reference, which no path could name.
 pub const fn no_nested_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    nested(T::HOLDS_REFERENCE, owner, field, ty)
+    nested(T::HOLDS_REFERENCE, T::TWICE_NULL, owner, field, ty)
 }
 
 /// The same for the items of an array.
 pub const fn no_nested_reference_items<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    nested(<T::Item as Value>::HOLDS_REFERENCE, owner, field, ty)
+    nested(
+        <T::Item as Value>::HOLDS_REFERENCE,
+        T::TWICE_NULL,
+        owner,
+        field,
+        ty,
+    )
 }
 
-const fn nested(holds: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+const fn nested(holds: bool, twice_null: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !holds {
-        return None;
+        return one_null(twice_null, owner, field, ty);
     }
     Some(about(owner, field, ty).text(
         " is nested in itself, and a reference stands inside it, which no path names at every depth, so nothing could check or \

@@ -38,7 +38,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         expiry: None,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     }
 }
 

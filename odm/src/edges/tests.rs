@@ -94,7 +94,7 @@ macro_rules! document {
             expiry: None,
             append_only: false,
             bucket: None,
-            extra: false,
+            extra: || false,
         };
     };
 }

@@ -72,7 +72,7 @@ const META: &DocumentMeta = &DocumentMeta {
     expiry: None,
     append_only: false,
     bucket: None,
-    extra: false,
+    extra: || false,
 };
 
 /// Maps a write error as it stands in a reply.

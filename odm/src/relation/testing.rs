@@ -88,7 +88,7 @@ pub(super) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         expiry: None,
         append_only: false,
         bucket: None,
-        extra: false,
+        extra: || false,
     }
 }
 

@@ -148,6 +148,7 @@ fn sorted(value: impl Into<Bson>) -> Bson {
     }
 }
 
+/// As longshotlabs/simpl-schema#286 and SRoddis/Mongo.Migration#57 tell of others: two programs with two schemas on one collection.
 #[test]
 fn fields_that_the_type_does_not_declare_stay() {
     with_db(async |t| {

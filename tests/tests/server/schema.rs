@@ -24,6 +24,11 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         volatile: false,
         skips_none: false,
         set: false,
+        default: None,
+        left_out: false,
+        inserted: false,
+        stored: false,
+        shows_more: false,
         unique: false,
     }
 }
@@ -73,7 +78,7 @@ macro_rules! model {
                 expiry: None,
                 append_only: false,
                 bucket: None,
-                extra: false,
+                extra: || false,
                 validation: {
                     let validation = meta::Validation::STRICT;
                     $(let _ = validation; let validation = $validation;)?

@@ -308,6 +308,7 @@ fn values() -> Values {
     }
 }
 
+/// Those of which serde-rs/serde#2172 tells, such as an `IpAddr`, don't compile there: `ui/opaque/buffered.rs`.
 #[test]
 fn values_are_read_from_flattened_tagged_and_untagged_containers() {
     with_db(async |t| {

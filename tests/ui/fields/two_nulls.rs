@@ -13,14 +13,22 @@ struct Newtype(Option<String>);
 struct Thing {
     #[serde(rename = "_id")]
     id: ObjectId,
+    once: Option<Triple>,
     twice: Option<Maybe>,
-    within: Option<Newtype>,
-    #[embed(max = 3)]
-    items: Vec<Option<Option<i32>>>,
-    once: Option<Vec3>,
 }
 
 #[derive(Embed, Serialize, Deserialize)]
-struct Vec3(i32, Option<i32>, i32);
+struct Triple(i32, Option<i32>, i32);
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Within {
+    within: Option<Newtype>,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Items {
+    #[embed(max = 3)]
+    items: Vec<Option<Option<i32>>>,
+}
 
 fn main() {}
