@@ -286,7 +286,7 @@ fn an_upsert_by_a_collation_is_one_statement() {
         t.commands.clear();
         let upsert = plain
             .update_where(|p| p.title.eq("KATE"))
-            .inc(|p| p.read, 1)
+            .set(|p| p.read, 1)
             .upsert();
         let done = upsert.collation(ignore_case()).await.unwrap();
         assert_eq!(t.commands.take(), ["update"]);
