@@ -27,10 +27,7 @@ fn built(update: Document) -> Built {
         guards: Vec::new(),
         raw: Vec::new(),
         marked: None,
-        fills: Vec::new(),
-        always: Vec::new(),
-        inserted: Vec::new(),
-        upsert: false,
+        defaults: Box::default(),
     }
 }
 
@@ -251,10 +248,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             guards,
             raw: Vec::new(),
             marked: None,
-            fills: Vec::new(),
-            always: Vec::new(),
-            inserted: Vec::new(),
-            upsert: false,
+            defaults: Box::default(),
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

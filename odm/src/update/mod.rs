@@ -105,6 +105,12 @@ pub(crate) struct Built {
     pub(crate) raw: Vec<Raw>,
     /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
     pub(crate) marked: Option<Box<Document>>,
+    pub(crate) defaults: Box<Defaults>,
+}
+
+/// The defaults that an update stores.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Defaults {
     /// The defaults that the changes begin with, where the fields are missing.
     pub(crate) fills: Vec<fill::Fill>,
     /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
@@ -119,8 +125,8 @@ impl Built {
     /// For a new document that begins with what this condition demands.
     pub(crate) fn begin_with(&mut self, filter: &Document) {
         let demanded = |name: &str| crate::relation::demanded(filter, name).is_some();
-        self.always.retain(|name| !demanded(name));
-        let inserted = std::mem::take(&mut self.inserted);
+        self.defaults.always.retain(|name| !demanded(name));
+        let inserted = std::mem::take(&mut self.defaults.inserted);
         if let Ok(fields) = self.update.get_document_mut("$setOnInsert") {
             for name in inserted.into_iter().filter(|name| demanded(name)) {
                 fields.remove(name);
@@ -140,21 +146,21 @@ impl Built {
     }
 
     pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
-        if self.fills.is_empty() {
+        if self.defaults.fills.is_empty() {
             return None;
         }
-        let witness = self.always.first().copied();
-        fill::pipeline(&self.update, &self.fills, self.upsert, witness)
+        let witness = self.defaults.always.first().copied();
+        fill::pipeline(&self.update, &self.defaults.fills, self.defaults.upsert, witness)
     }
 
     /// Whether defaults have to be filled by a statement before it.
     pub(crate) fn fills_first(&self) -> bool {
-        !self.fills.is_empty() && self.pipeline().is_none()
+        !self.defaults.fills.is_empty() && self.pipeline().is_none()
     }
 
     /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
     pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
-        let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
+        let Some(fill) = self.defaults.fills.first().filter(|_| self.fills_first()) else {
             return Ok(());
         };
         let name = fill.path();
@@ -923,10 +929,12 @@ impl<T: crate::Document> Changes<T> {
             guards: self.guards,
             raw: self.raw,
             marked: None,
-            fills,
-            always,
-            inserted,
-            upsert,
+            defaults: Box::new(Defaults {
+                fills,
+                always,
+                inserted,
+                upsert,
+            }),
         })
     }
 }

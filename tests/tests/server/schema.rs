@@ -23,6 +23,10 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         copied: None,
         volatile: false,
         skips_none: false,
+        default: None,
+        left_out: false,
+        inserted: false,
+        stored: false,
         unique: false,
     }
 }
