@@ -167,6 +167,14 @@ pub struct Way {
     pub field: Option<&'static FieldMeta>,
 }
 
+impl Way {
+    /// Whether a field on it has a default.
+    fn has_default(&self) -> bool {
+        let own = self.field.is_some_and(|field| field.default.is_some());
+        own || self.above.is_some_and(Way::has_default)
+    }
+}
+
 /// A way in which a document lacks a value that a reader sees.
 #[derive(Debug, PartialEq)]
 struct Absent {
@@ -212,10 +220,11 @@ pub(crate) enum Asked<'a> {
 impl Seen {
     /// `None` where the condition says the same of what is stored.
     pub(crate) fn of(way: Option<&'static Way>, asked: Asked<'_>) -> Option<Seen> {
-        let (array, fields) = split(way?);
-        if fields.iter().all(|field| field.default.is_none()) || AS_STORED.get() {
+        let way = way?;
+        if !way.has_default() || AS_STORED.get() {
             return None;
         }
+        let (array, fields) = split(way);
         // No item is this: it is not so that one is.
         let (asked, is_none) = match (&array, asked) {
             (Some(_), Asked::Operator("$ne", value)) => (Asked::Operator("$eq", value), true),
@@ -458,7 +467,7 @@ pub(crate) fn expression(shape: Shape, name: &str) -> Bson {
 
 /// The same of the value at the end of a path.
 pub(crate) fn expression_of(way: Option<&'static Way>, name: &str) -> Bson {
-    match way.map(split) {
+    match way.filter(|way| way.has_default()).map(split) {
         Some((None, fields)) => within_expression(&fields, name),
         _ => Bson::String(format!("${name}")),
     }

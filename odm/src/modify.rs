@@ -1470,11 +1470,11 @@ async fn fill<T: Document>(
     filter: mongodb::bson::Document,
     trace: &Trace,
 ) -> Result<()> {
-    let of_filled = |guard: &&Guard| built.fills.iter().any(|fill| fill.name == guard.name());
+    let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
     let mut all = vec![Bson::Document(filter)];
     all.extend(guards.map(|guard| Bson::Document(guard.condition())));
-    for fill in &built.fills {
+    for fill in &built.defaults.fills {
         let filling = fill.filling();
         let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
         let filter = doc! { "$and": one.collect::<Vec<_>>() };

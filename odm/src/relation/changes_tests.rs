@@ -30,10 +30,7 @@ fn built(update: Document) -> Built {
         idle: None,
         marked: None,
         only_adds: false,
-        fills: Vec::new(),
-        always: Vec::new(),
-        inserted: Vec::new(),
-        upsert: false,
+        defaults: Box::default(),
     }
 }
 
@@ -257,10 +254,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             idle: None,
             marked: None,
             only_adds: false,
-            fills: Vec::new(),
-            always: Vec::new(),
-            inserted: Vec::new(),
-            upsert: false,
+            defaults: Box::default(),
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

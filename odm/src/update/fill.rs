@@ -22,7 +22,9 @@ pub(super) fn all(shape: Shape, operators: &Document) -> Vec<Fill> {
     let mut found: Vec<Fill> = Vec::new();
     for (operator, fields) in operators {
         let names = fields.as_document().into_iter().flatten();
-        for (name, value) in names.filter(|_| operator != "$setOnInsert") {
+        for (name, value) in
+            names.filter(|(name, _)| operator != "$setOnInsert" && meets_default(shape, name))
+        {
             for step in steps(shape, name) {
                 let Some(default) = default::of(step.field) else {
                     continue;
@@ -70,6 +72,25 @@ struct StepOf {
     name: String,
     field: &'static FieldMeta,
     is_last: bool,
+}
+
+/// Whether a field that this name leads through has a default.
+fn meets_default(shape: Shape, name: &str) -> bool {
+    let mut shape = shape;
+    for part in name.split('.') {
+        let within = match part.starts_with("$[") {
+            true => shape::items(shape),
+            false => match default::named(shape, part) {
+                Some(field) if field.default.is_some() && !field.stored => return true,
+                field => field.map(shape::of_field),
+            },
+        };
+        match within {
+            Some(within) => shape = within,
+            None => return false,
+        }
+    }
+    false
 }
 
 fn steps(shape: Shape, name: &str) -> Vec<StepOf> {

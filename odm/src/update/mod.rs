@@ -116,6 +116,12 @@ pub(crate) struct Built {
     pub(crate) marked: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
     pub(crate) only_adds: bool,
+    pub(crate) defaults: Box<Defaults>,
+}
+
+/// The defaults that an update stores.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Defaults {
     /// The defaults that the changes begin with, where the fields are missing.
     pub(crate) fills: Vec<fill::Fill>,
     /// The fields that every stored document has, where an update inserts and fills: one that its condition does not demand is
@@ -273,8 +279,8 @@ impl Built {
             let is_given = |(given, _): &(&str, Bson)| crate::names::meet(given, name);
             crate::relation::demanded(filter, name).is_some() || given.iter().any(is_given)
         };
-        self.always.retain(|name| !demanded(name));
-        let inserted = std::mem::take(&mut self.inserted);
+        self.defaults.always.retain(|name| !demanded(name));
+        let inserted = std::mem::take(&mut self.defaults.inserted);
         if let Ok(fields) = self.update.get_document_mut("$setOnInsert") {
             for name in inserted.into_iter().filter(|name| demanded(name)) {
                 fields.remove(name);
@@ -294,21 +300,21 @@ impl Built {
     }
 
     pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
-        if self.fills.is_empty() {
+        if self.defaults.fills.is_empty() {
             return None;
         }
-        let witness = self.always.first().copied();
-        fill::pipeline(&self.update, &self.fills, self.upsert, witness)
+        let witness = self.defaults.always.first().copied();
+        fill::pipeline(&self.update, &self.defaults.fills, self.defaults.upsert, witness)
     }
 
     /// Whether defaults have to be filled by a statement before it.
     pub(crate) fn fills_first(&self) -> bool {
-        !self.fills.is_empty() && self.pipeline().is_none()
+        !self.defaults.fills.is_empty() && self.pipeline().is_none()
     }
 
     /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
     pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
-        let Some(fill) = self.fills.first().filter(|_| self.fills_first()) else {
+        let Some(fill) = self.defaults.fills.first().filter(|_| self.fills_first()) else {
             return Ok(());
         };
         let name = fill.path();
@@ -332,10 +338,7 @@ impl Built {
             idle: None,
             marked: None,
             only_adds: false,
-            fills: Vec::new(),
-            always: Vec::new(),
-            upsert: false,
-            inserted: Vec::new(),
+            defaults: Box::default(),
         }
     }
 
@@ -1227,10 +1230,12 @@ impl<T: crate::Document> Changes<T> {
             idle: None,
             marked: None,
             only_adds,
-            fills,
-            always,
-            inserted,
-            upsert,
+            defaults: Box::new(Defaults {
+                fills,
+                always,
+                inserted,
+                upsert,
+            }),
         })
     }
 }
