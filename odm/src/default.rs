@@ -42,7 +42,7 @@ pub(crate) fn of(field: &FieldMeta) -> Option<&'static Bson> {
 }
 
 /// The same, but none for a field that every document has.
-pub(crate) fn unless_stored(field: &FieldMeta) -> Option<&'static Bson> {
+fn unless_stored(field: &FieldMeta) -> Option<&'static Bson> {
     of(field).filter(|_| !field.stored)
 }
 
