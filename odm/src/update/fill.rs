@@ -17,18 +17,18 @@ pub(crate) struct Fill {
     pub(crate) value: &'static Bson,
 }
 
-/// Those of the changes of a value of this shape, the outer ones first.
-pub(super) fn all(shape: Shape, operators: &Document) -> Vec<Fill> {
+/// Those of the changes of a value of this shape, the outer ones first. A field that every document has is missing only in the one
+/// that an upsert inserts.
+pub(super) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill> {
     let mut found: Vec<Fill> = Vec::new();
     for (operator, fields) in operators {
         let names = fields.as_document().into_iter().flatten();
         for (name, value) in
-            names.filter(|(name, _)| operator != "$setOnInsert" && meets_default(shape, name))
+            names.filter(|(name, _)| operator != "$setOnInsert" && meets_default(shape, name, upsert))
         {
             for step in steps(shape, name) {
-                let Some(default) = default::of(step.field) else {
-                    continue;
-                };
+                let default = default::of(step.field).filter(|_| upsert || !step.field.stored);
+                let Some(default) = default else { continue };
                 let is_needed = match step.is_last {
                     true => depends(operator, value, default),
                     false => !is_empty(default),
@@ -75,13 +75,13 @@ struct StepOf {
 }
 
 /// Whether a field that this name leads through has a default.
-fn meets_default(shape: Shape, name: &str) -> bool {
+fn meets_default(shape: Shape, name: &str, upsert: bool) -> bool {
     let mut shape = shape;
     for part in name.split('.') {
         let within = match part.starts_with("$[") {
             true => shape::items(shape),
             false => match default::named(shape, part) {
-                Some(field) if field.default.is_some() && !field.stored => return true,
+                Some(field) if field.default.is_some() && (upsert || !field.stored) => return true,
                 field => field.map(shape::of_field),
             },
         };

@@ -1154,7 +1154,7 @@ impl<T: crate::Document> Changes<T> {
             }
             self.put(operator, field.name, value, never);
         }
-        let mut fills = fill::all((T::META.shape)(), &self.operators);
+        let mut fills = fill::all((T::META.shape)(), &self.operators, upsert);
         let mut inserted = Vec::new();
         if upsert {
             let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
