@@ -371,7 +371,7 @@ impl Context {
                 None => self.refusal(refusal),
             },
             // FailedToParse, Overflow, and the rules of names, options and updates.
-            9 | 15 | 20 | 40 | 52 | 53 | 54 | 56 | 57 | 72 | 73 | 168 => self.refusal(refusal),
+            9 | 15 | 20 | 52 | 53 | 54 | 56 | 57 | 72 | 73 | 168 => self.refusal(refusal),
             _ => return None,
         })
     }
