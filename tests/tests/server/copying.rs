@@ -155,6 +155,8 @@ pub async fn watched(
     let client = odm::mongodb::Client::with_options(options).unwrap();
     let odm = Odm::new(client.database(t.db.name()), models).unwrap();
     odm.server().await.unwrap();
+    // It has written before: what it asks once is no part of what is watched. It may lack models.
+    let _ = odm.check_models().await;
     odm
 }
 

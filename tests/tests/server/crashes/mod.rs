@@ -323,6 +323,7 @@ impl Place {
         let proxy = Proxy::start(&server().await, at).await;
         let odm = self.mode.odm(through(&proxy, self.db.name()).await, &self.edge);
         odm.server().await.map_err(|error| error.to_string())?;
+        odm.check_models().await.map_err(|error| error.to_string())?;
         proxy.arm();
         let mut process = tokio::spawn((row.run)(odm));
         let ended = tokio::select! {

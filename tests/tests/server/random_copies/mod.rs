@@ -154,6 +154,7 @@ impl Task {
         let db = through(&proxy, self.direct.name()).await;
         let odm = handle(db, self.alone);
         odm.server().await.unwrap();
+        odm.check_models().await.unwrap();
         proxy.arm();
         Process { proxy, odm }
     }
