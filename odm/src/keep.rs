@@ -269,13 +269,13 @@ impl Merge {
                 self.left_out.insert(stored.below(name).name);
             }
         }
-        if level.has_copies {
-            let versions = stored.below(COPIED);
-            let new = new.get_document(COPIED).ok();
-            for field in level.fields.iter().filter(|field| field.reference.is_some()) {
-                if new.is_none_or(|new| !new.contains_key(field.name)) {
-                    self.left_out.insert(versions.below(field.name).name);
-                }
+        // Also where only other programs declare copies beside a reference: what they took of its previous target is no version of
+        // the new one, and without a version they take it anew.
+        let versions = stored.below(COPIED);
+        let taken = new.get_document(COPIED).ok();
+        for field in level.fields.iter().filter(|field| field.reference.is_some()) {
+            if taken.is_none_or(|taken| !taken.contains_key(field.name)) {
+                self.left_out.insert(versions.below(field.name).name);
             }
         }
         let (mut plain, mut merged) = (Document::new(), Document::new());
