@@ -1,7 +1,7 @@
 //! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
 //! sentence for a constant that panics.
 
-use crate::path::{Fielded, Holds, Needed, Nested, Path, Plain, ReadOnly, Step};
+use crate::path::{Fielded, Needed, Nested, Path, Plain, ReadOnly, Step};
 use crate::shape::{FieldMeta, Names, same};
 use crate::size::Message;
 use crate::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
@@ -70,11 +70,6 @@ pub const fn dated<T: Dated>() {}
 
 /// `#[index]` on a field, in an order or hashed.
 pub const fn indexed<T: Compared<As: Ordered<T>>>() {}
-
-/// The same of a field that is named by a path.
-pub fn indexed_path<R, T, P: Holds<T, As: Ordered<T>>, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
-    path
-}
 
 /// `expire_after` of an index that names its field by a path.
 pub fn dated_path<R, T: Dated, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {

@@ -482,7 +482,7 @@ mod tests {
             pipeline(person(), false),
             [
                 doc! { "$replaceWith": merged },
-                doc! { "$unset": ["boss", "home.street"] },
+                doc! { "$unset": ["_copied.boss", "boss", "home.street"] },
             ]
         );
     }

@@ -326,6 +326,16 @@ impl<R, T: ?Sized, P: Step, C> Path<R, T, P, C> {
     pub const fn name(&self) -> &'static str {
         P::PATH
     }
+
+    /// The same of a field that an index names, in an order or hashed: the server goes by the bytes of its values.
+    #[doc(hidden)]
+    pub fn indexed_name(&self) -> &'static str
+    where
+        T: Sized,
+        P: Holds<T, As: crate::value::Ordered<T>>,
+    {
+        P::PATH
+    }
 }
 
 impl<R, T: ?Sized, P, C> Clone for Path<R, T, P, C> {
@@ -414,6 +424,7 @@ not_of_flattened! {
     asc() -> Order<R> = Order::new("", false);
     desc() -> Order<R> = Order::new("", true);
     name() -> &'static str = "";
+    indexed_name() -> &'static str = "";
 }
 
 impl<R, T: ?Sized, P> Clone for Flattened<R, T, P> {

@@ -97,6 +97,7 @@ fn stored() -> Raw {
 
 async fn people(t: &TestDb) -> Odm {
     let odm = Odm::new(t.db.clone(), [Model::of::<Person>()]).unwrap();
+    odm.check_models().await.unwrap();
     raw(t).insert_one(stored()).await.unwrap();
     odm
 }

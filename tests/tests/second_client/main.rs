@@ -69,7 +69,7 @@ struct World {
 fn answers_do_not_depend_on_how_another_client_stores_the_same_values() {
     with_db(async |t| {
         let seed = number("ODM_RANDOM_SEED", 31);
-        let steps = number("ODM_SECOND_CLIENT_STEPS", 250);
+        let steps = number("ODM_SECOND_CLIENT_STEPS", 150);
         println!("ODM_RANDOM_SEED={seed}");
         let odm = Odm::new(t.db.clone(), models![Club, Person, Visit]).unwrap();
         odm.sync().await.unwrap();

@@ -372,8 +372,8 @@ fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
             );
             assert_eq!(
                 field(&t, "books", 1, "version").await,
-                Bson::Int64(5),
-                "untouched"
+                Bson::Int64(6),
+                "a link that was repaired raises it"
             );
 
             let left = &repaired.left;

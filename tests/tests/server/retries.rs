@@ -205,6 +205,7 @@ fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
                 .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
                 .insert(note(id))
         };
+        odm.check_models().await.unwrap();
         proxy.take_names();
         proxy.next("bulkWrite", 1, Fate::Answered(refused.clone()));
         for id in [100, 101] {

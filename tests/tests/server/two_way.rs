@@ -1281,7 +1281,11 @@ fn an_older_program_does_not_write_one_side_alone() {
             .unwrap()
             .allow_unknown_copies();
         older.sync().await.unwrap();
-        older.collection::<before::Member>().replace(whole).await.unwrap();
+        let members = older.collection::<before::Member>();
+        // A replacement keeps the field that this program does not declare, unless it is to keep nothing.
+        members.replace(whole.clone()).await.unwrap();
+        assert_clean(&odm).await;
+        members.replace(whole).exact().await.unwrap();
         let audit = odm.audit().await.unwrap();
         assert!(!audit.is_clean());
         odm.repair(&audit).await.unwrap();

@@ -68,6 +68,7 @@ fn now() -> DateTime {
 /// Documents as other programs, and older versions of this one, have left them.
 async fn users(t: &TestDb, stored: impl IntoIterator<Item = AnyDocument>) -> odm::Collection<User> {
     let odm = Odm::new(t.db.clone(), models![User]).unwrap();
+    odm.check_models().await.unwrap();
     let documents = stored.into_iter().collect::<Vec<_>>();
     t.db.collection::<AnyDocument>("users")
         .insert_many(documents)
