@@ -169,7 +169,7 @@ impl World {
             }
             2 => {
                 let mut whole = self.new_person(id);
-                whole.club = self.people[&id].club.clone();
+                whole.club = self.people[&id].club;
                 whole.club_name = self.people[&id].club_name.clone();
                 people.replace(whole.clone()).await.unwrap();
                 self.people.insert(id, whole);

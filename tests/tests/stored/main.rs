@@ -280,6 +280,7 @@ enum Beside {
     Values(Values),
 }
 
+#[allow(clippy::large_enum_variant)] // a variant for each container is what is tested
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(untagged)]
 enum Untagged {
