@@ -778,7 +778,7 @@ fn what_is_made_of_a_field_has_its_documentation() {
         #[document(collection = "products", derive(PartialEq, Eq), new(derive(Clone)))]
         struct Product {
             #[serde(rename = "_id")] id: ObjectId,
-            /// What it is called.
+            /// Its name.
             name: String,
             #[reference] #[denormalize(from = Part, fields(
                 /// Its name in the catalogue.

@@ -56,7 +56,7 @@ pub const fn shows_more(fields: &[FieldMeta]) -> bool {
     false
 }
 
-/// What holds the fields that a struct does not declare.
+/// The field that holds the fields which a struct does not declare.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` can't hold the fields that a struct does not declare: they may be of any type",
     label = "not a `bson::Document`",

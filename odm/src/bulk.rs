@@ -128,7 +128,7 @@ enum What {
         filter: bson::Document,
         document: RawDocumentBuf,
         exact: bool,
-        /// What is sent: empty until the copies are known that the document takes.
+        /// The document that is sent: empty until the copies are known that the document takes.
         pipeline: Vec<bson::Document>,
     },
     Delete {

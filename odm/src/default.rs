@@ -1,4 +1,4 @@
-//! What a reader sees in the place of a field that a document lacks: its default.
+//! Defaults: the values that a reader sees in the place of fields that a document lacks.
 //!
 //! serde reads a missing field as its default (`#[serde(default)]`, on the field or its struct), and the server knows nothing of
 //! that. So a condition that holds of the default holds of a document that lacks the field, and [`Absent`] says how to ask for it.
@@ -31,7 +31,7 @@ static KNOWN: RwLock<Option<HashMap<usize, Option<&'static Bson>>>> = RwLock::ne
 /// A clock of milliseconds has moved on after this time.
 const TICK: Duration = Duration::from_millis(2);
 
-/// What is read where the field is missing, if it can be compared and is not `null`, which the server finds itself.
+/// The value that is read where the field is missing, if it can be compared and is not `null`, which the server finds itself.
 pub(crate) fn of(field: &FieldMeta) -> Option<&'static Bson> {
     let make = field.default?;
     if let Some(known) = known(make) {
@@ -186,7 +186,7 @@ struct Absent {
     above: Option<String>,
     /// Whether that is no more than `{ name: null }` of the path itself, which can stand in a list of values.
     is_null: bool,
-    /// What is read.
+    /// The value that is read.
     value: &'static Bson,
 }
 
@@ -204,7 +204,7 @@ pub(crate) struct Seen {
     is_none: bool,
 }
 
-/// What a value is asked.
+/// The question that a condition asks of a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Asked<'a> {
     /// A comparison by an operator of MongoDB's.
@@ -440,7 +440,7 @@ fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
     }
 }
 
-/// What a reader sees at a dotted name of a document: what is stored there, or the default of what is missing on the way.
+/// The value that a reader sees at a dotted name of a document: what is stored there, or the default of what is missing on the way.
 pub(crate) fn read(shape: Shape, document: &RawDocument, name: &str) -> Option<Bson> {
     let mut fields: &[&'static FieldMeta] = &fields_at(shape, name);
     let mut within = Some(document);

@@ -117,7 +117,7 @@ pub(crate) fn leaf(field: Option<&'static FieldMeta>, value: &Bson) -> Document 
     }
 }
 
-/// What a reader sees of a field in this document.
+/// The value that a reader sees of a field in this document.
 fn read<'v>(field: &FieldMeta, document: &'v Document) -> &'v Bson {
     let stored = document.get(field.name);
     stored.or_else(|| default::of(field)).unwrap_or(&Bson::Null)

@@ -164,7 +164,7 @@ fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Vec
     stages
 }
 
-/// So many structs in each other are merged at most: each takes some levels of nesting, of which a command has few.
+/// Maximum number of structs within each other that are merged: each takes some levels of nesting, of which a command has few.
 const DEEPEST: u32 = 12;
 
 /// Where a value is stored.
@@ -239,7 +239,7 @@ fn fields_of(body: &Body) -> Option<&'static [FieldMeta]> {
     }
 }
 
-/// What a new value becomes.
+/// The form in which a new value is stored.
 enum Part {
     /// It is stored as it is.
     Whole(Bson),
@@ -413,7 +413,7 @@ impl Merge {
         }
     }
 
-    /// What a variant carries, as a value of its own.
+    /// The content of a variant, as a value of its own.
     fn content(&mut self, body: &'static Body, value: Bson, stored: &Stored) -> Part {
         match (body, value) {
             (Body::Newtype(field), value) => self.value(of_field(field), value, stored),

@@ -423,7 +423,7 @@ impl Odm {
             .await
     }
 
-    /// What the deployment is, where something has asked for it before.
+    /// The deployment, if an operation has asked for it before.
     pub(crate) fn known_server(&self) -> Option<&Server> {
         self.inner.server.get()
     }

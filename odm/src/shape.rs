@@ -196,7 +196,7 @@ pub struct FieldMeta {
     pub skips_none: bool,
     /// Whether it is a set: an array whose items have no order, and each of which counts once.
     pub set: bool,
-    /// What is read where it is missing: `#[serde(default)]`, of the field or of its struct.
+    /// The value that is read where it is missing: `#[serde(default)]`, of the field or of its struct.
     pub default: Option<DefaultFn>,
     /// Whether serde leaves out some of its values: `#[serde(skip_serializing_if = "…")]`.
     pub left_out: bool,

@@ -16,7 +16,7 @@ pub(crate) fn inner(mut shape: Shape) -> Shape {
     Shape::Any
 }
 
-/// So many values may stand in each other.
+/// Maximum depth of values within each other.
 const DEEPEST: u32 = 200;
 
 /// Shows each value to `look`, with its shape within options and newtypes, before those that it holds.

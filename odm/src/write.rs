@@ -228,7 +228,7 @@ pub(crate) fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a T
     }
 }
 
-/// A whole document to store in the place of the one with its id. Carried out by `.await`, which gives it as it is stored.
+/// A whole document to store in the place of the one with its id. Executed by `.await`, which gives it as it is stored.
 ///
 /// It changes what the type declares, and keeps the rest: a field that another program, or a later version of this one, has
 /// given the document stays, at the top and in embedded structs. A declared field that the document leaves out (an `Option`
@@ -363,7 +363,7 @@ async fn replace<T: Document>(collection: Collection<T>, mut document: T, exact:
         .await
 }
 
-/// Carries out a replacement, and says in how many round trips.
+/// Executes a replacement. Returns the number of round trips.
 ///
 /// # Errors
 /// Where the document is not there, or has another version than this one.
@@ -431,7 +431,7 @@ async fn store<T: Document>(
     Ok((replaced, 3))
 }
 
-/// What is stored, where it is not the document that was given.
+/// The stored document, where it differs from the given one.
 struct Replaced {
     stored: Option<RawDocumentBuf>,
     /// The field of the time at which the document was made, where that is another one than the given.
@@ -577,7 +577,7 @@ async fn delete<T: Document>(
         relation::remove(scope, T::META, filter, &mut done)
             .await
             .map_err(|error| match done.deleted > 0 && collection.session().is_none() {
-                // What was deleted before it stays so.
+                // Documents that were deleted before it stay deleted.
                 true => error.after_a_part(T::META.collection),
                 false => error,
             })?;

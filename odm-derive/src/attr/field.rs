@@ -15,7 +15,7 @@ pub struct Field {
     pub extra: bool,
     /// The type whose shape a value has in the database, where a function of `#[serde(with)]` makes it.
     pub stored: Option<Type>,
-    /// What is read where it is missing, and what a new document gets.
+    /// The value that is read where the field is missing, and that a new document gets.
     pub default: Option<syn::Expr>,
     /// Every document has it, though one without it could be read: `stored` alone.
     pub always: bool,

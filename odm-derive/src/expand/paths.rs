@@ -50,7 +50,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     let conditions = &target.container.generics.where_clause;
 
     let fields = target.fields.iter().enumerate();
-    // What no field declares has no path.
+    // Fields that no struct declares have no path.
     let fields = fields.filter(|(_, field)| !field.field.extra).map(|(i, field)| {
         let (name, vis, ty) = (field.ident(), field.vis, field.ty);
         let doc = if field.serde.flatten.is_some() {

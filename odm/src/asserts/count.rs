@@ -1,4 +1,4 @@
-//! What is asserted of constants in declarations, `#[embed(max = limits::TAGS)]`: what the derive checks of a literal, whose
+//! Assertions on constants in declarations, `#[embed(max = limits::TAGS)]`: what the derive checks of a literal, whose
 //! value it sees.
 
 use super::about;
@@ -76,7 +76,7 @@ pub const fn bound(is_float: bool, float: f64, whole: i128) -> Number {
     }
 }
 
-/// What an option takes.
+/// The values that an option takes.
 pub struct Takes {
     option: &'static str,
     least: u64,

@@ -120,7 +120,7 @@ impl Walk {
         }
     }
 
-    /// What a struct shows of the fields that it does not declare holds a declared name.
+    /// The field for undeclared fields holds a declared name.
     fn twice(&mut self, at: &At<'_>) {
         let rule = "that a declared field is none of those in `extra`: the document would hold it twice";
         self.broken(at, Rule::Other(rule.to_owned()), None);

@@ -177,7 +177,7 @@ impl Odm {
             Some(Failure::Stale { collection, what }) => Err(Error::Contention {
                 collection,
                 message: format!(
-                    "somebody else changed the database under {ATTEMPTS} attempts to make it as it is declared: try again ({what})"
+                    "another client changed the database under {ATTEMPTS} attempts to make it as it is declared: try again ({what})"
                 ),
                 source: None,
             }),

@@ -490,7 +490,7 @@ impl Writer {
         }
     }
 
-    /// What a variant carries, as a value of its own.
+    /// The content of a variant, as a value of its own.
     fn content(&mut self, body: &Body) -> Option<Document> {
         match body {
             Body::Unit => Some(doc! { "bsonType": "null" }),

@@ -1,4 +1,4 @@
-//! What holds beside the `$jsonSchema`: a field that is declared as a UUID takes no other binary data.
+//! The rule beside the `$jsonSchema`: a field that is declared as a UUID takes no other binary data.
 //!
 //! `$jsonSchema` knows no subtypes. MongoDB compares binary data by length, then by subtype, then by bytes, and a comparison by
 //! operator meets values of its own type alone; so what is neither below the least UUID nor above the greatest one is a UUID, of

@@ -218,7 +218,7 @@ fn collect(
                     false => super::joined_names(above, field.name),
                 };
                 // What serde leaves out by itself need not be there.
-                // What the library writes is filled as what it is derived of says.
+                // A derived field is filled from its source.
                 let is_own = field.copied.is_none() && field.managed == shape::Managed::No;
                 let default = default::of(field).filter(|_| is_own && !field.left_out && !field.flatten);
                 found.extend(default.map(|value| Fill {
@@ -296,7 +296,7 @@ pub(crate) fn pipeline(
     Some(stages)
 }
 
-/// What an operator makes of the value at this path.
+/// The expression of an operator on the value at this path.
 fn changed(operator: &str, path: &str, value: &Bson) -> Option<Bson> {
     let or = |nothing: Bson| doc! { "$ifNull": [path, nothing] };
     let list = || or(Bson::Array(Vec::new()));
@@ -338,7 +338,7 @@ fn changed(operator: &str, path: &str, value: &Bson) -> Option<Bson> {
     }))
 }
 
-/// What a push brings, if it says nothing of the place.
+/// The items of a push without a position.
 fn items(value: &Bson) -> Option<Vec<Bson>> {
     match value {
         Bson::Document(each) if each.contains_key("$each") => match each.len() {

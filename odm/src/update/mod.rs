@@ -1168,7 +1168,7 @@ impl<T: crate::Document> Changes<T> {
                         self.put("$setOnInsert", field.name, value.clone(), replace);
                         inserted.push(field.name);
                     }
-                    // What a pipeline fills in a document that is there is what is read of it.
+                    // A pipeline fills an existing document with the values that a reader sees.
                     false => fills.push(fill::Fill {
                         array: None,
                         name: field.name.to_owned(),

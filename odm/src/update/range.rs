@@ -89,7 +89,7 @@ impl Range {
         max.or(self.min.map(|min| Rule::Min(min.number)))
     }
 
-    /// What must hold of a number to which `by` is added.
+    /// The limit of a number to which `by` is added.
     ///
     /// # Errors
     /// [`Error::Invalid`] where no stored number can take it.
@@ -132,7 +132,7 @@ impl Range {
         Ok(limits)
     }
 
-    /// What must hold of a number that is multiplied by `by`.
+    /// The limit of a number that is multiplied by `by`.
     ///
     /// # Errors
     /// [`Error::Invalid`] where no stored number can take it.
@@ -192,7 +192,7 @@ impl Range {
     }
 }
 
-/// What must hold of a stored number, so that what is made of it keeps the bounds of its field.
+/// The limit of a stored number, so that the result keeps the bounds of its field.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Limits {
     pub(super) all: Vec<Limit>,
@@ -200,7 +200,7 @@ pub(super) struct Limits {
     pub(super) missing: Option<Rule>,
 }
 
-/// What a stored number may be at most, or at least, so that what is made of it keeps a bound.
+/// The greatest or least stored number whose result keeps a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
     /// Whether numbers above the last one pass the bound; or those below it.

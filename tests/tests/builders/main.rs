@@ -20,7 +20,7 @@ fn note(id: i32) -> Note {
     Note { id, text, stars: 0 }
 }
 
-/// What a function can give back of an operation whose collection it has made itself.
+/// The operation that a function returns whose collection it has made itself.
 fn starred(odm: &Odm, least: i32) -> odm::Find<Note> {
     odm.collection::<Note>()
         .find(|n| n.stars.gte(least))

@@ -1,5 +1,7 @@
 //! How strings are compared: declared for a collection and inherited, or said for one operation.
 
+use futures::TryStreamExt;
+use mongodb::IndexModel;
 use mongodb::bson::{Document as Doc, doc};
 use odm::Error;
 use odm::mongodb::options::{Collation, CollationStrength};
@@ -34,6 +36,44 @@ async fn compares_by_collation(t: &TestDb) -> bool {
     found.unwrap().is_some()
 }
 
+/// Whether the indexes of a collection inherit its collation, which one of the stand-ins forgets.
+async fn inherits_collations(t: &TestDb) -> bool {
+    let collation = doc! { "locale": "en", "strength": 2 };
+    let create = doc! { "create": "probe", "collation": collation };
+    t.db.run_command(create).await.unwrap();
+    let index = doc! { "createIndexes": "probe", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }] };
+    t.db.run_command(index).await.unwrap();
+    let raw = t.db.collection::<Doc>("probe");
+    let indexes: Vec<IndexModel> = raw.list_indexes().await.unwrap().try_collect().await.unwrap();
+    raw.drop().await.unwrap();
+    let inherits = |index: &IndexModel| {
+        index
+            .options
+            .as_ref()
+            .is_some_and(|options| options.collation.is_some())
+    };
+    let inherited = indexes
+        .iter()
+        .any(|index| index.keys.contains_key("a") && inherits(index));
+    if !inherited {
+        eprintln!("not run: the server's indexes don't inherit a collation");
+    }
+    inherited
+}
+
+/// Whether an id is found by a collation, which one of the stand-ins looks up by its bytes.
+async fn finds_ids_by_collation(t: &TestDb) -> bool {
+    let raw = t.db.collection::<Doc>("probe");
+    raw.insert_one(doc! { "_id": "x" }).await.unwrap();
+    let found = raw.find_one(doc! { "_id": "X" }).collation(ignore_case()).await;
+    raw.drop().await.unwrap();
+    let found = found.unwrap().is_some();
+    if !found {
+        eprintln!("not run: the server finds no id by a collation");
+    }
+    found
+}
+
 fn ignore_case() -> Collation {
     let collation = Collation::builder().locale("en");
     collation.strength(CollationStrength::Secondary).build()
@@ -42,6 +82,9 @@ fn ignore_case() -> Collation {
 #[test]
 fn a_collection_is_created_with_its_collation() {
     with_db(async |t| {
+        if !inherits_collations(&t).await {
+            return;
+        }
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
         let plan = odm.plan().await.unwrap();
         assert!(
@@ -72,7 +115,7 @@ fn a_collection_is_created_with_its_collation() {
 #[test]
 fn operations_and_indexes_inherit_the_collation() {
     with_db(async |t| {
-        if !compares_by_collation(&t).await {
+        if !compares_by_collation(&t).await || !inherits_collations(&t).await {
             return;
         }
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
@@ -230,7 +273,7 @@ struct Page {
 #[test]
 fn an_id_may_be_compared_by_a_collation() {
     with_db(async |t| {
-        if !compares_by_collation(&t).await {
+        if !finds_ids_by_collation(&t).await {
             return;
         }
         let odm = Odm::new(t.db.clone(), models![Page]).unwrap();

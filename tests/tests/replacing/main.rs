@@ -81,7 +81,7 @@ fn address(city: &str) -> Address {
     }
 }
 
-/// A person, every part of which somebody else has given a field `more`.
+/// A person to each part of which another client has added a field `more`.
 fn stored() -> Raw {
     let place = || doc! { "x": 1, "y": 2, "more": 1 };
     let address = || doc! { "city": "Bern", "zip": "3000", "more": 2, "place": place() };
@@ -110,7 +110,7 @@ async fn now(t: &TestDb) -> Raw {
     raw(t).find_one(doc! { "_id": 1_i64 }).await.unwrap().unwrap()
 }
 
-/// What a person becomes that is read, changed and written back.
+/// The person after it was read, changed and written back.
 fn change(person: &mut Person) {
     person.name = "$nick".into();
     person.nick = None;
@@ -214,7 +214,7 @@ fn another_variant_and_another_type_are_whole_values() {
     with_db(async |t| {
         let odm = people(&t).await;
         let people = odm.collection::<Person>();
-        // What is a struct now was something else.
+        // The stored value is no struct.
         raw(&t)
             .update_one(
                 doc! {},
@@ -585,7 +585,7 @@ fn extra_shows_unknown_fields_without_the_librarys() {
             .unwrap();
         assert_eq!(looked[0].1, std::slice::from_ref(&message));
 
-        // It is not written back: somebody else has changed it in the meantime.
+        // It is not written back: another client has changed it in the meantime.
         let raw = t.db.collection::<Raw>("messages");
         let other = doc! { "$set": { "more": 5, "origin.more": 6 }, "$unset": { "nothing": "" } };
         raw.update_one(doc! {}, other).await.unwrap();

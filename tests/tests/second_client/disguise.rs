@@ -1,4 +1,4 @@
-//! What a client in another language makes of a document without changing what a reader sees.
+//! The forms in which a client in another language stores the same document.
 
 use crate::Random;
 use odm::bson::{Bson, Document as Raw, doc};

@@ -15,7 +15,7 @@ use disguise::disguise;
 use model::*;
 use odm::bson::{Document as Raw, doc};
 use odm::prelude::*;
-use odm_tests::{assert_clean_after, with_db};
+use odm_tests::{assert_clean_after, may_stand_still, with_db};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CLUBS: i32 = 3;
@@ -433,6 +433,10 @@ impl World {
         let place = place(&mut self.random);
         let plan = people.find(|p| p.home.eq(&place)).explain().await.unwrap();
         assert!(!plan.is_collection_scan(), "{plan:?}");
+        // SecantusDB in Python, which `may_stand_still` knows, scans for a list of values with `null`.
+        if may_stand_still(self.odm.database()).await {
+            return;
+        }
         let plan = people.find(|p| p.points.eq(7)).explain().await.unwrap();
         assert!(!plan.is_collection_scan(), "{plan:?}");
     }

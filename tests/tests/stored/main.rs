@@ -1,4 +1,4 @@
-//! What can be stored can be read: also what other clients store, and what they may not store.
+//! Every stored value can be read, also those that other clients store, and what they may not store.
 
 use odm::bson::{Bson, DateTime, Decimal128, Document as Raw, Uuid, doc, oid::ObjectId};
 use odm::prelude::*;

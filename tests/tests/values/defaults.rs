@@ -249,7 +249,7 @@ fn a_change_begins_with_the_default() {
             (one.points, one.words, one.tags),
             (8, vec!["rust".into(), "c".into()], vec!["a".to_owned()])
         );
-        // What the server's own nothing is the default of needs no more than before.
+        // A default that equals the server's own start value (0, an empty array) needs no pipeline.
         t.commands.clear();
         users
             .update(4)
@@ -363,7 +363,7 @@ fn yes() -> bool {
     true
 }
 
-/// What is derived of a document is of what a reader sees of it.
+/// Derived values are computed from the values that a reader sees.
 #[test]
 fn derived_values_see_what_a_reader_sees() {
     with_db(async |t| {

@@ -261,7 +261,7 @@ fn items_keep_the_range_of_their_type() {
     });
 }
 
-/// What the range of a type holds back costs no more than before, and is counted where that is asked for.
+/// A change that the range of a type refuses costs no more than before, and is counted where that is asked for.
 #[test]
 fn an_update_of_many_goes_on_past_the_range_of_a_type() {
     with_db(async |t| {

@@ -1,4 +1,4 @@
-//! What the message on structs of copies with one name offers.
+//! The fixes that the message on structs of copies with one name offers.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -883,7 +883,7 @@ pub(crate) struct Amended {
     pub(crate) document: RawDocumentBuf,
     /// The same.
     pub(crate) fields: Document,
-    /// What the server computes of the stored document, by field.
+    /// The expressions that the server computes from the stored document, by field.
     pub(crate) computed: Document,
     /// Whether that is all: no field is kept as it is stored.
     pub(crate) is_whole: bool,
