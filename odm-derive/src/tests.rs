@@ -151,7 +151,7 @@ fn references_are_written_down() {
     assert!(!has(&code, "compile_error"), "{code}");
     for part in [
         "impl ::odm::__private::ChildOf<Host> for Thing",
-        "order: &[::odm::__private::IndexKey { path: || <Thing as ::odm::Document>::paths().code.name(), kind: ::odm::__private::IndexKind::Descending }]",
+        "order: &[::odm::__private::IndexKey { path: || <Thing as ::odm::Document>::paths().code.indexed_name(), kind: ::odm::__private::IndexKind::Descending }]",
         "on_delete: ::odm::__private::OnDelete::Cascade,",
         "ReferenceKind::Many, ::core::option::Option::Some(\"things\")",
         "max_items: ::core::option::Option::Some(7u64)",
@@ -194,7 +194,7 @@ fn a_parent_with_copies_is_written_down() {
         "impl ::odm::__private::ChildOf<Host> for LogMsg",
         "impl ::odm::__private::OnlyChildOf<User> for LogMsg",
         "entry: ::core::option::Option::Some(const { &::odm::__private::EntryMeta::of::<HostEntry, Host>(false).parent(false, \
-         &[::odm::__private::IndexKey { path: || <LogMsg as ::odm::Document>::paths().time.name(), kind: \
+         &[::odm::__private::IndexKey { path: || <LogMsg as ::odm::Document>::paths().time.indexed_name(), kind: \
          ::odm::__private::IndexKind::Descending }]) })",
         "EntryMeta::of::<OwnUser, User>(true).parent(true, &[])",
         "EntryMeta::of::<OwnRack, Rack>(false) })",
@@ -789,7 +789,7 @@ fn what_is_made_of_a_field_has_its_documentation() {
         }
     });
     for part in [
-        r#"#[doc = r" What it is called."] #[doc = ""] #[doc = "`name`"]"#,
+        r#"#[doc = r" Its name."] #[doc = ""] #[doc = "`name`"]"#,
         r#"#[doc = r" Its name in the catalogue."] pub name: String"#,
         r#"#[doc = "A copy of `Part.color`."] pub color: String"#,
         "type PartEntry = PartEntryOfProduct;",
