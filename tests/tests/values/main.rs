@@ -159,7 +159,7 @@ fn items_are_taken_out_and_replaced_by_value() {
     });
 }
 
-/// The bug reports behind it: a struct whose fields another client stored in another order is added a second time.
+/// Compared by bytes, a struct whose fields another client has stored in another order would be added a second time.
 #[test]
 fn an_item_is_added_to_a_set_once() {
     with_db(async |t| {
