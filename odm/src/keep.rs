@@ -200,8 +200,6 @@ pub(crate) struct Level {
     names: Vec<&'static str>,
     /// Whether it shows the fields that it does not declare, which are not written back.
     pub(crate) has_extra: bool,
-    /// Whether copies stand in it.
-    has_copies: bool,
 }
 
 impl Level {
@@ -216,7 +214,6 @@ impl Level {
             if field.is_extra() {
                 self.has_extra = true;
             } else if !field.flatten {
-                self.has_copies |= field.copied.is_some();
                 self.names.extend(names(field));
                 self.fields.push(field);
             } else if let (Shape::Struct(of), true) = (inner(of_field(field)), depth < MOST_WRAPPERS) {

@@ -1463,7 +1463,7 @@ impl Many {
 }
 
 /// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
-/// change back. What a reader sees of them stays the same.
+/// change back. A reader sees the same values before and after.
 async fn fill<T: Document>(
     collection: &Collection<T>,
     built: &Built,

@@ -622,8 +622,8 @@ pub trait Change<R: Rooted>: Sized {
     /// Adds changes in MongoDB's own words (`{ "$rename": … }`), for what the typed ones lack. No bound is checked before
     /// the network, and a user's input belongs into it as a value only.
     ///
-    /// What the library writes itself is refused as it is by the typed changes, with [`Error::Query`](crate::Error::Query) before anything is
-    /// sent: a copy that follows its source, what is derived of children, and of a bucket everything but fields of its items
+    /// A change of a field that the library writes is refused with [`Error::Query`](crate::Error::Query) before anything is sent,
+    /// as by the typed changes: a copy that follows its source, what is derived of children, and of a bucket everything but fields of its items
     /// that it neither sums nor goes by. A snapshot of a copy may be corrected.
     ///
     /// ```no_run

@@ -376,7 +376,7 @@ async fn fill(
     Ok((filled, failed))
 }
 
-/// Stores the defaults of the declared fields that documents lack. What a reader sees stays the same, so that nothing follows from
+/// Stores the defaults of the declared fields that documents lack. A reader sees the same values before and after, so that nothing follows from
 /// it elsewhere.
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
