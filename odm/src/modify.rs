@@ -135,7 +135,7 @@ impl<T: Document> Update<T> {
     /// With the stored id.
     async fn named(mut self) -> Result<Self> {
         if let Some(collation) = self.collation.take() {
-            let id = relation::id_by_collation(&self.collection, self.id?, collation).await?;
+            let id = relation::id_by_collation(self.collection.core(), self.id?, collation).await?;
             self.id = Ok(id);
         }
         Ok(self)
@@ -711,7 +711,7 @@ impl<T: Document> Prepared<T> {
                 Verdict::Nothing => {
                     let mut find = Find::by_id(collection, &self.id);
                     if collection.session().is_none() {
-                        find.options.selection_criteria = Some(PRIMARY);
+                        find.query.options.selection_criteria = Some(PRIMARY);
                     }
                     return find.one().await.map(Found::Document);
                 }
@@ -885,7 +885,7 @@ impl<T: Document> IntoFuture for Returning<T> {
                 let (id, seen) = (update.id?, update.seen);
                 let mut find = Find::by_id(&update.collection, &id);
                 if update.collection.session().is_none() {
-                    find.options.selection_criteria = Some(PRIMARY);
+                    find.query.options.selection_criteria = Some(PRIMARY);
                 }
                 let found = find.one().await?;
                 let collection = T::META.collection;
@@ -1115,7 +1115,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                     let (filter, collation) = match self.collation {
                         Some(_) if by_rules && self.upsert => return Err(upsert_by_collation::<T>()),
                         Some(collation) if by_rules => {
-                            let found = relation::by_collation(collection, filter, collation);
+                            let found = relation::by_collation(collection.core(), filter, collation);
                             (found.await?, None)
                         }
                         collation => (filter, collation),

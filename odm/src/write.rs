@@ -568,7 +568,7 @@ async fn delete<T: Document>(
     collection.odm().may_delete(T::META)?;
     if relation::has_rules(graph, T::META) {
         let filter = match collation {
-            Some(collation) => relation::by_collation(collection, filter, collation).await?,
+            Some(collation) => relation::by_collation(collection.core(), filter, collation).await?,
             None => filter,
         };
         let trips = AtomicU64::new(0);
@@ -620,7 +620,7 @@ impl<T: Document> IntoFuture for Delete<T> {
                         .run(async {
                             collection.odm().know_declarations(&trace).await?;
                             if let Some(collation) = collation {
-                                id = relation::id_by_collation(collection, id, collation).await?;
+                                id = relation::id_by_collation(collection.core(), id, collation).await?;
                             }
                             let filter = target_filter::<T>(&id, seen);
                             let (done, trips) = delete(collection, filter, false, None).await?;
