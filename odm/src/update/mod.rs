@@ -1,4 +1,10 @@
-//! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
+//! Updates of documents: the operators, built from typed paths, and the builders that send them.
+//!
+//! [`Collection::update`](crate::Collection::update) changes one document by its id, and
+//! [`Collection::update_where`](crate::Collection::update_where) those that match a condition. The operators are the methods of
+//! [`Change`].
+
+// The operators, the guards that keep an update within the bounds, and the values that it would take out of them.
 
 use crate::equal::Place;
 use crate::filter::Element;
@@ -19,6 +25,7 @@ mod guard;
 mod items;
 mod range;
 
+pub use crate::modify::{Returning, Update, UpdateMany, Updated};
 pub use change::Change;
 use guard::Added;
 pub(crate) use guard::{Guard, at_most};
