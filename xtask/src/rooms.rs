@@ -463,6 +463,55 @@ mod tests {
     }
 
     #[test]
+    fn the_architecture_page_has_the_rooms_in_their_order() -> Result<()> {
+        let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+        for rooms in [&ODM[..], &DERIVE[..]] {
+            let mut rest = page.as_str();
+            for room in rooms {
+                let Some((_, after)) = rest.split_once(&format!("\n| `{}` | ", room.0)) else {
+                    bail!("ARCHITECTURE.md has no row for {} behind those above it", room.0);
+                };
+                rest = after;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_architecture_page_names_what_is_there() -> Result<()> {
+        let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+        let below = ["", "odm/src", "odm/src/relation", "odm-derive/src"].map(|folder| root().join(folder));
+        // Every second part stands between two backticks.
+        for name in page.split('`').skip(1).step_by(2) {
+            let is_path = name.ends_with(".rs")
+                || name.ends_with(".md")
+                || name.ends_with(".txt")
+                || name.ends_with('/');
+            for path in alternatives(name).iter().filter(|_| is_path) {
+                ensure!(
+                    below.iter().any(|folder| folder.join(path).exists()),
+                    "ARCHITECTURE.md names `{path}`, which is not there"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+    fn alternatives(name: &str) -> Vec<String> {
+        let parts = name
+            .split_once('{')
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+        match parts {
+            Some((before, (names, after))) => names
+                .split(',')
+                .map(|name| format!("{before}{name}{after}"))
+                .collect(),
+            None => vec![name.to_owned()],
+        }
+    }
+
+    #[test]
     fn paths_are_followed_to_where_a_name_is_declared() -> Result<()> {
         let module = |file: &str, path: &[&str], code: &str| {
             Ok::<_, anyhow::Error>(Module {
