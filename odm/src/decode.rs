@@ -2,7 +2,7 @@
 
 use crate::document::DocumentMeta;
 use crate::keep::{Level, is_own};
-use crate::relation::COPIED;
+use crate::own_fields::COPIED;
 use crate::shape::Shape;
 use crate::{Error, Result, visit};
 use mongodb::bson::{Bson, Document, RawDeserializer, RawDocument, RawDocumentBuf, deserialize_from_slice};

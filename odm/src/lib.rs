@@ -150,6 +150,7 @@ mod modify;
 mod names;
 mod odm;
 mod operand;
+mod own_fields;
 mod page;
 mod path;
 mod reference;
