@@ -10,7 +10,7 @@ use mongodb::bson::{Document, doc};
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// match odm.server().await?.topology() {
-///     odm::Topology::Standalone => println!("no transactions"),
+///     odm::server::Topology::Standalone => println!("no transactions"),
 ///     other => println!("{other:?}"),
 /// }
 /// # Ok(()) }
@@ -97,7 +97,7 @@ impl Server {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// assert_eq!(odm.server().await?.topology(), odm::Topology::ReplicaSet);
+    /// assert_eq!(odm.server().await?.topology(), odm::server::Topology::ReplicaSet);
     /// # Ok(()) }
     /// ```
     pub fn topology(&self) -> Topology {

@@ -154,7 +154,7 @@ impl Repairing {
 /// What a repair did: [`Odm::repair`] gives it. Displayed in words.
 ///
 /// ```no_run
-/// # fn example(repaired: odm::Repaired) {
+/// # fn example(repaired: odm::upkeep::Repaired) {
 /// let mended: u64 = repaired.mended.iter().map(|one| one.count).sum();
 /// println!("{mended} mended, {}", repaired.left);
 /// # }
@@ -173,7 +173,7 @@ pub struct Repaired {
 /// What was mended of one reference.
 ///
 /// ```no_run
-/// # fn example(mended: odm::Mended) {
+/// # fn example(mended: odm::upkeep::Mended) {
 /// println!("{}.{}: {:?} {}", mended.collection, mended.field, mended.what, mended.count);
 /// # }
 /// ```
@@ -193,7 +193,7 @@ pub struct Mended {
 /// A way to mend a reference.
 ///
 /// ```
-/// assert_ne!(odm::Mend::Linked, odm::Mend::Unlinked);
+/// assert_ne!(odm::upkeep::Mend::Linked, odm::upkeep::Mend::Unlinked);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -21,7 +21,7 @@ fn note(id: i32) -> Note {
 }
 
 /// The operation that a function returns whose collection it has made itself.
-fn starred(odm: &Odm, least: i32) -> odm::Find<Note> {
+fn starred(odm: &Odm, least: i32) -> odm::query::Find<Note> {
     odm.collection::<Note>()
         .find(|n| n.stars.gte(least))
         .sort(|n| n.id.asc())

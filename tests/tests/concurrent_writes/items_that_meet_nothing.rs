@@ -2,7 +2,8 @@
 
 use odm::bson::{DateTime, doc};
 use odm::prelude::*;
-use odm::{Changes, Error, Odm};
+use odm::update::Changes;
+use odm::{Error, Odm};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -141,7 +142,7 @@ fn items_that_are_not_there_change_nothing() {
             let one = |id: i32| people.update(id);
             for id in [1, 2] {
                 let mut update_one = one(id);
-                *odm::Change::changes(&mut update_one) = update(Changes::new());
+                *odm::update::Change::changes(&mut update_one) = update(Changes::new());
                 t.commands.clear();
                 let done = update_one.await.unwrap();
                 let changed = changes && id == 1;
@@ -164,7 +165,7 @@ fn items_that_are_not_there_change_nothing() {
             // With nothing to change the document is returned as it is.
             let stored = people.get(2).await.unwrap();
             let mut given = one(2).returning();
-            *odm::Change::changes(&mut given) = update(Changes::new());
+            *odm::update::Change::changes(&mut given) = update(Changes::new());
             assert_eq!(given.await.unwrap(), stored, "{words}");
             drop(odm);
             t.db.collection::<odm::bson::Document>("people")
@@ -181,7 +182,7 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
         for (words, changes, update) in updates() {
             let (odm, people) = some(&t).await;
             let mut of_all = people.update_where(|p| p.id.gt(0));
-            *odm::Change::changes(&mut of_all) = update(Changes::new());
+            *odm::update::Change::changes(&mut of_all) = update(Changes::new());
             t.commands.clear();
             let done = of_all.await.unwrap();
             assert_eq!(t.commands.take(), ["update"], "{words}");
@@ -354,7 +355,7 @@ fn two_changes_of_one_field_are_refused() {
         t.commands.clear();
         for (field, update) in refused {
             let mut twice = people.update(1);
-            *odm::Change::changes(&mut twice) = update(Changes::new());
+            *odm::update::Change::changes(&mut twice) = update(Changes::new());
             let error = twice.await.unwrap_err();
             assert!(matches!(error, Error::Query { .. }), "{error}");
             assert!(
@@ -376,11 +377,11 @@ fn two_changes_of_one_field_are_refused() {
             )
         };
         let mut twice = people.update(1);
-        *odm::Change::changes(&mut twice) = street(street(Changes::new(), "Bonn"), "Bonn");
+        *odm::update::Change::changes(&mut twice) = street(street(Changes::new(), "Bonn"), "Bonn");
         let error = twice.await.unwrap_err();
         assert!(error.to_string().contains("`addresses.street` twice"), "{error}");
         let mut twice = people.update(1);
-        *odm::Change::changes(&mut twice) = street(street(Changes::new(), "Bo"), "Bonn");
+        *odm::update::Change::changes(&mut twice) = street(street(Changes::new(), "Bo"), "Bonn");
         match twice.await {
             Err(error) => assert!(matches!(error, Error::Query { .. }), "{error}"),
             // The stand-in of MongoDB takes it.

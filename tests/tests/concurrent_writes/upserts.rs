@@ -63,7 +63,7 @@ async fn odm(t: &TestDb) -> Odm {
     odm
 }
 
-fn visit(members: &odm::Collection<Member>, email: &str) -> odm::UpdateMany<Member> {
+fn visit(members: &odm::Collection<Member>, email: &str) -> odm::update::UpdateMany<Member> {
     let upsert = members
         .update_where(|m| m.email.eq(email))
         .set_on_insert(|m| m.active, true);
@@ -74,7 +74,7 @@ fn visit(members: &odm::Collection<Member>, email: &str) -> odm::UpdateMany<Memb
 async fn at_once<F, Fut>(clients: usize, upsert: F) -> usize
 where
     F: Fn(usize) -> Fut,
-    Fut: Future<Output = odm::Result<odm::Updated>> + Send + 'static,
+    Fut: Future<Output = odm::Result<odm::update::Updated>> + Send + 'static,
 {
     let tasks = join_all((0..clients).map(|client| tokio::spawn(upsert(client)))).await;
     let done = tasks.into_iter().map(|task| task.unwrap().unwrap());

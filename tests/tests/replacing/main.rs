@@ -1,8 +1,10 @@
 //! `replace` keeps what the type does not declare, in every front end; `exact` does not.
 
 use odm::bson::{Bson, DateTime, Document as Raw, doc};
+use odm::error::Rule;
 use odm::prelude::*;
-use odm::{BulkDone, Error, Model, Rule};
+use odm::write::BulkDone;
+use odm::{Error, Model};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

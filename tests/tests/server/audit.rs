@@ -3,13 +3,14 @@
 use super::deletion::{
     Bound, Desk, Following, Freed, Host, Kept, PLACES, Person, Task, freed, holder, host, raw, read,
 };
+use odm::Error;
 use odm::bson::{Bson, Document as Bsons, doc};
 use odm::prelude::*;
-use odm::{Audit, Error, Findings, Mend};
+use odm::upkeep::{Audit, Findings, Mend};
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
-fn of<'a>(audit: &'a Audit, collection: &str, field: &str) -> &'a odm::AuditedReference {
+fn of<'a>(audit: &'a Audit, collection: &str, field: &str) -> &'a odm::upkeep::AuditedReference {
     audit
         .references
         .iter()

@@ -2,10 +2,11 @@
 
 use super::models::*;
 use futures::future::join_all;
+use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
+use odm::error::Rule;
 use odm::mongodb::error::{ErrorKind, WriteFailure};
 use odm::prelude::*;
-use odm::{Error, Rule};
 use odm_tests::{lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,10 +60,10 @@ fn an_insert_is_refused_before_the_network_with_every_reason() {
         assert_eq!(found[0], ("hours".into(), Rule::KeyLength(10)));
         assert_eq!(
             found[1],
-            ("items.0.quantity".into(), Rule::Min(odm::Number::Int(0)))
+            ("items.0.quantity".into(), Rule::Min(odm::types::Number::Int(0)))
         );
         assert_eq!(found[2], ("name".into(), Rule::MaxLength(40)));
-        assert_eq!(found[3], ("stars".into(), Rule::Max(odm::Number::Int(5))));
+        assert_eq!(found[3], ("stars".into(), Rule::Max(odm::types::Number::Int(5))));
         assert_eq!(found[4], ("tags".into(), Rule::MaxItems(5)));
         assert_eq!(found.len(), 5);
         // A key that MongoDB would take for a path or an operator is none.
@@ -93,7 +94,7 @@ fn an_update_is_refused_before_the_network() {
         let refused = |error: Error| rules(error).remove(0);
         assert_eq!(
             refused(shops.update(&ada).set(|s| s.stars, 6).await.unwrap_err()).1,
-            Rule::Max(odm::Number::Int(5))
+            Rule::Max(odm::types::Number::Int(5))
         );
         assert_eq!(
             refused(
@@ -114,7 +115,7 @@ fn an_update_is_refused_before_the_network() {
                     .unwrap_err()
             )
             .1,
-            Rule::Min(odm::Number::Int(0))
+            Rule::Min(odm::types::Number::Int(0))
         );
         assert_eq!(
             refused(
@@ -141,7 +142,10 @@ fn an_update_is_refused_before_the_network() {
         let elem = shops
             .update(&ada)
             .elem(|s| s.items, |i| i.quantity.eq(1), |i| i.set(|i| i.quantity, -1));
-        assert_eq!(refused(elem.await.unwrap_err()).1, Rule::Min(odm::Number::Int(0)));
+        assert_eq!(
+            refused(elem.await.unwrap_err()).1,
+            Rule::Min(odm::types::Number::Int(0))
+        );
         for key in ["$set", "a.b", "", "a key that is too long"] {
             let error = shops.update(&ada).set_key(|s| s.hours, key, 1).await.unwrap_err();
             assert!(
@@ -218,7 +222,7 @@ fn guards_hold_back_what_would_break_a_bound() {
         let error = shops.update(&ada).inc(|s| s.stars, 1).await.unwrap_err();
         assert_eq!(
             rules(error),
-            [("stars".to_owned(), Rule::Max(odm::Number::Int(5)))]
+            [("stars".to_owned(), Rule::Max(odm::types::Number::Int(5)))]
         );
         let error = shops
             .update(&ada)
@@ -228,7 +232,7 @@ fn guards_hold_back_what_would_break_a_bound() {
             .unwrap_err();
         assert_eq!(
             rules(error),
-            [("stars".to_owned(), Rule::Min(odm::Number::Int(0)))]
+            [("stars".to_owned(), Rule::Min(odm::types::Number::Int(0)))]
         );
         // A map's new entry; one that is there is replaced.
         shops
@@ -282,7 +286,7 @@ fn the_bounds_of_items_hold_in_the_update_itself() {
         for error in results.into_iter().filter_map(Result::err) {
             assert_eq!(
                 rules(error),
-                [("items.quantity".to_owned(), Rule::Min(odm::Number::Int(0)))]
+                [("items.quantity".to_owned(), Rule::Min(odm::types::Number::Int(0)))]
             );
         }
         let quantities = |s: Shop| s.items.iter().map(|i| i.quantity).collect::<Vec<_>>();
@@ -552,7 +556,7 @@ fn the_server_refuses_what_reaches_it_by_another_way() {
             matches!(&found[0].1, Rule::Type(types) if types == &["string"]),
             "{found:?}"
         );
-        assert_eq!(found[1], ("stars".into(), Rule::Max(odm::Number::Int(5))));
+        assert_eq!(found[1], ("stars".into(), Rule::Max(odm::types::Number::Int(5))));
     });
 }
 
@@ -689,7 +693,7 @@ fn a_sum_of_what_is_missing_keeps_its_bound() {
         let too_little = |error: Error| {
             assert_eq!(
                 rules(error),
-                [("cents".to_owned(), Rule::Min(odm::Number::Int(0)))]
+                [("cents".to_owned(), Rule::Min(odm::types::Number::Int(0)))]
             );
         };
         too_little(parcels.update(1).inc(|p| p.cents, -500).await.unwrap_err());
@@ -855,7 +859,10 @@ fn a_sum_of_what_is_missing_keeps_its_other_bound() {
         let new = [game(1, None), game(2, Some(50))];
         games.insert_many(new).await.unwrap();
         let too_little = |error: Error, path: &str| {
-            assert_eq!(rules(error), [(path.to_owned(), Rule::Min(odm::Number::Int(10)))]);
+            assert_eq!(
+                rules(error),
+                [(path.to_owned(), Rule::Min(odm::types::Number::Int(10)))]
+            );
         };
         for by in [5, 0] {
             let one = games.update(1).inc(|g| g.level, by);
@@ -924,7 +931,7 @@ fn an_upsert_adds_to_a_number_that_its_condition_says_within_a_struct() {
         let error = upsert(2, 3).await.unwrap_err();
         assert_eq!(
             rules(error),
-            [("rating.value".to_owned(), Rule::Min(odm::Number::Int(0)))]
+            [("rating.value".to_owned(), Rule::Min(odm::types::Number::Int(0)))]
         );
     });
 }

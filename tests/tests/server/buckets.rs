@@ -1,8 +1,9 @@
 //! Buckets: nothing lost or overfilled, in order, with what is counted and summed; and what each operation costs.
 
 use futures::TryStreamExt;
+use odm::Error;
+use odm::buckets::Buckets;
 use odm::prelude::*;
-use odm::{Buckets, Error};
 use odm_tests::{TestDb, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
@@ -797,7 +798,7 @@ macro_rules! notes {
                 pub n: i32,
             }
 
-            pub async fn notes(t: &odm_tests::TestDb) -> odm::Buckets<Note> {
+            pub async fn notes(t: &odm_tests::TestDb) -> odm::buckets::Buckets<Note> {
                 let odm = Odm::new(t.db.clone(), models![Board, NoteBucket]).unwrap();
                 let plan = odm.plan().await.unwrap().accept_violations();
                 odm.apply(&plan).await.unwrap();

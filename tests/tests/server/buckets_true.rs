@@ -2,9 +2,11 @@
 //! others have written to it, which `audit` finds and `repair` mends.
 
 use super::beside::{Step, another, meddled};
+use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
+use odm::buckets::Buckets;
 use odm::prelude::*;
-use odm::{Buckets, Error, Mend};
+use odm::upkeep::Mend;
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -415,7 +417,7 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_mends_them() {
                 assert_eq!(done.modified_count, 1, "{mode}: {update}");
             }
             let audit = odm.audit().await.unwrap();
-            let of_slips = |audit: &odm::Audit| {
+            let of_slips = |audit: &odm::upkeep::Audit| {
                 let found = audit.copies.iter();
                 found
                     .clone()
@@ -540,7 +542,7 @@ fn a_raw_update_changes_nothing_that_the_library_writes() {
         both(&odm).await;
         odm.buckets::<Slip>().push(1, slip(1, Some(1))).await.unwrap();
         odm.buckets::<Line>().push(1, line(1, Some(1))).await.unwrap();
-        let message = |outcome: odm::Result<odm::Updated>, update: &Doc| match outcome {
+        let message = |outcome: odm::Result<odm::update::Updated>, update: &Doc| match outcome {
             Err(Error::Query { message, .. }) => message,
             other => panic!("{update}: {other:?}"),
         };

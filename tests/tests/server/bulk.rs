@@ -114,7 +114,7 @@ fn a_bulk_names_what_was_refused() {
             (errors.iter().map(|e| e.0).collect::<Vec<_>>(), done.inserted),
             (vec![0, 2], 1)
         );
-        assert_eq!(odm.bulk().await.unwrap(), odm::BulkDone::default());
+        assert_eq!(odm.bulk().await.unwrap(), odm::write::BulkDone::default());
     });
 }
 
@@ -353,7 +353,7 @@ fn a_refusal_in_a_run_ends_the_transaction_at_once() {
         }
         let cats = odm.collection::<Cat>();
         cats.insert(cat(1, "one")).await.unwrap();
-        let bulk = |odm: odm::Bulk| {
+        let bulk = |odm: odm::write::Bulk| {
             odm.without_bulk_write_command()
                 .insert::<Cat>(cat(2, "one"))
                 .update::<Cat>(1, |c| c.set(|c| c.name, "another"))

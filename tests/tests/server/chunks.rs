@@ -1,8 +1,9 @@
 //! Joins by more ids than one query takes: 12 MiB of them, or 100,000. Ids of a mebibyte make the first cheap.
 
+use odm::Error;
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::{Error, PathsOf};
+use odm::query::PathsOf;
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,10 @@
 
 use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw};
 use futures::TryStreamExt;
+use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
+use odm::copies::FanOut;
 use odm::prelude::*;
-use odm::{Error, FanOut};
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

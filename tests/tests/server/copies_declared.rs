@@ -305,8 +305,11 @@ mod forms {
 
 use forms::{Category, Comment, NewOrder, Order, Praise, Receiver, User, UserEntry};
 use mongodb::bson::{Document as Bson, doc};
+use odm::__private as meta;
+use odm::copies::{CopyOf, SyncMode};
 use odm::prelude::*;
-use odm::{__private as meta, Changes, CopyOf, Fresh, Insertable, SyncMode};
+use odm::update::Changes;
+use odm::write::{Fresh, Insertable};
 use odm_tests::with_db;
 use one_to_many::{NewProduct, Part, PartEntry, Product};
 
@@ -351,11 +354,11 @@ fn an_entry_is_a_struct_with_a_reference_and_copies() {
     assert_eq!((copy.through, (copy.source)()), ("id", "name"));
 
     let related = fields::<forms::RelatedEntry>("id").reference.unwrap();
-    assert_eq!(related.on_delete, odm::OnDelete::Pull);
+    assert_eq!(related.on_delete, odm::references::OnDelete::Pull);
     let placed_by = fields::<UserEntry>("id").reference.unwrap();
     assert_eq!(
         (placed_by.on_delete, placed_by.index),
-        (odm::OnDelete::Nullify, false)
+        (odm::references::OnDelete::Nullify, false)
     );
     let user = fields::<Receiver>("user");
     assert!(!user.reference.unwrap().check);

@@ -1169,7 +1169,8 @@ fn the_table_of_the_book_says_what_copies_cost() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models()).unwrap();
         let server = odm.server().await.unwrap();
-        let by_one_query = server.has_lookup_with_pipeline() && server.topology() != odm::Topology::Sharded;
+        let by_one_query =
+            server.has_lookup_with_pipeline() && server.topology() != odm::server::Topology::Sharded;
         if !server.has_transactions() || !by_one_query {
             // Half of the table can't be measured here, or what several parents keep is a query for each.
             let _ = writeln!(

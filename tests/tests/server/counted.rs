@@ -339,7 +339,7 @@ mod conditions {
     }
     counted! {
         computes: _ => Filter::raw(doc! { "$expr": { "$gt": ["$paid", "$price"] } });
-        searches: o => o.paid.gt(1) & odm::text("good");
+        searches: o => o.paid.gt(1) & odm::query::text("good");
         nested: o => !(o.paid.gt(1) | Filter::raw(doc! { "paid": { "$not": { "$jsonSchema": {} } } }));
         allowed: o => o.paid.gt(1) & !o.text.eq("$expr") & o.text.regex("^a");
     }

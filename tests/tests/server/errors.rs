@@ -1,9 +1,10 @@
 //! Errors in the user's terms, from a server's replies.
 
 use super::models::*;
+use odm::Error;
 use odm::bson::doc;
 use odm::prelude::*;
-use odm::{BulkDone, Error};
+use odm::write::BulkDone;
 use odm_tests::with_db;
 
 #[test]

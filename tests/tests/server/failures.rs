@@ -5,10 +5,11 @@
 use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw, watched};
 use super::deletion::interrupted;
 use futures::FutureExt;
+use odm::Error;
 use odm::bson::{Document as Doc, doc};
+use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
-use odm::{Error, FanOut};
 use odm_tests::{lacks_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};

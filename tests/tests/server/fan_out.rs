@@ -2,8 +2,8 @@
 
 use futures::TryStreamExt;
 use odm::Error;
-use odm::FanOut;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
+use odm::copies::FanOut;
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};

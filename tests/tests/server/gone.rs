@@ -1,8 +1,9 @@
 //! References to what is gone: a document that holds one can be written all the same, and none can be brought anew.
 
+use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm::{Change, Error};
+use odm::update::Change;
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 

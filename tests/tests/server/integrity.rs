@@ -1,9 +1,10 @@
 //! References that go one way: their targets exist, whatever is written.
 
 use futures::future::join_all;
+use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm::{Change, Error};
+use odm::update::Change;
 use odm_tests::{TestDb, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! Conditions on, and changes of, the items of plain arrays.
 
+use odm::Error;
 use odm::bson::doc;
+use odm::error::Rule;
 use odm::prelude::*;
-use odm::{Error, Rule};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -222,7 +223,7 @@ fn what_plain_items_cannot_become_is_refused() {
             }
             other => panic!("{other}"),
         }
-        let query = async |update: odm::Update<Exam>| match update.await.unwrap_err() {
+        let query = async |update: odm::update::Update<Exam>| match update.await.unwrap_err() {
             Error::Query { message, .. } => message,
             other => panic!("{other}"),
         };

@@ -1,10 +1,11 @@
 //! References by values of every kind: of a field that a document may lack, of one that several documents have, of ids that
 //! are no ObjectId, and as a part of an id.
 
+use odm::Error;
 use odm::bson::{Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::{Error, PathsOf};
+use odm::query::PathsOf;
 use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 

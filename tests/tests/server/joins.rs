@@ -1,7 +1,8 @@
 //! Joins: along references and from the other side, by queries and by `$lookup`.
 
+use odm::Error;
 use odm::prelude::*;
-use odm::{Error, PathsOf};
+use odm::query::PathsOf;
 use odm_tests::{is_the_stand_in, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;

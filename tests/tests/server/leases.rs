@@ -2,8 +2,8 @@
 
 use crate::copying::eventual::{Author, Book, book, models, stocked};
 use crate::copying::{mortal, owing, raw, watched};
-use odm::FanOut;
 use odm::bson::{DateTime, Document as Doc, doc, oid::ObjectId};
+use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};

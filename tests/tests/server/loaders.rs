@@ -3,10 +3,11 @@
 
 use super::random_copies::Random;
 use futures::TryStreamExt;
+use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
-use odm::{Error, Join, Order, PathsOf};
+use odm::query::{Join, Order, PathsOf};
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;

@@ -17,7 +17,7 @@ async fn three(shops: &Collection<Shop>) -> Vec<Shop> {
     made
 }
 
-async fn names(find: odm::Find<Shop>) -> Vec<String> {
+async fn names(find: odm::query::Find<Shop>) -> Vec<String> {
     find.sort(|s| s.name.asc())
         .all()
         .await
@@ -487,7 +487,7 @@ fn updates_give_documents_and_insert_them() {
 
         // An upsert of a whole document.
         let id = odm::bson::oid::ObjectId::new();
-        fn fill(u: odm::Update<Shop>) -> odm::Update<Shop> {
+        fn fill(u: odm::update::Update<Shop>) -> odm::update::Update<Shop> {
             u.set(|s| s.name, "New")
                 .set(|s| s.stars, 1)
                 .set_on_insert(|s| s.revenue, 1.0)

@@ -31,10 +31,10 @@ impl Row {
 async fn walk(
     rows: &odm::Collection<Row>,
     size: u32,
-    sort: fn(RowFields) -> Vec<odm::Order<Row>>,
+    sort: fn(RowFields) -> Vec<odm::query::Order<Row>>,
 ) -> Vec<i32> {
     let mut ids = Vec::new();
-    let mut token: Option<odm::PageToken> = None;
+    let mut token: Option<odm::query::PageToken> = None;
     loop {
         let mut page = rows.find_all().sort(sort).page(size);
         if let Some(token) = token {
@@ -78,7 +78,7 @@ fn pages_together_are_the_query() {
         });
         rows.insert_many(many).await.unwrap();
         // Each order, and the same with the id that breaks its ties in the direction of its last field.
-        type Sort = fn(RowFields) -> Vec<odm::Order<Row>>;
+        type Sort = fn(RowFields) -> Vec<odm::query::Order<Row>>;
         let orders: [(Sort, Sort); 6] = [
             (|_| vec![], |r| vec![r.id.asc()]),
             (|r| vec![r.rank.asc()], |r| vec![r.rank.asc(), r.id.asc()]),
@@ -320,7 +320,7 @@ fn pages_go_on_behind_the_last_value_of_a_type() {
             extra: extra[n as usize % extra.len()].clone(),
         });
         articles.insert_many(many).await.unwrap();
-        type Sort = fn(ArticleFields) -> Vec<odm::Order<Article>>;
+        type Sort = fn(ArticleFields) -> Vec<odm::query::Order<Article>>;
         // Each order, and the same with the id that breaks its ties.
         let orders: [(Sort, Sort); 5] = [
             (|a| vec![a.status.asc()], |a| vec![a.status.asc(), a.id.asc()]),

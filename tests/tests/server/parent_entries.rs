@@ -2,9 +2,10 @@
 //! deleted by the reference in it.
 
 use futures::TryStreamExt;
+use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
-use odm::{Error, Topology};
+use odm::server::Topology;
 use odm_tests::{TestDb, assert_clean_after, with_db};
 use serde::{Deserialize, Serialize};
 
@@ -522,7 +523,7 @@ fn the_children_of_many_parents_are_one_pipeline_or_a_query_for_each() {
             "one for the hosts, and one for each of three"
         );
 
-        let by = query().include(|h| h.children_by(|l: odm::PathsOf<LogMsg>| l.host).limit(2));
+        let by = query().include(|h| h.children_by(|l: odm::query::PathsOf<LogMsg>| l.host).limit(2));
         assert_eq!(by.all().await.unwrap(), newest, "in the order of the declaration");
         let oldest = query().include(|h| {
             let of = h.children::<LogMsg>().filter(|l| l.host.name.eq("host 1"));
@@ -653,7 +654,7 @@ fn two_references_to_one_type_are_told_apart_by_the_field() {
             assert_eq!(journeys.of(Ref::<Town>::new(2)).count().await.unwrap(), 3);
             let arriving = towns.find_all().sort(|t| t.id.asc());
             let arriving = arriving
-                .include(|t| t.children_by(|j: odm::PathsOf<Journey>| j.to))
+                .include(|t| t.children_by(|j: odm::query::PathsOf<Journey>| j.to))
                 .all()
                 .await
                 .unwrap();

@@ -3,9 +3,10 @@
 use super::links::*;
 use super::two_way::is_refusal;
 use futures::future::join_all;
+use odm::Odm;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm::{Odm, Reconciler};
+use odm::upkeep::Reconciler;
 use odm_tests::{TestDb, assert_clean, may_stand_still, with_transactions};
 use std::time::{Duration, Instant};
 

@@ -592,7 +592,7 @@ mod crates {
 }
 
 /// Waits as `caught_up` does, but not for ever.
-async fn soon(reconciler: &odm::Reconciler) {
+async fn soon(reconciler: &odm::upkeep::Reconciler) {
     let waited = tokio::time::timeout(Duration::from_secs(30), reconciler.caught_up()).await;
     waited.expect("it does not get any further").unwrap();
 }

@@ -1,8 +1,9 @@
 //! References as they are declared: stored as nothing but the id, found and changed like any other value.
 
+use odm::Error;
 use odm::bson::{self, Bson, Document as Doc, bson, doc};
+use odm::error::Rule;
 use odm::prelude::*;
-use odm::{Error, Rule};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -267,7 +268,7 @@ fn references_are_found_like_any_other_value() {
         tasks.insert(other).await.unwrap();
 
         let is_kate = &kate.to_ref();
-        let ids = async |find: odm::Find<Task>| -> Vec<i64> {
+        let ids = async |find: odm::query::Find<Task>| -> Vec<i64> {
             let found = find.sort(|t| t.id.asc()).all().await.unwrap();
             found.into_iter().map(|task| task.id).collect()
         };
@@ -533,7 +534,7 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
         );
 
         // It is found, and taken out, all the same: by its parts, which the index has.
-        let fits = async |filter: fn(odm::PathsOf<Post>, Ref<Person>, Ref<Topic>) -> Filter<Post>| {
+        let fits = async |filter: fn(odm::query::PathsOf<Post>, Ref<Person>, Ref<Topic>) -> Filter<Post>| {
             let (kate, topic) = (kate.to_ref(), other.to_ref());
             let found = posts
                 .find(|p| filter(p, kate, topic.clone()))

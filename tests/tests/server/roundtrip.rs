@@ -1,9 +1,10 @@
 //! For generated values of a dozen and more models: what is inserted is what is found, byte for byte what serde would have
 //! stored, and the server's validator, made of the same declarations, lets it pass.
 
+use odm::Model;
 use odm::bson::{self, Binary, DateTime, Decimal128, RawDocumentBuf, Timestamp, Uuid, doc, oid::ObjectId};
 use odm::prelude::*;
-use odm::{Insertable, Model};
+use odm::write::Insertable;
 use odm_tests::with_db;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;

@@ -89,8 +89,8 @@ macro_rules! model {
             fn id(&self) -> &ObjectId {
                 &self.id
             }
-            fn fresh(id: ObjectId, _now: meta::DateTime) -> odm::Fresh<$name> {
-                odm::Fresh::Whole($name { id })
+            fn fresh(id: ObjectId, _now: meta::DateTime) -> odm::write::Fresh<$name> {
+                odm::write::Fresh::Whole($name { id })
             }
         }
     };

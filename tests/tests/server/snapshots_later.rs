@@ -1,10 +1,10 @@
 //! Snapshots that are declared over documents that are there already: taken once, by a backfill that is asked for them.
 
 use super::stopped::{Process, Stopped};
-use odm::Backfilled;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::cli::{Streams, run_with};
 use odm::prelude::*;
+use odm::upkeep::Backfilled;
 use odm_tests::{TestDb, assert_clean, with_db};
 
 /// Orders that don't know what their articles cost.

@@ -262,7 +262,7 @@ fn count(sent: &[String], name: &str) -> usize {
 /// Whether this handle's server gives the children of many parents in one query, in a transaction too.
 async fn joins(odm: &Odm) -> bool {
     let server = odm.server().await.unwrap();
-    server.has_lookup_with_pipeline() && server.topology() != odm::Topology::Sharded
+    server.has_lookup_with_pipeline() && server.topology() != odm::server::Topology::Sharded
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
                 let audit = odm.audit().await.unwrap();
                 let audited = t.commands.take();
                 let stale = |name: &str| {
-                    let one = |copies: &&odm::AuditedCopies| {
+                    let one = |copies: &&odm::upkeep::AuditedCopies| {
                         copies.collection == "films" && copies.fields == [name.to_owned()]
                     };
                     audit.copies.iter().find(one).unwrap().stale.count
@@ -348,7 +348,7 @@ fn the_subset_of_one_parent_is_a_plain_query() {
         for odm in [odm.clone(), odm.without_transactions()] {
             t.commands.clear();
             let reviews = odm.collection::<Review>();
-            let of_one = |r: odm::PathsOf<Review>| r.film.eq(Ref::new(1));
+            let of_one = |r: odm::query::PathsOf<Review>| r.film.eq(Ref::new(1));
             reviews.update_where(of_one).inc(|r| r.day, 1).await.unwrap();
             let sent = t.commands.take();
             assert_eq!(count(&sent, "aggregate"), 0, "{sent:?}");

@@ -4,10 +4,11 @@
 //! itself does is tested on each, by the plan and by the commands that are sent; what the words find, where they can be looked
 //! for.
 
+use odm::Error;
 use odm::bson::{Document as Doc, doc};
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
-use odm::{Error, text};
+use odm::query::text;
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};

@@ -587,7 +587,7 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
         odm.sync().await.unwrap();
         let odm = odm
             .without_transactions()
-            .with_fan_out(odm::FanOut::new().batch(5));
+            .with_fan_out(odm::copies::FanOut::new().batch(5));
         let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
         for id in 1..=30 {
             let name = format!("n{id}");
@@ -1381,7 +1381,7 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
             carts.update(1).inc(|c| c.score, 1).upsert().await.unwrap_err(),
             "points",
         );
-        let of_x = |line: odm::PathsOf<Cart>| line.lines;
+        let of_x = |line: odm::query::PathsOf<Cart>| line.lines;
         let one_more = carts
             .update(1)
             .elem(of_x, |l| l.sku.eq("x"), |l| l.inc(|l| l.quantity, 1));

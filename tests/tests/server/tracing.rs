@@ -2,8 +2,9 @@
 
 use super::copying::{eventual, mortal, owing};
 use super::models::*;
+use odm::Error;
+use odm::copies::FanOut;
 use odm::prelude::*;
-use odm::{Error, FanOut};
 use odm_tests::with_db;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -238,8 +239,8 @@ mod scanning {
 
 #[test]
 fn a_join_that_reads_a_whole_collection_warns() {
-    use odm::PathsOf;
     use odm::prelude::*;
+    use odm::query::PathsOf;
     use scanning::{Chair, Room};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Room, Chair]).unwrap();

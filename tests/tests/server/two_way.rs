@@ -1,10 +1,12 @@
 //! Two-way references: whatever is written, on whichever side, both sides agree.
 
 use super::links::*;
+use odm::Error;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
-use odm::{Changes, Error, Target};
+use odm::update::Changes;
+use odm::write::Target;
 use odm_tests::{TestDb, assert_clean, is_the_stand_in, lacks_transactions, with_db, with_transactions};
 use std::collections::HashSet;
 

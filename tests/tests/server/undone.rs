@@ -2,10 +2,11 @@
 
 use super::beside::{Step, another, meddled};
 use super::links::{self, Citizen, Member, Passport, Team, member};
+use odm::Error;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
-use odm::{Changes, Error};
+use odm::update::Changes;
 use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 

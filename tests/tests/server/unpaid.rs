@@ -1,9 +1,10 @@
 //! What stands in the way of what is derived: validators of old documents, sums that are too great, and rounding.
 
 use super::beside::{Step, both, meddled};
+use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
-use odm::{AuditedCopies, Error};
+use odm::upkeep::AuditedCopies;
 use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};
 use std::sync::atomic::Ordering;
 
@@ -62,7 +63,7 @@ async fn demand(t: &TestDb, collection: &str) {
     t.db.run_command(more).await.unwrap();
 }
 
-fn copies_of<'a>(audit: &'a odm::Audit, collection: &str) -> &'a AuditedCopies {
+fn copies_of<'a>(audit: &'a odm::upkeep::Audit, collection: &str) -> &'a AuditedCopies {
     let mut all = audit.copies.iter();
     all.find(|copies| copies.collection == collection).unwrap()
 }

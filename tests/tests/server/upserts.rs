@@ -119,7 +119,7 @@ struct Contract {
 }
 
 /// An upsert that gives its document: as it was, or as it is.
-async fn give<T: Document + DeserializeOwned>(upsert: odm::Update<T>, before: bool) -> Option<T> {
+async fn give<T: Document + DeserializeOwned>(upsert: odm::update::Update<T>, before: bool) -> Option<T> {
     match before {
         true => upsert.returning_before().await.unwrap(),
         false => upsert.returning().await.unwrap(),

@@ -9,7 +9,8 @@ mod numbers;
 use model::{Door, Form, Home, House, Note, Random, Room, State, another_client, houses};
 use odm::bson::{self, doc};
 use odm::prelude::*;
-use odm::{Change, Collection, Error};
+use odm::update::Change;
+use odm::{Collection, Error};
 use odm_tests::{TestDb, with_db};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,10 @@
 //! The range of an integer type is a bound: what a sum or a product makes of a number can be read again.
 
+use odm::Error;
 use odm::bson::{Decimal128, doc};
+use odm::error::Rule;
 use odm::prelude::*;
-use odm::{Error, Number, Rule};
+use odm::types::Number;
 use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +73,7 @@ fn meter(id: i32) -> NewMeter {
 }
 
 /// The one rule that is broken, and where.
-fn rule(refused: odm::Result<odm::Updated>) -> (String, Rule) {
+fn rule(refused: odm::Result<odm::update::Updated>) -> (String, Rule) {
     match refused {
         Err(Error::Invalid { mut violations, .. }) if violations.len() == 1 => {
             let violation = violations.remove(0);

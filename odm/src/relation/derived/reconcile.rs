@@ -156,7 +156,7 @@ impl Reconciler {
     /// What the server says; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
     ///
     /// ```no_run
-    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.caught_up().await?;
     /// # Ok(()) }
     /// ```
@@ -180,7 +180,7 @@ impl Reconciler {
     /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
     ///
     /// ```no_run
-    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.stop().await?;
     /// # Ok(()) }
     /// ```

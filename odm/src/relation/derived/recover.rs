@@ -348,7 +348,7 @@ impl Worker {
     /// until its lease has run out, in ten seconds and a [pause](crate::FanOut::pause) at most; `recover` does not wait for that.
     ///
     /// ```no_run
-    /// # async fn example(worker: odm::Worker) {
+    /// # async fn example(worker: odm::upkeep::Worker) {
     /// worker.stop().await;
     /// # }
     /// ```
