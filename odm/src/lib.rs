@@ -149,6 +149,7 @@ mod modify;
 mod names;
 mod odm;
 mod operand;
+mod own_fields;
 mod page;
 mod path;
 mod reference;

@@ -119,8 +119,6 @@ pub(crate) struct Built {
     /// Of the write of a bulk: the condition of the documents that fit, and in which there is nothing to change. They are counted
     /// by a statement of their own.
     pub(crate) idle: Option<Box<Document>>,
-    /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
-    pub(crate) marked: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
     pub(crate) only_adds: bool,
     pub(crate) defaults: Box<Defaults>,
@@ -343,7 +341,6 @@ impl Built {
             raw: Vec::new(),
             met: None,
             idle: None,
-            marked: None,
             only_adds: false,
             defaults: Box::default(),
         }
@@ -375,18 +372,6 @@ impl Built {
     pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
         if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
             self.guards.push(Guard::Met { any });
-        }
-    }
-
-    /// The condition on what is changed, with the one that it is marked, where it has to be.
-    pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
-        match &self.marked {
-            None => filter,
-            Some(marked) if !marked.keys().any(|name| filter.contains_key(name)) => {
-                filter.extend(marked.as_ref().clone());
-                filter
-            }
-            Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
 }
@@ -1235,7 +1220,6 @@ impl<T: crate::Document> Changes<T> {
             raw: self.raw,
             met,
             idle: None,
-            marked: None,
             only_adds,
             defaults: Box::new(Defaults {
                 fills,
