@@ -4,7 +4,7 @@ mod path;
 
 use crate::document::DocumentMeta;
 use crate::keep::{Level, is_own};
-use crate::relation::COPIED;
+use crate::own_fields::COPIED;
 use crate::shape::Shape;
 use crate::{Error, Result, visit};
 use mongodb::bson::error::Error as BsonError;

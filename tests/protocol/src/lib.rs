@@ -21,8 +21,6 @@ mod followed;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
-mod links;
-#[cfg(test)]
 mod passing;
 #[cfg(test)]
 mod transactions;
