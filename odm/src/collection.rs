@@ -250,14 +250,6 @@ impl<T: Document> Collection<T> {
         self.core.session.as_ref()
     }
 
-    /// The same collection within a session, or out of one.
-    pub(crate) fn within(&self, session: Option<Shared>) -> Collection<T> {
-        Collection {
-            core: self.core.within(session),
-            of: PhantomData,
-        }
-    }
-
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
         self.core.trace(operation)
     }

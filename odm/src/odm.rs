@@ -2,6 +2,7 @@
 
 use crate::relation::{Age, Edge, Graph, Looked, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -417,10 +418,15 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub async fn server(&self) -> Result<&Server> {
-        self.inner
-            .server
-            .get_or_try_init(|| Server::ask(&self.inner.db))
-            .await
+        match self.inner.server.get() {
+            Some(server) => Ok(server),
+            None => self.ask().await,
+        }
+    }
+
+    fn ask(&self) -> BoxFuture<'_, Result<&Server>> {
+        let server = self.inner.server.get_or_try_init(|| Server::ask(&self.inner.db));
+        server.boxed()
     }
 
     /// The deployment, if an operation has asked for it before.

@@ -454,7 +454,7 @@ impl<I: Bucketed> Buckets<I> {
             let mut built = Changes::<I::Bucket>::new().build(false, crate::now())?;
             summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
             summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
-            match apply(&self.collection, id.clone(), version, built).await {
+            match apply(self.collection.core(), id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
                     return Err(contended::<I>(&id));
@@ -1006,7 +1006,7 @@ impl<I: Bucketed> Buckets<I> {
             summary::merge(&mut built.update, "$unset", summary.missing(meta));
             summary::merge(&mut built.update, "$set", summary.fields());
         }
-        match apply(&self.collection, hit.id.clone(), hit.version, built).await {
+        match apply(self.collection.core(), hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
             // It was deleted with its parent, or by somebody else.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),
