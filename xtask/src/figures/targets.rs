@@ -7,13 +7,32 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result, bail};
 
 use super::Line;
-use crate::workspace::{cargo, root, step};
+use crate::workspace::{cargo, root, step, target_dir};
 
 /// A test binary of the package `odm-tests`.
 struct Target {
     name: String,
     /// Its main file.
     file: std::path::PathBuf,
+}
+
+impl Target {
+    /// Makes cargo compile it from the beginning. To switch incremental compilation off would build what it uses again, too.
+    fn forget(&self) -> Result<()> {
+        let incremental = target_dir().join("debug/incremental");
+        for entry in std::fs::read_dir(incremental).into_iter().flatten() {
+            let path = entry?.path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if name.rsplit_once('-').is_some_and(|(name, _)| name == self.name) {
+                std::fs::remove_dir_all(path)?;
+            }
+        }
+        let source = std::fs::File::options().append(true).open(&self.file)?;
+        Ok(source.set_modified(SystemTime::now())?)
+    }
 }
 
 /// All of them, as cargo finds them.
@@ -53,14 +72,11 @@ pub async fn measure(only: &[String]) -> Result<Vec<Line>> {
         .into_iter()
         .partition(|target| only.is_empty() || only.contains(&target.name));
     let mut built = Vec::new();
+    step("building what the test binaries use, which is not measured");
+    build(&["test", "--package", "odm-tests", "--no-run", "--lib"], None).await?;
     for target in &chosen {
         step(format!("building the test binary {}", target.name));
-        // What it uses is built first, and is not measured.
-        build(&["build", "--package", "odm-tests"], None).await?;
-        std::fs::File::options()
-            .append(true)
-            .open(&target.file)?
-            .set_modified(SystemTime::now())?;
+        target.forget()?;
         let arguments = [
             "test",
             "--package",
@@ -112,7 +128,6 @@ async fn build(arguments: &[&str], target: Option<&str>) -> Result<Built> {
         .arg("measure")
         .arg("--")
         .args(arguments)
-        .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .kill_on_drop(true);
