@@ -138,7 +138,7 @@ macro_rules! every_write {
 fn what_touches_copies_is_written_to_a_majority_whatever_the_client_says() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
-        every_write!(odm.without_transactions(), sent, eventual);
+        every_write!(odm, sent, eventual);
     });
 }
 
@@ -158,7 +158,6 @@ fn so_it_is_where_there_are_transactions() {
 fn what_is_recovered_and_repaired_is_written_to_a_majority() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
-        let odm = odm.without_transactions();
         let (authors, books) = (
             odm.collection::<eventual::Author>(),
             odm.collection::<eventual::Book>(),

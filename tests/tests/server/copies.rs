@@ -412,7 +412,7 @@ fn a_snapshot_is_never_touched_again() {
     use orders::{Order, Part};
     with_db(async |t| {
         let odm = orders::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (orders, parts) = (odm.collection::<Order>(), odm.collection::<Part>());
             let first = orders.get(1).await.unwrap().unwrap();
             assert_eq!(first.gift_price, Some(1.0));
@@ -548,7 +548,7 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Article, Bill]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (articles, bills) = (odm.collection::<Article>(), odm.collection::<Bill>());
             for article in [1, 2] {
                 let name = String::new();
@@ -676,7 +676,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Town, Bar, Vote]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (bars, votes) = (odm.collection::<Bar>(), odm.collection::<Vote>());
             let name = format!("town {id}");
             odm.collection::<Town>().insert(Town { id, name }).await.unwrap();
@@ -729,7 +729,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
 fn a_chain_of_copies_is_true_to_its_end() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let authors = odm.collection::<auto::Author>();
             let names = async |shelf: i64| {
                 let shelf = odm.collection::<auto::Shelf>().get(shelf).await.unwrap().unwrap();
@@ -785,7 +785,7 @@ fn a_chain_of_copies_is_one_transaction() {
 fn children_that_move_leave_their_former_parents_true() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let of = async |id: i64| {
                 let author = authors.get(id).await.unwrap().unwrap();
@@ -1339,7 +1339,7 @@ fn a_reference_that_is_emptied_empties_its_copies_and_their_copies() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Firm, Person, Card]).unwrap();
         odm.sync().await.unwrap();
-        for (odm, id) in [(odm.clone(), 1), (odm.without_transactions(), 2)] {
+        for (odm, id) in [(odm.clone(), 1), (t.standalone_of(&odm).await, 2)] {
             odm.collection::<Firm>()
                 .insert(Firm {
                     id,
@@ -1524,7 +1524,7 @@ fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
             let name = format!("maker {id}");
             makers.insert(Maker { id, name }).await.unwrap();
@@ -1560,7 +1560,7 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
         odm.sync().await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
             let name = "first".to_owned();
             makers.insert(Maker { id: 1, name }).await.unwrap();

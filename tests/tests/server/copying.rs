@@ -148,9 +148,17 @@ pub async fn watched(
     models: impl IntoIterator<Item = Model>,
     watch: impl Fn(CommandEvent) + Send + Sync + 'static,
 ) -> Odm {
-    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
-        .await
-        .unwrap();
+    watched_in(false, t, models, watch).await
+}
+
+/// The same, on a standalone server if it is to be one.
+pub async fn watched_in(
+    standalone: bool,
+    t: &TestDb,
+    models: impl IntoIterator<Item = Model>,
+    watch: impl Fn(CommandEvent) + Send + Sync + 'static,
+) -> Odm {
+    let mut options = odm_tests::options(standalone).await;
     options.command_event_handler = Some(EventHandler::callback(watch));
     let client = odm::mongodb::Client::with_options(options).unwrap();
     let odm = Odm::new(client.database(t.db.name()), models).unwrap();
@@ -170,10 +178,15 @@ pub struct Mortal {
 
 /// Another process with these models.
 pub async fn mortal(t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mortal {
+    mortal_in(false, t, models).await
+}
+
+/// The same, on a standalone server if it is to be one.
+pub async fn mortal_in(standalone: bool, t: &TestDb, models: impl IntoIterator<Item = Model>) -> Mortal {
     let left: Arc<Mutex<Option<usize>>> = Arc::default();
     let open: Arc<Mutex<Option<Doc>>> = Arc::default();
     let (fuse, left_open) = (left.clone(), open.clone());
-    let odm = watched(t, models, move |event| {
+    let odm = watched_in(standalone, t, models, move |event| {
         let CommandEvent::Started(started) = event else {
             return;
         };

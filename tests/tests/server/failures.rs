@@ -310,7 +310,7 @@ fn an_entry_is_never_missing_while_its_copy_changes() {
 fn a_field_that_is_unset_is_unset_in_its_copies() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let cities = async || {
                 let found = books.find(|b| b.author.eq(Ref::new(1))).all().await.unwrap();
@@ -339,7 +339,7 @@ fn a_field_that_is_unset_is_unset_in_its_copies() {
 fn bulk_and_query_updates_change_the_copies_too() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let authors = odm.collection::<auto::Author>();
             // One command for each kind of write: a stand-in for a server may not take `bulkWrite` as the first command
             // of a transaction.
@@ -571,7 +571,7 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
 fn a_write_of_copies_is_no_change_of_the_holder() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let stamps = async || {
                 let (book, shelf) = (raw(&odm, "books", 3).await, raw(&odm, "shelves", 1).await);

@@ -78,7 +78,7 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
         let holders = events.find(|e| e.device.eq(Ref::new(1)));
         let holders = holders.count().await.unwrap();
         assert!(holders > 1_000, "{holders}");
-        let both = [odm.clone(), odm.clone().without_transactions()];
+        let both = [odm.clone(), t.standalone_of(&odm).await];
         // The replies with ids behind a transaction, whose look has read the first ones already, and without one: one for each batch, and
         // at the end of a full one there may be an empty one.
         let cases = [

@@ -3,7 +3,6 @@
 use mongodb::Database;
 use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
-use mongodb::options::ClientOptions;
 use odm_tests::TestDb;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +48,11 @@ pub(super) struct Stopped<T> {
 
 impl Process {
     pub(super) async fn new(t: &TestDb) -> Process {
+        Process::new_in(false, t).await
+    }
+
+    /// The same, on a standalone server if it is to be one.
+    pub(super) async fn new_in(standalone: bool, t: &TestDb) -> Process {
         let (go_on, goes_on) = mpsc::channel();
         let stop = Arc::new(Stop {
             at: AtomicUsize::new(usize::MAX),
@@ -58,7 +62,7 @@ impl Process {
             go_on,
         });
         let of_process = stop.clone();
-        let mut options = ClientOptions::parse(odm_tests::uri()).await.unwrap();
+        let mut options = odm_tests::options(standalone).await;
         options.command_event_handler = Some(EventHandler::callback(move |event| {
             if let CommandEvent::Started(_) = event {
                 of_process.before_a_command();

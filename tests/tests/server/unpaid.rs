@@ -349,7 +349,7 @@ fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
     use later::*;
     const BOXES: i32 = 500;
     with_db(async |t| {
-        let odm = made(&t).await.without_transactions();
+        let odm = t.standalone_of(&made(&t).await).await;
         let (boxes, things) = (odm.collection::<Box>(), odm.collection::<Thing>());
         let more = (4..=BOXES).map(|id| NewBox { id });
         boxes.insert_many(more).await.unwrap();
