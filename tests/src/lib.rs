@@ -1,6 +1,11 @@
 //! What the tests share: a database of its own for each, dropped at its end, and a record of the commands that were sent.
 
+pub mod fixtures;
 pub mod proxy;
+pub mod random;
+
+// So that a fixture reads as the tests do that use it.
+extern crate self as odm_tests;
 
 use futures::FutureExt;
 use mongodb::event::EventHandler;
