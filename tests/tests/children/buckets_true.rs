@@ -6,7 +6,7 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::buckets::Buckets;
 use odm::prelude::*;
 use odm::upkeep::Mend;
-use odm_tests::fixtures::interleaved::{Step, another, meddled};
+use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;

@@ -570,7 +570,7 @@ fn a_parent_has_one_child_at_most() {
     // A database for each: the stand-in keeps what a document had in a partial index.
     for at in 0..2 {
         with_db(async |t| {
-            let (mode, odm) = modes(&handle(&t).await).swap_remove(at);
+            let (mode, odm) = modes(&t, &handle(&t).await).await.swap_remove(at);
             let (users, badges) = (odm.collection::<User>(), odm.collection::<Badge>());
             users.insert_many((1..=3).map(user)).await.unwrap();
             let badge = |id: i32, user: Option<i32>| NewBadge {

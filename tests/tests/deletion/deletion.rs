@@ -5,7 +5,7 @@ use odm::bson::{Bson, Document as Bsons, doc};
 use odm::geo::Point;
 use odm::prelude::*;
 use odm_tests::fixtures::deletion::*;
-use odm_tests::fixtures::interleaved::{interrupted, interrupted_at};
+use odm_tests::fixtures::interleaved::{interrupted, interrupted_at, interrupted_in};
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
 

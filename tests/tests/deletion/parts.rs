@@ -299,10 +299,7 @@ fn sources_by_the_thousand_reach_their_copies() {
             ..thing(id)
         });
         odm.collection::<Thing>().insert_many(one_each).await.unwrap();
-        for (name, odm) in [
-            ("once", odm.clone()),
-            ("twice", t.standalone_of(&odm).await),
-        ] {
+        for (name, odm) in [("once", odm.clone()), ("twice", t.standalone_of(&odm).await)] {
             let done = odm
                 .collection::<Maker>()
                 .update_where(|maker| maker.group.gte(0))

@@ -169,8 +169,8 @@ fn what_is_recovered_and_repaired_is_written_to_a_majority() {
             .unwrap();
         let raw = t.db.collection::<Doc>("authors");
         let owed = odm::bson::doc! {
-            "$set": { "name": "new", "_odm.owed": ObjectId::new(), "_odm.due": { "*": ObjectId::new() } },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "name": "new", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields": { "*": ObjectId::new() } },
+            "$inc": { "_odm.version": 1_i64 },
         };
         raw.update_one(odm::bson::doc! { "_id": 1_i64 }, owed)
             .await

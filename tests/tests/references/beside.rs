@@ -4,7 +4,7 @@
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::fixtures::interleaved::{Step, another, both, meddled};
+use odm_tests::fixtures::interleaved::{Step, another, both, meddled, meddled_in};
 use odm_tests::{lacks_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -262,7 +262,8 @@ fn a_deletion_that_is_taken_back_has_missed_nothing() {
                 // Somebody refers to it, who does not ask.
                 (
                     |name, command| {
-                        name == "delete" || name == "update" && command.to_string().contains("_odm.gone")
+                        name == "delete"
+                            || name == "update" && command.to_string().contains("_odm.pending.delete")
                     },
                     Box::new(move |runtime| {
                         runtime.block_on(async {

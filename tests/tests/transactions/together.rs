@@ -487,7 +487,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
             let raw = t.db.collection::<Doc>("nodes");
             let version = async |id: i32| {
                 let node = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
-                node.get_document("_odm").unwrap().get_i64("v").unwrap()
+                node.get_document("_odm").unwrap().get_i64("version").unwrap()
             };
             let before = [version(2).await, version(3).await];
             nodes.update(1).set(|n| n.name, "the root").await.unwrap();
@@ -585,9 +585,8 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
         odm.sync().await.unwrap();
-        let odm = odm
-            .without_transactions()
-            .with_fan_out(odm::copies::FanOut::new().batch(5));
+        let odm = t.standalone_of(&odm).await;
+        let odm = odm.with_fan_out(odm::copies::FanOut::new().batch(5));
         let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
         for id in 1..=30 {
             let name = format!("n{id}");
@@ -1158,8 +1157,8 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         let older = || Odm::new(t.db.clone(), roads_before::models()).unwrap();
         // A process of the new program has died: an older one finds what it owes, before it has called `sync`.
         let changed = doc! {
-            "$set": { "code": "x", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "code": "x", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
+            "$inc": { "_odm.version": 1_i64 },
         };
         let lands = t.db.collection::<Doc>("lands");
         lands.update_one(doc! { "_id": 1 }, changed).await.unwrap();
@@ -1215,8 +1214,8 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         // them does not change that.
         let land = doc! { "_id": 1 };
         let change = doc! {
-            "$set": { "name": "n", "code": "c", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "name": "n", "code": "c", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
+            "$inc": { "_odm.version": 1_i64 },
         };
         lands.update_one(land, change).await.unwrap();
         let allowed = older().allow_unknown_copies();
@@ -1667,7 +1666,7 @@ fn a_required_copy_beside_an_old_one_is_filled_first() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), roads_before::models()).unwrap();
         odm.sync().await.unwrap();
-        let land = doc! { "_id": 1, "name": "land", "code": "l", "_odm": { "v": 1_i64 } };
+        let land = doc! { "_id": 1, "name": "land", "code": "l", "_odm": { "version": 1_i64 } };
         t.db.collection::<Doc>("lands").insert_one(land).await.unwrap();
         let town = roads_before::NewTown {
             id: 1,
