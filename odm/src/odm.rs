@@ -25,8 +25,6 @@ use tokio::sync::OnceCell;
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
-    /// Behaves as on a deployment without transactions, where two-way references are concerned.
-    alone: bool,
     /// Asks for the first children of many parents as on a server without the stage for it.
     by_queries: bool,
     fan_out: FanOut,
@@ -59,6 +57,15 @@ fn unknown_copies(meta: &DocumentMeta) -> Error {
     Error::UnknownCopies {
         edges: vec![format!("of `{}`", meta.collection)],
     }
+}
+
+/// The same models and options in another database, or by way of another client.
+///
+/// # Errors
+/// As [`Odm::new`].
+#[doc(hidden)]
+pub fn in_database(odm: &Odm, db: Database) -> Result<Odm> {
+    odm.in_database(db)
 }
 
 /// Whether the server takes a `bulkWrite`, as far as it is known.
@@ -202,11 +209,19 @@ impl Odm {
                 looked: Looked::default(),
                 age: Age::default(),
             }),
-            alone: false,
             by_queries: false,
             fan_out: FanOut::new(),
             unknown: false,
             holding: None,
+        })
+    }
+
+    /// The same models and options in another database, or by way of another client.
+    pub(crate) fn in_database(&self, db: Database) -> Result<Odm> {
+        let odm = Odm::new(db, self.inner.models.iter().copied())?;
+        Ok(Odm {
+            inner: odm.inner,
+            ..self.clone()
         })
     }
 
@@ -235,13 +250,6 @@ impl Odm {
     /// The registered documents.
     pub(crate) fn models(&self) -> &[Model] {
         &self.inner.models
-    }
-
-    /// Writes the sides of two-way references one after the other, so that this can be tested where there are transactions.
-    #[doc(hidden)]
-    pub fn without_transactions(mut self) -> Odm {
-        self.alone = true;
-        self
     }
 
     /// Asks for the first children of many parents parent by parent, so that this can be tested on servers that have a better
@@ -386,9 +394,9 @@ impl Odm {
         &self.fan_out
     }
 
-    /// Whether both sides of a two-way reference can be written as one.
+    /// Whether several writes can be one transaction.
     pub(crate) async fn has_transactions(&self) -> Result<bool> {
-        Ok(!self.alone && self.server().await?.has_transactions())
+        Ok(self.server().await?.has_transactions())
     }
 
     /// Whether one query can give the first children of many parents, in a transaction or out of one.

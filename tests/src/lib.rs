@@ -235,26 +235,43 @@ impl TestDb {
     /// # Panics
     /// Where the server does not answer.
     pub async fn standalone(&self) -> Database {
-        let options = standalone_options().await;
+        let options = options(true).await;
         connect(options, &self.commands).database(self.db.name())
+    }
+
+    /// The same models as this handle has, on [a standalone server](TestDb::standalone).
+    ///
+    /// # Panics
+    /// Where the server does not answer.
+    pub async fn standalone_of(&self, odm: &Odm) -> Odm {
+        let odm = odm::__private::in_database(odm, self.standalone().await);
+        let odm = odm.unwrap_or_else(|e| panic!("no handle: {e}"));
+        let server = odm.server().await.unwrap_or_else(|e| panic!("no server: {e}"));
+        assert!(!server.has_transactions(), "{server}");
+        odm
     }
 }
 
-/// The options that are given for all tests, by way of a proxy that makes the server look like a standalone one.
+/// The options that are given for all tests; for a standalone server by way of a proxy that makes the server look like one.
 ///
 /// # Panics
-/// Where the server does not answer.
-pub async fn standalone_options() -> ClientOptions {
-    let proxy = proxy::Proxy::standalone(&proxy::server().await, 0).await;
-    proxy.options().await
+/// Where the server does not answer, or `MONGODB_URI` is not usable.
+pub async fn options(standalone: bool) -> ClientOptions {
+    match standalone {
+        true => {
+            let proxy = proxy::Proxy::standalone(&proxy::server().await, 0).await;
+            proxy.options().await
+        }
+        false => ClientOptions::parse(uri())
+            .await
+            .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}")),
+    }
 }
 
 /// A client whose commands are recorded.
 pub async fn client() -> (Client, Commands) {
     let commands = Commands::default();
-    let options = ClientOptions::parse(uri())
-        .await
-        .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+    let options = options(false).await;
     (connect(options, &commands), commands)
 }
 

@@ -73,11 +73,11 @@ fn note(n: i32, by: Option<i32>) -> Note {
     }
 }
 
-/// With transactions and without.
-fn both(odm: &Odm) -> [(&'static str, Odm, i32); 2] {
+/// With transactions, and on a standalone server.
+async fn both(t: &TestDb, odm: &Odm) -> [(&'static str, Odm, i32); 2] {
     [
         ("with", odm.clone(), 1),
-        ("without", odm.clone().without_transactions(), 2),
+        ("without", t.standalone_of(odm).await, 2),
     ]
 }
 
@@ -91,7 +91,7 @@ async fn clean(odm: &Odm, mode: &str) {
 fn a_parent_sums_up_what_its_buckets_say() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, wall) in both(&odm) {
+        for (mode, odm, wall) in both(&t, &odm).await {
             let notes = odm.buckets::<Note>();
             let walls = odm.collection::<Wall>();
             let told = async || {
@@ -124,7 +124,7 @@ fn a_parent_sums_up_what_its_buckets_say() {
 fn copies_in_items_follow() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, wall) in both(&odm) {
+        for (mode, odm, wall) in both(&t, &odm).await {
             let notes = odm.buckets::<Note>();
             let writers = odm.collection::<Writer>();
             let writer = 10 * wall;

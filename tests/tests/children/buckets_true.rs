@@ -6,7 +6,7 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::buckets::Buckets;
 use odm::prelude::*;
 use odm::upkeep::Mend;
-use odm_tests::fixtures::interleaved::{Step, another, meddled};
+use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -76,13 +76,13 @@ async fn odm(t: &TestDb) -> Odm {
 }
 
 /// With transactions and without, each with a shelf of its own.
-async fn both(odm: &Odm) -> Vec<(&'static str, Odm, i32)> {
+async fn both(t: &TestDb, odm: &Odm) -> Vec<(&'static str, Odm, i32)> {
     let shelves = (1..=2).map(|id| NewShelf { id });
     odm.collection::<Shelf>().insert_many(shelves).await.unwrap();
     odm.collection::<Reader>().insert(reader(1)).await.unwrap();
     vec![
         ("with", odm.clone(), 1),
-        ("without", odm.clone().without_transactions(), 2),
+        ("without", t.standalone_of(odm).await, 2),
     ]
 }
 
@@ -176,11 +176,7 @@ async fn losing(
             }),
         ),
     ];
-    let (own, taken) = meddled(odm, models(), steps).await;
-    match mode {
-        "with" => (own, taken),
-        _ => (own.without_transactions(), taken),
-    }
+    meddled_in(mode != "with", odm, models(), steps).await
 }
 
 fn is_missing<T: std::fmt::Debug>(outcome: Result<T, Error>, case: &str) {
@@ -200,7 +196,7 @@ fn is_missing<T: std::fmt::Debug>(outcome: Result<T, Error>, case: &str) {
 fn what_is_taken_back_is_not_counted() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, shelf) in both(&odm).await {
+        for (mode, odm, shelf) in both(&t, &odm).await {
             let all = odm.buckets::<Slip>();
             let pushed: fn(&str, &Doc) -> bool = |_, command| is(command, "findAndModify", "slip_buckets");
             let edited: fn(&str, &Doc) -> bool = |_, command| is(command, "update", "slip_buckets");
@@ -297,7 +293,7 @@ async fn leaves(odm: &Odm, shelf: i32) -> Vec<(i32, i64, Vec<i32>)> {
 fn a_page_that_is_taken_back_takes_nothing_of_others_with_it() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, shelf) in both(&odm).await {
+        for (mode, odm, shelf) in both(&t, &odm).await {
             let inserted: fn(&str, &Doc) -> bool = |_, command| is(command, "insert", "leaf_buckets");
             let (own, taken) = losing(&odm, mode, inserted, async |_| {}).await;
             is_missing(own.buckets::<Leaf>().push(shelf, leaf(1, Some(9))).await, mode);
@@ -328,7 +324,7 @@ fn a_page_that_is_taken_back_takes_nothing_of_others_with_it() {
 fn items_that_the_library_changes_meanwhile_are_counted_again() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, shelf) in both(&odm).await {
+        for (mode, odm, shelf) in both(&t, &odm).await {
             let readers = odm.collection::<Reader>();
             readers.insert_many([reader(10), reader(11)]).await.unwrap();
             let lines: Buckets<Line> = odm.buckets();
@@ -352,11 +348,7 @@ fn items_that_the_library_changes_meanwhile_are_counted_again() {
                         runtime.block_on(async { work(another(&name, models()).await).await })
                     }),
                 )];
-                let (own, taken) = meddled(&odm, models(), steps).await;
-                match mode {
-                    "with" => (own, taken),
-                    _ => (own.without_transactions(), taken),
-                }
+                meddled_in(mode != "with", &odm, models(), steps).await
             };
 
             let rename = before_the_update(|others| {
@@ -395,7 +387,7 @@ fn items_that_the_library_changes_meanwhile_are_counted_again() {
 fn an_audit_compares_buckets_with_their_items_and_a_repair_mends_them() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for (mode, odm, shelf) in both(&odm).await {
+        for (mode, odm, shelf) in both(&t, &odm).await {
             let all = odm.buckets::<Slip>();
             all.push_many(shelf, (1..=23).map(|n| slip(n, None)))
                 .await
@@ -539,7 +531,7 @@ fn sums_of_fractions_are_true_whatever_the_order() {
 fn a_raw_update_changes_nothing_that_the_library_writes() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        both(&odm).await;
+        both(&t, &odm).await;
         odm.buckets::<Slip>().push(1, slip(1, Some(1))).await.unwrap();
         odm.buckets::<Line>().push(1, line(1, Some(1))).await.unwrap();
         let message = |outcome: odm::Result<odm::update::Updated>, update: &Doc| match outcome {
@@ -630,7 +622,7 @@ fn a_raw_update_changes_nothing_that_the_library_writes() {
 fn what_others_do_with_items_a_reconciler_counts() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
-        both(&odm).await;
+        both(&t, &odm).await;
         odm.buckets::<Slip>()
             .push_many(1, (1..=12).map(|n| slip(n, None)))
             .await

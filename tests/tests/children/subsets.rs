@@ -235,14 +235,14 @@ async fn odm(t: &TestDb) -> Odm {
 }
 
 /// In which ways they are derived: in a transaction or out of one, together or parent by parent.
-fn modes(odm: &Odm) -> [(&'static str, Odm, bool); 4] {
-    let alone = odm.clone().without_transactions();
+async fn modes(t: &TestDb, odm: &Odm) -> [(&'static str, Odm, bool); 4] {
+    let alone = t.standalone_of(odm).await;
     [
         ("together", odm.clone(), true),
-        ("together, without transactions", alone.clone(), true),
+        ("together, on a standalone server", alone.clone(), true),
         ("parent by parent", odm.clone().by_queries(), false),
         (
-            "parent by parent, without transactions",
+            "parent by parent, on a standalone server",
             alone.by_queries(),
             false,
         ),
@@ -270,7 +270,7 @@ fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let joins = joins(&odm).await;
-        for (mode, odm, together) in modes(&odm) {
+        for (mode, odm, together) in modes(&t, &odm).await {
             let together = together && joins;
             let mut seen = Vec::new();
             for films in [10, 50] {
@@ -345,7 +345,7 @@ fn the_subset_of_one_parent_is_a_plain_query() {
         let odm = odm(&t).await;
         written_by_others(&t, 5).await;
         odm.backfill().all().await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             t.commands.clear();
             let reviews = odm.collection::<Review>();
             let of_one = |r: odm::query::PathsOf<Review>| r.film.eq(Ref::new(1));
@@ -396,7 +396,7 @@ fn a_thousand_parents_and_one_are_two_queries() {
         let in_transactions = odm.server().await.unwrap().has_transactions();
         for (whole, odm) in [
             (in_transactions, odm.clone()),
-            (false, odm.without_transactions()),
+            (false, t.standalone_of(&odm).await),
         ] {
             written_with_codes(&t, 1_001, |id| id.to_string()).await;
             for name in ["reviews", "notes", "shows"] {
@@ -516,7 +516,7 @@ fn joined_children_are_sorted_by_the_collation_of_their_collection() {
 fn parents_of_two_types_may_have_one_id() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (films, actors) = (odm.collection::<Film>(), odm.collection::<Actor>());
             let notes = odm.collection::<Note>();
             films

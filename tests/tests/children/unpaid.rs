@@ -87,7 +87,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
         odm.collection::<Label>().insert_many(labels).await.unwrap();
         demand(&t, "products").await;
         demand(&t, "labels").await;
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let updated = odm.collection::<Part>().update(1).set(|p| p.name, mode).await;
             if mode == "with transactions" && odm.server().await.unwrap().has_transactions() {
                 // The refusal ends the transaction, so all is as it was.
@@ -291,7 +291,7 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
             let error = odm.recover().await.unwrap_err().to_string();
             assert!(says(&error), "{error}");
             let raw = things.driver::<Doc>();
-            let owing = raw.distinct("_id", doc! { "_odm.owed": { "$exists": true } });
+            let owing = raw.distinct("_id", doc! { "_odm.pending.operation": { "$exists": true } });
             assert_eq!(owing.await.unwrap(), [Bson::Int32(1), Bson::Int32(2)]);
         }
         let audit = odm.audit().await.unwrap();
@@ -349,7 +349,7 @@ fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
     use later::*;
     const BOXES: i32 = 500;
     with_db(async |t| {
-        let odm = made(&t).await.without_transactions();
+        let odm = t.standalone_of(&made(&t).await).await;
         let (boxes, things) = (odm.collection::<Box>(), odm.collection::<Thing>());
         let more = (4..=BOXES).map(|id| NewBox { id });
         boxes.insert_many(more).await.unwrap();
@@ -363,7 +363,7 @@ fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
         let raw = things.driver::<Doc>();
         let owing = async || {
             let owing = raw
-                .distinct("_id", doc! { "_odm.owed": { "$exists": true } })
+                .distinct("_id", doc! { "_odm.pending.operation": { "$exists": true } })
                 .await;
             owing.unwrap().iter().filter_map(Bson::as_i32).collect::<Vec<_>>()
         };
@@ -406,7 +406,7 @@ fn a_sum_that_is_too_great_for_a_moment_is_no_error() {
                     let things = db.collection::<Doc>("things");
                     things.delete_one(doc! { "_id": 2 }).await.unwrap();
                     let boxes = db.collection::<Doc>("boxes");
-                    let changed = doc! { "$inc": { "_odm.n": 1_i64 } };
+                    let changed = doc! { "$inc": { "_odm.revision": 1_i64 } };
                     boxes.update_one(doc! { "_id": 1 }, changed).await.unwrap();
                 });
             }),
@@ -483,7 +483,7 @@ fn a_sum_that_is_too_great_leaves_its_document_as_it_is() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Crate, Good]).unwrap();
         odm.sync().await.unwrap();
-        for (_, odm) in both(&odm) {
+        for (_, odm) in both(&t, &odm).await {
             let (crates, goods) = (odm.collection::<Crate>(), odm.collection::<Good>());
             let label = |id: i32| format!("crate {id}");
             for id in [1, 2] {
@@ -579,7 +579,7 @@ fn what_is_taken_away_from_a_sum_of_fractions_leaves_the_others() {
     use fractions::*;
     with_db(async |t| {
         let odm = made(&t).await;
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let pours = odm.collection::<Pour>();
             pours.insert(pour(1, 0.1)).await.unwrap();
             pours.insert(pour(2, 0.2)).await.unwrap();

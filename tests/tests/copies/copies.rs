@@ -1,6 +1,6 @@
 //! Copies that stay true: what each mode promises, whoever else writes, dies or recovers meanwhile.
 
-use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw};
+use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw};
 use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
@@ -8,7 +8,7 @@ use odm::copies::FanOut;
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
     t: &TestDb,
     n: u64,
     models: impl IntoIterator<Item = odm::Model> + Send + 'static,
+    standalone: bool,
     work: impl FnOnce(Odm) -> Fut + Send + 'static,
 ) -> std::thread::JoinHandle<R> {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
@@ -27,9 +28,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
             .build()
             .unwrap();
         runtime.block_on(async {
-            let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
-                .await
-                .unwrap();
+            let mut options = odm_tests::options(standalone).await;
             let state = AtomicU64::new(n);
             options.command_event_handler = Some(EventHandler::callback(move |event| {
                 if let CommandEvent::Started(_) = event {
@@ -67,11 +66,9 @@ macro_rules! conflict {
             .unwrap();
         let until = Instant::now() + LONG;
         let going = move || Instant::now() < until;
-        let prepared = move |odm: Odm| if $alone { odm.without_transactions() } else { odm };
         let mut writers = Vec::new();
         for n in 0..INSERTERS {
-            writers.push(apart(&$t, n as u64 + 1, $models, async move |odm| {
-                let odm = prepared(odm);
+            writers.push(apart(&$t, n as u64 + 1, $models, $alone, async move |odm| {
                 let mut i = 0;
                 while going() {
                     i += 1;
@@ -82,8 +79,7 @@ macro_rules! conflict {
             }));
         }
         for n in 0..3_i64 {
-            writers.push(apart(&$t, n as u64 + 50, $models, async move |odm| {
-                let odm = prepared(odm);
+            writers.push(apart(&$t, n as u64 + 50, $models, $alone, async move |odm| {
                 let mut i = 0;
                 while going() {
                     i += 1;
@@ -204,7 +200,7 @@ fn eventual_copies_are_never_torn_and_true_when_all_is_quiet() {
 }
 
 #[test]
-fn without_transactions_copies_are_true_when_all_is_quiet() {
+fn on_a_standalone_server_copies_are_true_when_all_is_quiet() {
     with_db(async |t| {
         let looks = conflict!(t, auto, auto::models(), true, async |odm: Odm| {
             let books = odm.database().collection::<Doc>("books");
@@ -227,11 +223,13 @@ fn without_transactions_copies_are_true_when_all_is_quiet() {
 #[test]
 fn an_atomic_copy_is_refused_where_there_are_no_transactions() {
     with_db(async |t| {
-        let odm = Odm::new(t.db.clone(), atomic::models())
-            .unwrap()
-            .without_transactions();
+        let odm = Odm::new(t.standalone().await, atomic::models()).unwrap();
         let told = odm.sync().await.unwrap_err();
         assert!(matches!(told, Error::Unsupported { .. }), "{told}");
+        assert!(
+            t.db.list_collection_names().await.unwrap().is_empty(),
+            "nothing was changed"
+        );
         let refused = odm
             .collection::<atomic::Author>()
             .insert(atomic::author(1))
@@ -286,7 +284,7 @@ fn an_eventual_copy_is_owed_in_the_same_write_as_the_change() {
         assert!(died);
         let author = raw(&odm, "authors", 1).await;
         assert_eq!(author.get_str("name").unwrap(), "new");
-        assert!(author.get_document("_odm").unwrap().contains_key("owed"));
+        assert!(author.get_document("_odm").unwrap().contains_key("pending"));
         assert_eq!(
             raw(&odm, "books", 1).await.get_str("author_name").unwrap(),
             "author 1"
@@ -334,8 +332,8 @@ fn several_may_recover_at_once_and_a_worker_does_so_by_itself() {
                 // The worker leaves alone what may have been made by the living.
                 let old = odm::bson::oid::ObjectId::from_bytes([1; 12]);
                 let authors = t.db.collection::<Doc>("authors");
-                let aged = doc! { "$set": { "_odm.owed": old } };
-                let indebted = doc! { "_odm.owed": { "$exists": true } };
+                let aged = doc! { "$set": { "_odm.pending.operation": old } };
+                let indebted = doc! { "_odm.pending.operation": { "$exists": true } };
                 authors.update_many(indebted, aged).await.unwrap();
                 let worker = odm.worker(Duration::from_millis(20));
                 let until = Instant::now() + Duration::from_secs(20);
@@ -345,7 +343,7 @@ fn several_may_recover_at_once_and_a_worker_does_so_by_itself() {
                 worker.stop().await;
             } else {
                 let all: Vec<_> = (0..6)
-                    .map(|n| apart(&t, n, eventual::models(), async |odm| odm.recover().await))
+                    .map(|n| apart(&t, n, eventual::models(), false, async |odm| odm.recover().await))
                     .collect();
                 all.into_iter()
                     .for_each(|one| assert!(one.join().unwrap().is_ok()));
@@ -412,7 +410,7 @@ fn a_snapshot_is_never_touched_again() {
     use orders::{Order, Part};
     with_db(async |t| {
         let odm = orders::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (orders, parts) = (odm.collection::<Order>(), odm.collection::<Part>());
             let first = orders.get(1).await.unwrap().unwrap();
             assert_eq!(first.gift_price, Some(1.0));
@@ -548,7 +546,7 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Article, Bill]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (articles, bills) = (odm.collection::<Article>(), odm.collection::<Bill>());
             for article in [1, 2] {
                 let name = String::new();
@@ -676,7 +674,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Town, Bar, Vote]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (bars, votes) = (odm.collection::<Bar>(), odm.collection::<Vote>());
             let name = format!("town {id}");
             odm.collection::<Town>().insert(Town { id, name }).await.unwrap();
@@ -729,7 +727,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
 fn a_chain_of_copies_is_true_to_its_end() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let authors = odm.collection::<auto::Author>();
             let names = async |shelf: i64| {
                 let shelf = odm.collection::<auto::Shelf>().get(shelf).await.unwrap().unwrap();
@@ -785,7 +783,7 @@ fn a_chain_of_copies_is_one_transaction() {
 fn children_that_move_leave_their_former_parents_true() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let of = async |id: i64| {
                 let author = authors.get(id).await.unwrap().unwrap();
@@ -833,12 +831,9 @@ fn children_that_move_leave_their_former_parents_true() {
 
 /// A process that dies in the middle of moving a child, after each of its commands.
 macro_rules! moves_that_die {
-    ($t:ident, $mode:ident, $alone:expr, $work:expr) => {{
+    ($t:ident, $mode:ident, $work:expr) => {{
         let odm = $mode::stocked(&$t).await;
-        let mut dead = mortal(&$t, $mode::models()).await;
-        if $alone {
-            dead.odm = dead.odm.without_transactions();
-        }
+        let dead = mortal(&$t, $mode::models()).await;
         for commands in 0.. {
             let from = *odm
                 .collection::<$mode::Book>()
@@ -866,112 +861,29 @@ macro_rules! moves_that_die {
 #[test]
 fn a_child_that_is_moved_by_a_process_that_dies_leaves_no_parent_stale() {
     with_db(async |t| {
-        moves_that_die!(t, eventual, true, async |odm: Odm, to| {
+        moves_that_die!(t, eventual, async |odm: Odm, to| {
             let books = odm.collection::<eventual::Book>();
             books.update(5).set(|b| b.author, Ref::new(to)).await.unwrap();
         });
-        moves_that_die!(t, eventual, false, async |odm: Odm, to| {
+        moves_that_die!(t, eventual, async |odm: Odm, to| {
             let books = odm.collection::<eventual::Book>();
-            books.update(5).set(|b| b.author, Ref::new(to)).await.unwrap();
-        });
-        moves_that_die!(t, auto, true, async |odm: Odm, to| {
-            let books = odm.collection::<auto::Book>();
             books
                 .update_where(|b| b.id.eq(5))
                 .set(|b| b.author, Ref::new(to))
                 .await
                 .unwrap();
         });
-        moves_that_die!(t, auto, true, async |odm: Odm, to| {
-            let books = odm.collection::<auto::Book>();
+        moves_that_die!(t, eventual, async |odm: Odm, to| {
+            let books = odm.collection::<eventual::Book>();
             let book = books.get(5).await.unwrap().unwrap();
             books
-                .replace(auto::Book {
+                .replace(eventual::Book {
                     author: Ref::new(to),
                     ..book
                 })
                 .await
                 .unwrap();
         });
-    });
-}
-
-/// Without transactions: a recovery has paid what the mark of a move owes, and strikes it out when the move is made.
-#[test]
-fn a_debt_is_not_struck_out_with_an_earlier_one_of_its_operation() {
-    use super::copying::watched;
-    use odm::mongodb::event::command::CommandEvent;
-    use std::sync::mpsc;
-    const PATIENCE: Duration = Duration::from_secs(60);
-    /// The name of the command, where it is one on the books.
-    fn on_books(command: &Doc) -> Option<&str> {
-        let (name, collection) = command.iter().next()?;
-        (collection.as_str() == Some("books")).then_some(name)
-    }
-    with_db(async |t| {
-        let odm = auto::stocked(&t).await;
-        // To another author, and back to the one who is still noted, as an earlier move may have left him.
-        for to in [2, 1] {
-            let note = doc! { "$addToSet": { "_odm.was": { "by": "author", "key": 1_i64 } } };
-            let raw = odm.database().collection::<Doc>("books");
-            raw.update_one(doc! { "_id": 5 }, note).await.unwrap();
-            let (about_to_strike, is_about_to_strike) = mpsc::channel();
-            let (moved, has_moved) = mpsc::channel();
-            let (struck, has_struck) = mpsc::channel();
-            let recoverer = {
-                let has_moved = Mutex::new(has_moved);
-                let held_up = AtomicBool::new(false);
-                watched(&t, auto::models(), move |event| {
-                    let CommandEvent::Started(started) = event else {
-                        return;
-                    };
-                    let strikes = || started.command.to_string().contains(r#""$unset": { "_odm.owed""#);
-                    let is_first = || !held_up.swap(true, Ordering::SeqCst);
-                    if on_books(&started.command) == Some("update") && strikes() && is_first() {
-                        about_to_strike.send(()).unwrap();
-                        has_moved.lock().unwrap().recv_timeout(PATIENCE).unwrap();
-                    }
-                })
-                .await
-                .without_transactions()
-            };
-            let updates = AtomicU64::new(0);
-            let (struck, has_struck) = (Mutex::new(Some((recoverer, struck))), Mutex::new(has_struck));
-            let is_about_to_strike = Mutex::new(is_about_to_strike);
-            let writer = watched(&t, auto::models(), move |event| {
-                let CommandEvent::Started(started) = event else {
-                    return;
-                };
-                match on_books(&started.command) {
-                    Some("update") if updates.fetch_add(1, Ordering::SeqCst) == 1 => {
-                        let (recoverer, struck) = struck.lock().unwrap().take().unwrap();
-                        odm_tests::thread(move || {
-                            let runtime = tokio::runtime::Builder::new_current_thread()
-                                .enable_all()
-                                .build()
-                                .unwrap();
-                            runtime.block_on(recoverer.recover().into_future()).unwrap();
-                            struck.send(()).unwrap();
-                        });
-                        is_about_to_strike.lock().unwrap().recv_timeout(PATIENCE).unwrap();
-                    }
-                    Some("find") if updates.load(Ordering::SeqCst) == 2 => {
-                        // The first look after the move.
-                        updates.store(3, Ordering::SeqCst);
-                        moved.send(()).unwrap();
-                        has_struck.lock().unwrap().recv_timeout(PATIENCE).unwrap();
-                    }
-                    _ => {}
-                }
-            })
-            .await
-            .without_transactions();
-            let books = writer.collection::<auto::Book>();
-            books.update(5).set(|b| b.author, Ref::new(to)).await.unwrap();
-            assert_clean(&odm).await;
-            assert!(owing(&odm).await.is_empty());
-            assert_eq!(books.get(5).await.unwrap().unwrap().author, Ref::new(to));
-        }
     });
 }
 
@@ -1022,10 +934,7 @@ fn a_source_that_is_deleted_by_a_process_that_dies_is_gone_or_whole() {
     with_db(async |t| {
         for alone in [true, false] {
             let odm = auto::stocked(&t).await;
-            let mut dead = mortal(&t, auto::models()).await;
-            if alone {
-                dead.odm = dead.odm.without_transactions();
-            }
+            let mut dead = mortal_in(alone, &t, auto::models()).await;
             for commands in 0.. {
                 let died = dead
                     .dies_after(commands, async |odm| {
@@ -1263,7 +1172,7 @@ fn copies_that_are_declared_later_are_filled_while_others_write() {
         odm.sync().await.ok();
         let stop = Arc::new(AtomicU64::new(0));
         let until = stop.clone();
-        let writer = apart(&t, 3, auto::models(), async move |odm| {
+        let writer = apart(&t, 3, auto::models(), false, async move |odm| {
             let mut n = 0;
             while until.load(Ordering::SeqCst) == 0 {
                 n += 1;
@@ -1340,7 +1249,7 @@ fn a_reference_that_is_emptied_empties_its_copies_and_their_copies() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Firm, Person, Card]).unwrap();
         odm.sync().await.unwrap();
-        for (odm, id) in [(odm.clone(), 1), (odm.without_transactions(), 2)] {
+        for (odm, id) in [(odm.clone(), 1), (t.standalone_of(&odm).await, 2)] {
             odm.collection::<Firm>()
                 .insert(Firm {
                     id,
@@ -1525,7 +1434,7 @@ fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
         odm.sync().await.unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
             let name = format!("maker {id}");
             makers.insert(Maker { id, name }).await.unwrap();
@@ -1561,7 +1470,7 @@ fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
         odm.sync().await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (makers, tools) = (odm.collection::<Maker>(), odm.collection::<Tool>());
             let name = "first".to_owned();
             makers.insert(Maker { id: 1, name }).await.unwrap();

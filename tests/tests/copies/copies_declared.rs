@@ -832,7 +832,10 @@ fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
             ("plays", "`song_1__id_1` on song, _id, for the reference"),
             ("notes", "`song_1__id_1` on song, _id, for the reference"),
             ("lists", "`songs.id_1__id_1` on songs.id, _id, for the reference"),
-            ("songs", "`_odm.owed_1` on _odm.owed, sparse, for what copies owe"),
+            (
+                "songs",
+                "`_odm.pending.operation_1` on _odm.pending.operation, sparse, for what copies owe",
+            ),
         ] {
             let line = format!("`{collection}`: create index {index}");
             assert!(words.lines().any(|told| told.trim() == line), "{line}\n{words}");

@@ -78,7 +78,7 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
         let holders = events.find(|e| e.device.eq(Ref::new(1)));
         let holders = holders.count().await.unwrap();
         assert!(holders > 1_000, "{holders}");
-        let both = [odm.clone(), odm.clone().without_transactions()];
+        let both = [odm.clone(), t.standalone_of(&odm).await];
         // The replies with ids behind a transaction, whose look has read the first ones already, and without one: one for each batch, and
         // at the end of a full one there may be an empty one.
         let cases = [
@@ -149,14 +149,14 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
         let odm = stored(&t).await;
         let devices = t.db.collection::<Doc>("devices");
         let version = devices.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
-        let version = version.get_document("_odm").unwrap().get_i64("v").unwrap() + 1;
+        let version = version.get_document("_odm").unwrap().get_i64("version").unwrap() + 1;
         // A process has changed the name, has delivered it up to an id, and has died. What is before that is left out, to
         // be seen here.
         let changed = doc! {
             "name": "new",
-            "_odm.v": version,
-            "_odm.owed": ObjectId::new(),
-            "_odm.at": { "events%2edevice": { "v": version, "last": 600 } },
+            "_odm.version": version,
+            "_odm.pending.operation": ObjectId::new(),
+            "_odm.pending.progress": { "events%2edevice": { "version": version, "last": 600 } },
         };
         devices
             .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
@@ -172,8 +172,8 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
         let before = events.find(|e| e.name.eq("new") & e.id.lte(600));
         assert_eq!(before.count().await.unwrap(), 0);
         // Of another version the note means nothing.
-        let changed = doc! { "name": "newer", "_odm.v": version + 1, "_odm.owed": ObjectId::new(), "_odm.at": {
-            "events%2edevice": { "v": version, "last": 600 },
+        let changed = doc! { "name": "newer", "_odm.version": version + 1, "_odm.pending.operation": ObjectId::new(), "_odm.pending.progress": {
+            "events%2edevice": { "version": version, "last": 600 },
         } };
         devices
             .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
@@ -217,7 +217,7 @@ fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
             .unwrap();
         assert_eq!(there(odm.collection()).await.unwrap(), HOLDERS as u64);
         assert_eq!(within, HOLDERS as u64);
-        let owed = doc! { "_odm.owed": { "$exists": true } };
+        let owed = doc! { "_odm.pending.operation": { "$exists": true } };
         let devices = t.db.collection::<Doc>("devices");
         let owed = devices.count_documents(owed);
         assert_eq!(owed.await.unwrap(), 0);

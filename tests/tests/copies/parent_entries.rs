@@ -139,11 +139,11 @@ async fn handle(t: &TestDb) -> Odm {
     odm
 }
 
-/// In transactions, where there are some, and out of them.
-fn modes(odm: &Odm) -> Vec<(&'static str, Odm)> {
+/// In transactions, where there are some, and on a standalone server.
+async fn modes(t: &TestDb, odm: &Odm) -> Vec<(&'static str, Odm)> {
     vec![
         ("with transactions", odm.clone()),
-        ("without transactions", odm.clone().without_transactions()),
+        ("on a standalone server", t.standalone_of(odm).await),
     ]
 }
 
@@ -219,7 +219,7 @@ async fn assert_right(t: &TestDb, odm: &Odm, what: &str) {
 fn each_write_of_a_child_or_its_parent_keeps_both() {
     with_db(async |t| {
         let odm = handle(&t).await;
-        for (mode, odm) in modes(&odm) {
+        for (mode, odm) in modes(&t, &odm).await {
             emptied(&t).await;
             let (hosts, users, log) = (
                 odm.collection::<Host>(),
@@ -399,7 +399,7 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
 fn writers_of_children_and_of_parents_meet() {
     with_db(async |t| {
         let odm = handle(&t).await;
-        for (mode, odm) in modes(&odm) {
+        for (mode, odm) in modes(&t, &odm).await {
             emptied(&t).await;
             for id in 1..=2 {
                 odm.collection::<Host>().insert(host(id)).await.unwrap();
@@ -570,7 +570,7 @@ fn a_parent_has_one_child_at_most() {
     // A database for each: the stand-in keeps what a document had in a partial index.
     for at in 0..2 {
         with_db(async |t| {
-            let (mode, odm) = modes(&handle(&t).await).swap_remove(at);
+            let (mode, odm) = modes(&t, &handle(&t).await).await.swap_remove(at);
             let (users, badges) = (odm.collection::<User>(), odm.collection::<Badge>());
             users.insert_many((1..=3).map(user)).await.unwrap();
             let badge = |id: i32, user: Option<i32>| NewBadge {
@@ -630,7 +630,7 @@ fn a_parent_has_one_child_at_most() {
 fn two_references_to_one_type_are_told_apart_by_the_field() {
     with_db(async |t| {
         let odm = handle(&t).await;
-        for (mode, odm) in modes(&odm) {
+        for (mode, odm) in modes(&t, &odm).await {
             emptied(&t).await;
             let (towns, journeys) = (odm.collection::<Town>(), odm.collection::<Journey>());
             for id in 1..=2 {
@@ -834,7 +834,7 @@ fn a_parent_that_comes_after_its_children_knows_them() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Inn, Guest]).unwrap();
         odm.sync().await.unwrap();
-        for (mode, odm) in modes(&odm) {
+        for (mode, odm) in modes(&t, &odm).await {
             let (inns, guests) = (odm.collection::<Inn>(), odm.collection::<Guest>());
             guests.delete_where(|g| g.id.gte(0)).await.unwrap();
             inns.delete_where(|i| i.id.gte(0)).await.unwrap();

@@ -514,7 +514,7 @@ fn models() -> Vec<odm::Model> {
     .to_vec()
 }
 
-/// What there is no row of without transactions.
+/// What there is no row of on a standalone server.
 const IN_TRANSACTIONS: [&str; 3] = [
     "change a source, insert a holder of it",
     "insert 2 children of a subset, one after the other",
@@ -526,16 +526,11 @@ type Row = (&'static str, &'static str, Vec<String>, i64);
 
 async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     let sent = Sent::default();
-    let mut options = odm::mongodb::options::ClientOptions::parse(odm_tests::uri())
-        .await
-        .unwrap();
+    let mut options = odm_tests::options(alone).await;
     options.command_event_handler = Some(sent.handler());
     let client = odm::mongodb::Client::with_options(options).unwrap();
     t.db.drop().await.unwrap();
-    let mut odm = Odm::new(client.database(t.db.name()), models()).unwrap();
-    if alone {
-        odm = odm.without_transactions();
-    }
+    let odm = Odm::new(client.database(t.db.name()), models()).unwrap();
     odm.sync().await.unwrap();
     odm.server().await.unwrap();
     let mut rows = Vec::new();
@@ -1177,13 +1172,13 @@ fn the_table_of_the_book_says_what_copies_cost() {
                 std::io::stderr(),
                 "the table of costs: not run: needs transactions and MongoDB 5.0, not sharded"
             );
-            assert!(PAGE.contains("| without |"));
+            assert!(PAGE.contains("| standalone |"));
             return;
         }
         let with = measure(&t, false).await;
         let without = measure(&t, true).await;
         let mut table = vec![
-            "| copy | write | with transactions | documents | without | documents |".to_owned(),
+            "| copy | write | with transactions | documents | standalone | documents |".to_owned(),
             "| --- | --- | --- | --- | --- | --- |".to_owned(),
         ];
         for ((kind, write, commands, documents), (_, _, alone, written)) in with.iter().zip(&without) {

@@ -299,10 +299,7 @@ fn sources_by_the_thousand_reach_their_copies() {
             ..thing(id)
         });
         odm.collection::<Thing>().insert_many(one_each).await.unwrap();
-        for (name, odm) in [
-            ("once", odm.clone()),
-            ("twice", odm.clone().without_transactions()),
-        ] {
+        for (name, odm) in [("once", odm.clone()), ("twice", t.standalone_of(&odm).await)] {
             let done = odm
                 .collection::<Maker>()
                 .update_where(|maker| maker.group.gte(0))
@@ -322,7 +319,7 @@ fn sources_by_the_thousand_reach_their_copies() {
 fn two_way_references_by_the_thousand() {
     with_db(async |t| {
         let odm = models(&t).await;
-        for odm in [odm.clone(), odm.clone().without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let clubs = odm.collection::<Club>();
             clubs.delete_where(|club| club.id.gte(0)).await.unwrap();
             odm.collection::<Player>()
@@ -361,7 +358,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
             .insert_many((0..300).map(maker))
             .await
             .unwrap();
-        for odm in [odm.clone(), odm.clone().without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let things = odm.collection::<Thing>();
             let one_each = (0..300).map(|id| NewThing {
                 maker: Ref::new(id),

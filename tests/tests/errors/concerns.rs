@@ -138,7 +138,7 @@ macro_rules! every_write {
 fn what_touches_copies_is_written_to_a_majority_whatever_the_client_says() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
-        every_write!(odm.without_transactions(), sent, eventual);
+        every_write!(odm, sent, eventual);
     });
 }
 
@@ -158,7 +158,6 @@ fn so_it_is_where_there_are_transactions() {
 fn what_is_recovered_and_repaired_is_written_to_a_majority() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
-        let odm = odm.without_transactions();
         let (authors, books) = (
             odm.collection::<eventual::Author>(),
             odm.collection::<eventual::Book>(),
@@ -170,8 +169,8 @@ fn what_is_recovered_and_repaired_is_written_to_a_majority() {
             .unwrap();
         let raw = t.db.collection::<Doc>("authors");
         let owed = odm::bson::doc! {
-            "$set": { "name": "new", "_odm.owed": ObjectId::new(), "_odm.due": { "*": ObjectId::new() } },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "name": "new", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields": { "*": ObjectId::new() } },
+            "$inc": { "_odm.version": 1_i64 },
         };
         raw.update_one(odm::bson::doc! { "_id": 1_i64 }, owed)
             .await

@@ -2,14 +2,14 @@
 //!
 //! Each quotes the row of the list that it stands for: the failure, and where it was seen.
 
-use super::copying::{assert_true, atomic, auto, eventual, mortal, owing, raw, watched};
+use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw, watched};
 use futures::FutureExt;
 use odm::Error;
 use odm::bson::{Document as Doc, doc};
 use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
-use odm_tests::fixtures::interleaved::interrupted;
+use odm_tests::fixtures::interleaved::{interrupted, interrupted_in};
 use odm_tests::{lacks_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,10 +27,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
             true => &[true],
         };
         for alone in modes.iter().copied() {
-            let mut dead = mortal(&t, auto::models()).await;
-            if alone {
-                dead.odm = dead.odm.without_transactions();
-            }
+            let dead = mortal_in(alone, &t, auto::models()).await;
             let (mut cuts, mut owed) = (0, 0);
             loop {
                 let name = format!("after {cuts} commands, {alone}");
@@ -249,17 +246,17 @@ fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
 fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
     with_db(async |t| {
         // Where there are transactions, the one of the two waits for the other.
-        let odm = auto::stocked(&t).await.without_transactions();
+        let odm = t.standalone_of(&auto::stocked(&t).await).await;
         let shift = |db: odm::mongodb::Database| {
             async move {
-                let odm = Odm::new(db, auto::models()).unwrap().without_transactions();
+                let odm = Odm::new(db, auto::models()).unwrap();
                 let shelves = odm.collection::<auto::Shelf>();
                 shelves.update(1).pull(|s| s.books, Ref::new(1)).await.unwrap();
             }
             .boxed()
         };
-        let slow = interrupted(&t, auto::models(), "update", "shelves", shift).await;
-        let books = slow.without_transactions().collection::<auto::Book>();
+        let slow = interrupted_in(true, &t, auto::models(), ("update", "shelves"), shift).await;
+        let books = slow.collection::<auto::Book>();
         books.update(3).set(|b| b.title, "new").await.unwrap();
         let shelf = odm.collection::<auto::Shelf>().get(1).await.unwrap().unwrap();
         let titles: Vec<&str> = shelf.books.iter().map(|entry| entry.title.as_str()).collect();
@@ -272,7 +269,7 @@ fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
 #[test]
 fn an_entry_is_never_missing_while_its_copy_changes() {
     with_db(async |t| {
-        let odm = auto::stocked(&t).await.without_transactions();
+        let odm = t.standalone_of(&auto::stocked(&t).await).await;
         let done = Arc::new(AtomicU64::new(0));
         let (reader, until) = (odm.clone(), done.clone());
         let reads = tokio::spawn(async move {
@@ -310,7 +307,7 @@ fn an_entry_is_never_missing_while_its_copy_changes() {
 fn a_field_that_is_unset_is_unset_in_its_copies() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let cities = async || {
                 let found = books.find(|b| b.author.eq(Ref::new(1))).all().await.unwrap();
@@ -339,7 +336,7 @@ fn a_field_that_is_unset_is_unset_in_its_copies() {
 fn bulk_and_query_updates_change_the_copies_too() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let authors = odm.collection::<auto::Author>();
             // One command for each kind of write: a stand-in for a server may not take `bulkWrite` as the first command
             // of a transaction.
@@ -571,7 +568,7 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
 fn a_write_of_copies_is_no_change_of_the_holder() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
             let stamps = async || {
                 let (book, shelf) = (raw(&odm, "books", 3).await, raw(&odm, "shelves", 1).await);

@@ -4,7 +4,7 @@
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::fixtures::interleaved::{Step, another, both, meddled};
+use odm_tests::fixtures::interleaved::{Step, another, both, meddled, meddled_in};
 use odm_tests::{lacks_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -153,12 +153,11 @@ fn a_reference_is_given_back_with_its_copies() {
                 ),
             ]
         };
-        for (at, (mode, _)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, _)) in both(&t, &odm).await.into_iter().enumerate() {
             for write in 0..2 {
                 odm.collection::<Club>().insert(club(100)).await.unwrap();
                 let round = 10 * at as i32 + write;
-                let (own, taken) = meddled(&odm, models(), steps(round)).await;
-                let own = if at == 0 { own } else { own.without_transactions() };
+                let (own, taken) = meddled_in(at != 0, &odm, models(), steps(round)).await;
                 let players = own.collection::<Player>();
                 let update = players.update(1);
                 let written = match write {
@@ -201,7 +200,7 @@ fn an_insert_that_is_taken_back_leaves_nothing() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
-        for (at, (mode, _)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, _)) in both(&t, &odm).await.into_iter().enumerate() {
             odm.collection::<Club>().insert(club(100)).await.unwrap();
             let (deleter, payer) = (t.db.name().to_owned(), t.db.name().to_owned());
             let steps: Vec<Step> = vec![
@@ -224,8 +223,7 @@ fn an_insert_that_is_taken_back_leaves_nothing() {
                     }),
                 ),
             ];
-            let (own, taken) = meddled(&odm, models(), steps).await;
-            let own = if at == 0 { own } else { own.without_transactions() };
+            let (own, taken) = meddled_in(at != 0, &odm, models(), steps).await;
             let new = NewPlayer {
                 loans: vec![loan(100)],
                 ..player(2, 1)
@@ -254,7 +252,7 @@ fn a_deletion_that_is_taken_back_has_missed_nothing() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
-        for (at, (mode, _)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, _)) in both(&t, &odm).await.into_iter().enumerate() {
             let id = 10 + at as i32;
             odm.collection::<Player>().insert(player(id, 1)).await.unwrap();
             let (seller, renamer) = (t.db.name().to_owned(), t.db.name().to_owned());
@@ -264,7 +262,8 @@ fn a_deletion_that_is_taken_back_has_missed_nothing() {
                 // Somebody refers to it, who does not ask.
                 (
                     |name, command| {
-                        name == "delete" || name == "update" && command.to_string().contains("_odm.gone")
+                        name == "delete"
+                            || name == "update" && command.to_string().contains("_odm.pending.delete")
                     },
                     Box::new(move |runtime| {
                         runtime.block_on(async {
@@ -294,8 +293,7 @@ fn a_deletion_that_is_taken_back_has_missed_nothing() {
                     }),
                 ),
             ];
-            let (own, taken) = meddled(&odm, models(), steps).await;
-            let own = if at == 0 { own } else { own.without_transactions() };
+            let (own, taken) = meddled_in(at != 0, &odm, models(), steps).await;
             let deleted = own.collection::<Player>().delete(id).await;
             assert!(
                 matches!(deleted, Err(Error::StillReferenced { .. })),
@@ -375,7 +373,7 @@ fn what_is_derived_of_two_way_references_follows_both_sides() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Writer, Work, Shelf, Opinion]).unwrap();
         odm.sync().await.unwrap();
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let writers = odm.collection::<Writer>();
             let works = odm.collection::<Work>();
             let shelves = odm.collection::<Shelf>();
@@ -541,7 +539,7 @@ fn what_is_derived_of_an_item_goes_with_its_reference() {
             .insert(NewBranch { id: 1 })
             .await
             .unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             let id = at as i32;
             odm.collection::<Good>()
                 .insert(Good {
@@ -650,7 +648,7 @@ fn a_parent_may_come_after_its_children() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Station, Reading, Sign]).unwrap();
         odm.sync().await.unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             let base = 100 * at as i32;
             let stations = odm.collection::<Station>();
             let readings = odm.collection::<Reading>();
@@ -760,7 +758,7 @@ fn a_parent_may_come_after_children_that_name_it_by_another_field() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Depot, Parcel]).unwrap();
         odm.sync().await.unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             let id = at as i32;
             let (depots, parcels) = (odm.collection::<Depot>(), odm.collection::<Parcel>());
             let code = format!("depot {id}");
@@ -783,7 +781,7 @@ fn a_child_that_has_lost_its_parent_is_written_all_the_same() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Pad, Memo]).unwrap();
         odm.sync().await.unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             let id = at as i32;
             let (pads, memos) = (odm.collection::<Pad>(), odm.collection::<Memo>());
             pads.insert(NewPad { id }).await.unwrap();
@@ -849,7 +847,7 @@ fn what_comes_and_what_goes_meets_in_one_parent() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Owner, Pet]).unwrap();
         odm.sync().await.unwrap();
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let (owners, pets) = (odm.collection::<Owner>(), odm.collection::<Pet>());
             let pet = |id: i32, owner: Option<i32>| Pet {
                 id,
@@ -912,7 +910,7 @@ fn an_upsert_sets_the_reference_of_a_copy_that_is_copied() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         odm.collection::<Club>().insert(club(2)).await.unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             let players = odm.collection::<Player>();
             for (id, club) in [(1, 2 - at as i32), (5 + at as i32, 2)] {
                 players
@@ -938,7 +936,7 @@ fn a_parent_and_its_child_may_come_at_the_same_time() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Station, Reading, Sign]).unwrap();
         odm.sync().await.unwrap();
-        for (at, (mode, odm)) in both(&odm).into_iter().enumerate() {
+        for (at, (mode, odm)) in both(&t, &odm).await.into_iter().enumerate() {
             for round in 0..20 {
                 let id = 1_000 * at as i32 + round;
                 let station = NewStation { id, name: "x".into() };
@@ -1032,7 +1030,7 @@ fn a_child_without_a_value_needs_its_parent_too() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Item, Order, Line]).unwrap();
         odm.sync().await.unwrap();
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let line = NewLine {
                 id: 1,
                 order: Ref::new(99),
@@ -1054,7 +1052,7 @@ fn documents_are_deleted_by_what_is_derived_in_them() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Item, Order, Line]).unwrap();
         odm.sync().await.unwrap();
-        for (mode, odm) in both(&odm) {
+        for (mode, odm) in both(&t, &odm).await {
             let (orders, lines) = (odm.collection::<Order>(), odm.collection::<Line>());
             odm.collection::<Item>()
                 .insert(Item { id: 1, price: 10 })

@@ -263,7 +263,7 @@ macro_rules! a_kept_copy_stays {
                 use $of::*;
                 let odm = Odm::new(t.db.clone(), models![Customer, Order]).unwrap();
                 odm.sync().await.unwrap();
-                for odm in [odm.clone(), odm.without_transactions()] {
+                for odm in [odm.clone(), t.standalone_of(&odm).await] {
                     let (customers, orders) = (odm.collection::<Customer>(), odm.collection::<Order>());
                     customers.delete_where(|c| c.id.gt(0)).await.unwrap();
                     orders.delete_where(|o| o.id.gt(0)).await.unwrap();

@@ -6,7 +6,7 @@ use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::update::Changes;
-use odm_tests::fixtures::interleaved::{Step, another, meddled};
+use odm_tests::fixtures::interleaved::{Step, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 
@@ -168,7 +168,7 @@ async fn trips(t: &TestDb) -> Odm {
 #[test]
 fn what_others_have_written_since_stays() {
     with_db(async |t| {
-        let odm = trips(&t).await.without_transactions();
+        let odm = t.standalone_of(&trips(&t).await).await;
         let all = odm.collection::<Place>();
         let place = |id: i32| Place {
             id,
@@ -206,8 +206,7 @@ fn what_others_have_written_since_stays() {
                     }),
                 ),
             ];
-            let (own, taken) = meddled(&odm, models![Place, Trip], steps).await;
-            let own = own.without_transactions();
+            let (own, taken) = meddled_in(true, &odm, models![Place, Trip], steps).await;
             let bulk = own.bulk().without_bulk_write_command();
             let error = bulk.update::<Trip>(1, case.write).await;
             assert!(
@@ -223,96 +222,5 @@ fn what_others_have_written_since_stays() {
             assert_clean(&odm).await;
             trips.delete_many(doc! {}).await.unwrap();
         }
-    });
-}
-
-/// Whoever changes the second of these collections by the second field is preceded by this.
-fn before_an_update(collection: fn(&str, &Doc) -> bool, db: &str, work: Work) -> Vec<Step> {
-    let db = db.to_owned();
-    vec![(
-        collection,
-        Box::new(move |runtime| {
-            runtime.block_on(async {
-                let models = models![Team, Member, Citizen, Passport];
-                work(another(&db, models).await.without_transactions()).await;
-            });
-        }),
-    )]
-}
-
-type Work = fn(Odm) -> futures::future::BoxFuture<'static, ()>;
-
-/// The other side can't follow, since its document has gone, and meanwhile somebody has emptied the array, or named another.
-#[test]
-fn what_others_have_linked_since_stays() {
-    with_db(async |t| {
-        let odm = links::odm(&t).await.without_transactions();
-        let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
-        members
-            .insert_many([1, 2].map(|id| member(id, None)))
-            .await
-            .unwrap();
-        let team = links::team("a", &[1]);
-        teams.insert(team).await.unwrap();
-        let work: Work = |odm| {
-            Box::pin(async move {
-                let teams = odm.collection::<Team>();
-                let a = teams.get("a".to_owned()).await.unwrap().unwrap();
-                assert_eq!(a.members, [Ref::new(1), Ref::new(2)], "the write was made");
-                let pull = teams.update("a".to_owned()).pull(|t| t.members, Ref::new(1));
-                pull.await.unwrap();
-                let members = odm.database().collection::<Doc>("members");
-                members.delete_one(doc! { "_id": 2_i64 }).await.unwrap();
-            })
-        };
-        let steps = before_an_update(|_, command| is(command, "update", "members"), t.db.name(), work);
-        let (own, taken) = meddled(&odm, models![Team, Member], steps).await;
-        let own = own.without_transactions();
-        let own = own.collection::<Team>();
-        let push = own.update("a".to_owned());
-        let refused = push.push(|t| t.members, Ref::new(2)).await.unwrap_err();
-        assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
-        assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 1);
-        let a = teams.get("a".to_owned()).await.unwrap().unwrap();
-        assert_eq!(a.members, []);
-        assert_eq!(members.get(1).await.unwrap().unwrap().team, None);
-        assert_clean(&odm).await;
-    });
-}
-
-#[test]
-fn a_reference_that_others_have_set_since_stays() {
-    const PASSPORT: [u8; 12] = [7; 12];
-    with_db(async |t| {
-        let odm = links::odm(&t).await.without_transactions();
-        let (citizens, passports) = (odm.collection::<Citizen>(), odm.collection::<Passport>());
-        let new = |id| links::NewCitizen { id, passport: None };
-        citizens.insert_many([1, 2].map(new)).await.unwrap();
-        let id = ObjectId::from_bytes(PASSPORT);
-        passports.insert(Passport { id, holder: None }).await.unwrap();
-        let work: Work = |odm| {
-            Box::pin(async move {
-                let (passports, id) = (odm.collection::<Passport>(), ObjectId::from_bytes(PASSPORT));
-                let now = passports.get(id).await.unwrap().unwrap();
-                assert_eq!(now.holder, Some(Ref::new(1)), "the write was made");
-                let set = passports.update(id).set(|p| p.holder, Ref::new(2));
-                set.await.unwrap();
-                let citizens = odm.database().collection::<Doc>("citizens");
-                citizens.delete_one(doc! { "_id": 1 }).await.unwrap();
-            })
-        };
-        let steps = before_an_update(|_, command| is(command, "update", "citizens"), t.db.name(), work);
-        let (own, taken) = meddled(&odm, models![Citizen, Passport], steps).await;
-        let own = own.without_transactions();
-        let own = own.collection::<Passport>();
-        let set = own.update(id).set(|p| p.holder, Ref::new(1));
-        let refused = set.await.unwrap_err();
-        assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
-        assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 1);
-        let now = passports.get(id).await.unwrap().unwrap();
-        assert_eq!(now.holder, Some(Ref::new(2)));
-        let now = citizens.get(2).await.unwrap().unwrap();
-        assert_eq!(now.passport, Some(Ref::new(id)));
-        assert_clean(&odm).await;
     });
 }

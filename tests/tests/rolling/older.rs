@@ -137,7 +137,7 @@ fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
         t.db.collection::<Raw>("hosts")
             .update_one(
                 doc! { "_id": 1 },
-                doc! { "$set": { "_odm.owed": 1_i64, "_odm.due": { "*": 1_i64 } } },
+                doc! { "$set": { "_odm.pending.operation": 1_i64, "_odm.pending.fields": { "*": 1_i64 } } },
             )
             .await
             .unwrap();

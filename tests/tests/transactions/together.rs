@@ -72,7 +72,7 @@ async fn halls(t: &odm_tests::TestDb) -> Odm {
 fn a_bulk_may_change_what_it_has_inserted() {
     with_db(async |t| {
         let odm = halls(&t).await;
-        for (first, odm) in [(10, odm.clone()), (20, odm.clone().without_transactions())] {
+        for (first, odm) in [(10, odm.clone()), (20, t.standalone_of(&odm).await)] {
             // Not by the command that inserts and updates across collections, which not every server takes in a transaction.
             let bulk = || odm.bulk().without_bulk_write_command();
             bulk()
@@ -123,7 +123,7 @@ fn a_bulk_may_copy_from_what_it_inserts() {
         // Without transactions the source's own insert may fail, and the copies would be of what was never there.
         odm.collection::<Seat>().delete(1).await.unwrap();
         odm.collection::<Hall>().delete(3).await.unwrap();
-        let error = insert(&odm.without_transactions()).await.unwrap_err();
+        let error = insert(&t.standalone_of(&odm).await).await.unwrap_err();
         assert!(matches!(error, Error::MissingReference { .. }), "{error}");
     });
 }
@@ -137,7 +137,7 @@ fn an_upsert_leaves_the_copies_of_a_document_that_is_there() {
             .unset(|h| h.label)
             .await
             .unwrap();
-        for (id, odm) in [(1, odm.clone()), (2, odm.without_transactions())] {
+        for (id, odm) in [(1, odm.clone()), (2, t.standalone_of(&odm).await)] {
             let seats = odm.collection::<Seat>();
             seats.insert(seat(id, 2, 1)).await.unwrap();
             let before = seats.get(id).await.unwrap().unwrap();
@@ -161,7 +161,7 @@ fn a_replacement_is_given_as_it_is_stored() {
     with_db(async |t| {
         let odm = halls(&t).await;
         odm.collection::<Seat>().insert(seat(1, 1, 3)).await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let seats = odm.collection::<Seat>();
             let mut seat = seats.get(1).await.unwrap().unwrap();
             seat.hall_name = "not the hall's".to_owned();
@@ -408,7 +408,7 @@ fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
             name: format!("R{id}"),
         });
         odm.collection::<Region>().insert_many(regions).await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (depots, parcels) = (odm.collection::<Depot>(), odm.collection::<Parcel>());
             let region = Ref::new(1);
             depots.insert(NewDepot { id: 1, region }).await.unwrap();
@@ -460,7 +460,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
         odm.sync().await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
             let tree = (1..=20).map(|id| NewNode {
                 id,
@@ -487,7 +487,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
             let raw = t.db.collection::<Doc>("nodes");
             let version = async |id: i32| {
                 let node = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
-                node.get_document("_odm").unwrap().get_i64("v").unwrap()
+                node.get_document("_odm").unwrap().get_i64("version").unwrap()
             };
             let before = [version(2).await, version(3).await];
             nodes.update(1).set(|n| n.name, "the root").await.unwrap();
@@ -516,7 +516,7 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
     use circles::{Leaf, NewLeaf, NewNode, Node};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             odm.sync().await.unwrap();
             let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
             for id in 1..=3 {
@@ -585,9 +585,8 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
         odm.sync().await.unwrap();
-        let odm = odm
-            .without_transactions()
-            .with_fan_out(odm::copies::FanOut::new().batch(5));
+        let odm = t.standalone_of(&odm).await;
+        let odm = odm.with_fan_out(odm::copies::FanOut::new().batch(5));
         let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
         for id in 1..=30 {
             let name = format!("n{id}");
@@ -720,7 +719,7 @@ fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() 
         });
         odm.collection::<Owner>().insert_many(owners).await.unwrap();
         let raw = t.db.collection::<Doc>("things");
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (things, labels) = (odm.collection::<Thing>(), odm.collection::<Label>());
             let loan = |day, to: Option<i32>| Loan {
                 day,
@@ -946,7 +945,7 @@ fn a_deletion_that_empties_a_reference_is_passed_on() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![User, Machine, Site]).unwrap();
         odm.sync().await.unwrap();
-        for odm in [odm.clone(), odm.without_transactions()] {
+        for odm in [odm.clone(), t.standalone_of(&odm).await] {
             odm.collection::<User>()
                 .insert_many([User { id: 1 }, User { id: 2 }])
                 .await
@@ -1158,8 +1157,8 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         let older = || Odm::new(t.db.clone(), roads_before::models()).unwrap();
         // A process of the new program has died: an older one finds what it owes, before it has called `sync`.
         let changed = doc! {
-            "$set": { "code": "x", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "code": "x", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
+            "$inc": { "_odm.version": 1_i64 },
         };
         let lands = t.db.collection::<Doc>("lands");
         lands.update_one(doc! { "_id": 1 }, changed).await.unwrap();
@@ -1215,8 +1214,8 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         // them does not change that.
         let land = doc! { "_id": 1 };
         let change = doc! {
-            "$set": { "name": "n", "code": "c", "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new() },
-            "$inc": { "_odm.v": 1_i64 },
+            "$set": { "name": "n", "code": "c", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
+            "$inc": { "_odm.version": 1_i64 },
         };
         lands.update_one(land, change).await.unwrap();
         let allowed = older().allow_unknown_copies();
@@ -1667,7 +1666,7 @@ fn a_required_copy_beside_an_old_one_is_filled_first() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), roads_before::models()).unwrap();
         odm.sync().await.unwrap();
-        let land = doc! { "_id": 1, "name": "land", "code": "l", "_odm": { "v": 1_i64 } };
+        let land = doc! { "_id": 1, "name": "land", "code": "l", "_odm": { "version": 1_i64 } };
         t.db.collection::<Doc>("lands").insert_one(land).await.unwrap();
         let town = roads_before::NewTown {
             id: 1,

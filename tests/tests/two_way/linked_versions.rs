@@ -1,6 +1,5 @@
 //! A link is a field of both documents: a write from the other side raises the version, and an older replacement is a conflict.
 
-use odm::bson::oid::ObjectId;
 use odm::bson::{DateTime, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Error, Odm};
@@ -355,12 +354,6 @@ ways! {
         done!(raw(&t, "tasks").update_one(doc! { "_id": 10 }, doc! { "$set": { "owner": 2 } }));
         done!(reconciler.caught_up());
     }
-    // A process without transactions died before it wrote the list.
-    a_recovery: [("people", 2)] by |t, odm| {
-        let left = doc! { "$set": { "owner": 2, "_odm.links": [ObjectId::new()] } };
-        done!(raw(&t, "tasks").update_one(doc! { "_id": 20 }, left));
-        done!(odm.clone().without_transactions().recover());
-    }
     // Kate is deleted and restored: a badge was inserted at the same time.
     a_deletion_that_is_taken_back: [("tasks", 10), ("people", 3)] by |t, odm| {
         let badges = raw(&t, "badges");
@@ -522,7 +515,7 @@ fn an_operation_is_no_conflict_with_itself() {
         with_db(async |t| {
             let mut odm = some(&t).await;
             if alone {
-                odm = odm.without_transactions();
+                odm = t.standalone_of(&odm).await;
             }
             let (people, tasks) = (people(&odm), tasks(&odm));
             let kate = people.get(1).await.unwrap().unwrap();

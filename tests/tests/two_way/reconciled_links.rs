@@ -166,7 +166,7 @@ fn what_others_insert_and_replace_is_linked() {
         agree(&odm).await;
         // Documents of the library's, as they were taken from elsewhere: with the count of later writes, or of the first one.
         for (id, count) in [(8, 4_i64), (9, 1)] {
-            let linked = doc! { "_id": id, "title": "copied", "authors": [1], "_odm": { "linked": count } };
+            let linked = doc! { "_id": id, "title": "copied", "authors": [1], "_odm": { "links": count } };
             books.insert_one(linked).await.unwrap();
             soon(&reconciler).await;
             assert!(names(&odm, "books", "authors", id).await.is_empty(), "{count}");

@@ -2,7 +2,6 @@
 
 use super::links::*;
 use odm::Error;
-use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Changes;
@@ -17,7 +16,7 @@ fn both_ways<Fut: Future<Output = ()>>(test: impl Fn(TestDb, Odm) -> Fut) {
         test(t, odm).await;
     });
     with_db(async |t| {
-        let odm = odm(&t).await.without_transactions();
+        let odm = t.standalone_of(&odm(&t).await).await;
         test(t, odm).await;
     });
 }
@@ -392,13 +391,13 @@ fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
         assert_eq!(done.upserted, Some(20.into()));
         assert_eq!(books_of(&odm, 3).await, [20]);
         agree(&odm).await;
-        // Without transactions it can't be told before, so it is refused.
         let error = books.update(10).raw(twice).await.map(drop);
         assert!(error.is_err());
-        let alone = odm.clone().without_transactions();
+        // On a standalone server, too, what can't be told before is read after the write.
+        let alone = t.standalone_of(&odm).await;
         let raw = doc! { "$pull": { "authors": { "$gte": 1 } } };
-        let error = alone.collection::<Book>().update(10).raw(raw).await.unwrap_err();
-        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        alone.collection::<Book>().update(10).raw(raw).await.unwrap();
+        assert!(authors_of(&odm, 10).await.is_empty());
         agree(&odm).await;
     });
 }
@@ -823,23 +822,16 @@ fn the_number_of_commands_does_not_grow_with_the_documents() {
         agree(&odm).await;
         sent();
 
-        // The side that is written first, without transactions; at the end it is seen that both agree, and the marks are removed.
-        let odm = odm.without_transactions();
+        // On a standalone server: what the lists have room for is asked before the write, and the other side is written after it.
+        let odm = t.standalone_of(&odm).await;
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
-        let agree_then = |first: &[&'static str]| [first, &["find", "find", "update", "update"]].concat();
+        sent();
         tasks.insert(task(1000, 1)).await.unwrap();
-        assert_eq!(sent(), agree_then(&["update", "insert"]));
+        assert_eq!(sent(), ["find", "insert", "update"]);
         tasks.update(1000).set(|t| t.owner, Ref::new(2)).await.unwrap();
-        // Behind the write itself: whether others have written the task in between.
-        assert_eq!(
-            sent(),
-            agree_then(&["find", "update", "update", "find", "update"])
-        );
+        assert_eq!(sent(), ["find", "find", "update", "update"]);
         people.update(1).push(|p| p.tasks, Ref::new(1000)).await.unwrap();
-        assert_eq!(
-            sent(),
-            agree_then(&["find", "find", "update", "find", "update", "update"])
-        );
+        assert_eq!(sent(), ["find", "find", "update", "find", "update", "update"]);
         agree(&odm).await;
     });
 }
@@ -926,8 +918,8 @@ fn a_refused_insert_leaves_nothing_of_several() {
         assert_eq!((inserted, errors.len(), errors[0].0), (1, 1, 0));
         assert_eq!(books_of(&odm, 3).await, [3]);
         agree(&odm).await;
-        // Without transactions, each for itself.
-        let odm = odm.without_transactions();
+        // On a standalone server, each for itself.
+        let odm = t.standalone_of(&odm).await;
         let books = odm.collection::<Book>();
         let error = books
             .insert_many([book(4, &[4]), book(1, &[3]), book(5, &[5])])
@@ -1273,24 +1265,22 @@ fn an_older_program_does_not_write_one_side_alone() {
     });
 }
 
-/// Of a field that is its own other side both documents are marked, and each leads to the same link.
+/// Of a field that is its own other side both documents lead to the same link.
 #[test]
 fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
     with_db(async |t| {
-        let odm = odm(&t).await.without_transactions();
+        let odm = odm(&t).await;
         let nodes = odm.collection::<Node>();
         let raw = t.db.collection::<Raw>("nodes");
         nodes.insert_many((1..=3).map(node)).await.unwrap();
         for (lost, partners) in [(2, [Some(2), Some(1)]), (1, [None, None])] {
             nodes.update(1).set(|n| n.partner, Ref::new(2)).await.unwrap();
             nodes.update(3).set(|n| n.parent, Ref::new(1)).await.unwrap();
-            let marks = doc! { "$set": { "_odm.links": [ObjectId::new()] } };
-            raw.update_many(doc! {}, marks).await.unwrap();
             let unset = doc! { "$unset": { "partner": "" } };
             raw.update_one(doc! { "_id": lost }, unset).await.unwrap();
             let pull = doc! { "$pull": { "children": 3 } };
             raw.update_one(doc! { "_id": 1 }, pull).await.unwrap();
-            odm.recover().await.unwrap();
+            odm.repair_all().await.unwrap();
             assert_clean(&odm).await;
             let all = nodes.find_all().sort(|n| n.id.asc()).all().await.unwrap();
             let found = all.iter().map(|node| node.partner.map(Ref::into_key));

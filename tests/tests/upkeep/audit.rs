@@ -263,7 +263,7 @@ fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
             let odm = if transactions {
                 odm
             } else {
-                odm.without_transactions()
+                t.standalone_of(&odm).await
             };
             let person = |id: i64, tasks: &[i64], friends: &[i64], desk: Option<i64>| {
                 doc! { "_id": id, "tasks": tasks, "friends": friends, "desk": desk }

@@ -23,13 +23,16 @@ fn token(made: SystemTime) -> ObjectId {
 
 /// As if the first author's debt had been made at this time, and a lease of it had this end.
 async fn set(odm: &Odm, made: SystemTime, lease: Option<SystemTime>) {
-    let mut set = doc! { "_odm.owed": token(made) };
+    let mut set = doc! { "_odm.pending.operation": token(made) };
     if let Some(until) = lease {
-        set.insert("_odm.lease.until", DateTime::from_system_time(until));
+        set.insert("_odm.pending.lease.until", DateTime::from_system_time(until));
     }
-    let owing = doc! { "_odm.owed": { "$exists": true } };
+    let owing = doc! { "_odm.pending.operation": { "$exists": true } };
     // What was passed on to books is as old.
-    for (name, set) in [("books", doc! { "_odm.owed": token(made) }), ("authors", set)] {
+    for (name, set) in [
+        ("books", doc! { "_odm.pending.operation": token(made) }),
+        ("authors", set),
+    ] {
         let all = odm.database().collection::<Doc>(name);
         let done = all
             .update_many(owing.clone(), doc! { "$set": set })
@@ -105,7 +108,7 @@ fn a_worker_leaves_to_others_what_they_are_at() {
             assert!(owing(&odm).await.is_empty(), "{what}");
             let author = raw(&odm, "authors", 1).await;
             let own = author.get_document("_odm").unwrap();
-            assert!(!own.contains_key("lease"), "{what}: {own}");
+            assert!(!own.contains_key("pending"), "{what}: {own}");
             assert_clean(&odm).await;
         }
     });
@@ -167,6 +170,8 @@ fn a_delivery_tells_that_somebody_is_at_it() {
             let lease = author
                 .get_document("_odm")
                 .unwrap()
+                .get_document("pending")
+                .unwrap()
                 .get_document("lease")
                 .unwrap();
             lease.get_datetime("until").unwrap().to_system_time()
@@ -179,7 +184,7 @@ fn a_delivery_tells_that_somebody_is_at_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let author = raw(&odm, "authors", 1).await;
         assert!(
-            author.get_document("_odm").unwrap().contains_key("owed"),
+            author.get_document("_odm").unwrap().contains_key("pending"),
             "{author}"
         );
         set(&odm, SystemTime::now() - HOUR, Some(SystemTime::now() - HOUR)).await;

@@ -453,7 +453,7 @@ fn what_the_library_writes_is_not_mended() {
                 .await
                 .unwrap()
                 .unwrap();
-            host.get_document("_odm").unwrap().get("v").cloned()
+            host.get_document("_odm").unwrap().get("version").cloned()
         };
         let before: Option<Bson> = version().await;
         assert!(before.is_some());
@@ -523,7 +523,7 @@ fn what_a_reconciler_has_mended_is_not_mended_again() {
                 .await
                 .unwrap()
                 .unwrap();
-            sign.get_document("_odm").unwrap().get_i64("v").unwrap()
+            sign.get_document("_odm").unwrap().get_i64("version").unwrap()
         };
         for (name, replaced) in [("B", false), ("C", true)] {
             let before = version().await;
@@ -675,13 +675,15 @@ fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
 #[test]
 fn several_reconcilers_mend_everything_together() {
     with_transactions(async |t| {
-        // SecantusDB hangs where an `updateMany` of one of them meets a transaction of another.
-        let odm = logs(&t).await.without_transactions();
+        // It may hang where an `updateMany` of one of them meets a transaction of another.
+        if odm_tests::may_stand_still(&t.db).await {
+            return;
+        }
+        let odm = logs(&t).await;
         let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);
         let mut reconcilers = Vec::new();
         for _ in 0..3 {
             let other = Odm::new(t.db.clone(), models![Host, LogMsg]).unwrap();
-            let other = other.without_transactions();
             reconcilers.push(other.reconciler().start().await.unwrap());
         }
         for round in 0..6 {

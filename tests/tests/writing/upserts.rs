@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 fn what_is_derived_is_there_from_the_start() {
     for alone in [false, true] {
         with_db(async |t| {
-            let mut odm = Odm::new(t.db, models![Product, Review]).unwrap();
+            let mut odm = Odm::new(t.db.clone(), models![Product, Review]).unwrap();
             if alone {
-                odm = odm.without_transactions();
+                odm = t.standalone_of(&odm).await;
             }
             odm.sync().await.unwrap();
             let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
@@ -51,9 +51,9 @@ fn what_is_derived_is_there_from_the_start() {
 fn sources_holders_and_children_can_be_upserted() {
     for alone in [false, true] {
         with_db(async |t| {
-            let mut odm = Odm::new(t.db, models![Host, LogMsg]).unwrap();
+            let mut odm = Odm::new(t.db.clone(), models![Host, LogMsg]).unwrap();
             if alone {
-                odm = odm.without_transactions();
+                odm = t.standalone_of(&odm).await;
             }
             odm.sync().await.unwrap();
             let (hosts, messages) = (odm.collection::<Host>(), odm.collection::<LogMsg>());
@@ -134,7 +134,7 @@ fn an_upsert_that_gives_its_document_inserts_as_any_other() {
             let all = models![Tariff, Contract, Bar, Vote, Team, Member];
             let mut odm = Odm::new(t.db.clone(), all).unwrap();
             if alone {
-                odm = odm.without_transactions();
+                odm = t.standalone_of(&odm).await;
             }
             odm.sync().await.unwrap();
             let (tariffs, contracts) = (odm.collection::<Tariff>(), odm.collection::<Contract>());
@@ -211,7 +211,7 @@ fn an_upsert_that_gives_its_document_inserts_as_any_other() {
 fn the_insert_of_an_upsert_that_gives_its_document_is_one_round_trip_more() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Bar, Vote, Tariff, Contract]).unwrap();
-        let odm = odm.without_transactions();
+        let odm = t.standalone_of(&odm).await;
         odm.sync().await.unwrap();
         let tariffs = odm.collection::<Tariff>();
         let upsert = || tariffs.update(1).set(|t| t.name, "A").upsert();
@@ -238,7 +238,7 @@ fn upserts_that_give_their_document_meet() {
         with_db(async |t| {
             let mut odm = Odm::new(t.db.clone(), models![Bar, Vote]).unwrap();
             if alone {
-                odm = odm.without_transactions();
+                odm = t.standalone_of(&odm).await;
             }
             odm.sync().await.unwrap();
             let bar = NewBar {

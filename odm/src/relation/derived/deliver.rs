@@ -378,7 +378,7 @@ async fn fan_out(
     // Another process may have its models in another order.
     let place = below(PROGRESS, &format!("{}.{}", edge.holder.collection, edge.path));
     let mut last = at(document, &format!("{place}.last"))
-        .filter(|_| number(document, &format!("{place}.v")) == source.version)
+        .filter(|_| number(document, &format!("{place}.version")) == source.version)
         .and_then(|last| Bson::try_from(last).ok());
     let of = holders(edge, vec![source.key.clone()]);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
@@ -425,7 +425,7 @@ async fn fan_out(
                 let note = Statement {
                     filter: unchanged,
                     update: doc! { "$set": {
-                        &place: { "v": source.version, "last": &border },
+                        &place: { "version": source.version, "last": &border },
                         // Who looks for what dead processes owe sees that one is at it.
                         lease::end(): lease::until(options.pause),
                     } },

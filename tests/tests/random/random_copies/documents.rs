@@ -167,12 +167,8 @@ pub(super) fn models() -> Vec<odm::Model> {
     .into()
 }
 
-pub(super) fn handle(db: Database, alone: bool) -> Odm {
-    let odm = Odm::new(db, models()).unwrap();
-    match alone {
-        true => odm.without_transactions(),
-        false => odm,
-    }
+pub(super) fn handle(db: Database) -> Odm {
+    Odm::new(db, models()).unwrap()
 }
 
 /// Makes the documents that others refer to.

@@ -54,7 +54,8 @@ pub(super) const COPIES: [(&str, &str); 43] = [
 pub(super) fn written(collection: &str, mut document: Raw) -> Option<Raw> {
     if document
         .get_document("_odm")
-        .is_ok_and(|own| own.get_bool("gone").unwrap_or(false))
+        .and_then(|own| own.get_document("pending"))
+        .is_ok_and(|pending| pending.get_bool("delete").unwrap_or(false))
     {
         return None;
     }

@@ -134,9 +134,12 @@ struct Process {
 
 impl Task {
     async fn process(&self) -> Process {
-        let proxy = Proxy::start(&server().await, 0).await;
-        let db = through(&proxy, self.direct.name()).await;
-        let odm = handle(db, self.alone);
+        let server = server().await;
+        let proxy = match self.alone {
+            true => Proxy::standalone(&server, 0).await,
+            false => Proxy::start(&server, 0).await,
+        };
+        let odm = handle(through(&proxy, self.direct.name()).await);
         odm.server().await.unwrap();
         odm.check_models().await.unwrap();
         proxy.arm();
@@ -249,7 +252,10 @@ fn run(alone: bool) {
         let operations = of_environment("ODM_RANDOM_OPERATIONS").unwrap_or(240) as usize;
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
-        let odm = handle(t.db.clone(), alone);
+        let odm = match alone {
+            true => handle(t.standalone().await),
+            false => handle(t.db.clone()),
+        };
         if !alone && lacks_transactions(&odm).await {
             return;
         }
@@ -304,6 +310,11 @@ fn run(alone: bool) {
         meets_the_living.abort();
         let took = started.elapsed();
         let recovered = odm.recover().await.unwrap();
+        if alone {
+            // A link and a move are two statements, between which some have been killed.
+            let repaired = odm.repair_all().await.unwrap();
+            assert!(repaired.left.is_clean(), "{repaired}");
+        }
         let mut own = Written::new();
         let (mut kills, mut done) = (0, 0);
         let (mut errors, mut events) = (Vec::<String>::new(), Vec::<Event>::new());
@@ -363,11 +374,7 @@ fn run(alone: bool) {
         assert!(audit.is_clean(), "{audit}");
         assert_eq!(differ, 0, "documents differ");
         assert_eq!(errors, Vec::<String>::new());
-        let owing = doc! { "$or": [
-            { "_odm.owed": { "$exists": true } },
-            { "_odm.gone": true },
-            { "_odm.links": { "$exists": true } },
-        ] };
+        let owing = doc! { "_odm.pending": { "$exists": true } };
         for collection in COLLECTIONS {
             let documents = t.db.collection::<Raw>(collection);
             let count = documents.count_documents(owing.clone()).await.unwrap();
@@ -382,6 +389,6 @@ fn random_operations_end_as_the_model_says() {
 }
 
 #[test]
-fn random_operations_without_transactions_end_as_the_model_says() {
+fn random_operations_on_a_standalone_server_end_as_the_model_says() {
     run(true);
 }

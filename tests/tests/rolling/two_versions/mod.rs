@@ -136,7 +136,7 @@ async fn raw(t: &TestDb, collection: &str, id: i64) -> Raw {
 
 /// How many documents of a collection say that work is pending in them.
 async fn pending(t: &TestDb, collection: &str) -> u64 {
-    let pending = doc! { "_odm.owed": { "$exists": true } };
+    let pending = doc! { "_odm.pending.operation": { "$exists": true } };
     t.db.collection::<Raw>(collection)
         .count_documents(pending)
         .await
@@ -166,7 +166,7 @@ fn a_source_is_written_by_a_process_that_does_not_know_its_copies() {
                 .await
                 .get_document("_odm")
                 .unwrap()
-                .get_i64("v")
+                .get_i64("version")
                 .unwrap_or(0)
         };
         let before = version().await;
@@ -251,7 +251,7 @@ fn every_way_to_write_a_source_leaves_pending_work() {
                 .await
                 .get_document("_odm")
                 .unwrap()
-                .get_i64("v")
+                .get_i64("version")
                 .unwrap()
                 > 0
         );
