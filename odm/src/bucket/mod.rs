@@ -14,7 +14,7 @@
 
 use crate::filter::{Element, below};
 use crate::modify::apply;
-use crate::relation::{self, Done, Duties, What, Write};
+use crate::relation::{self, Duties, Outcome, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, Rooted, growth};
@@ -405,21 +405,19 @@ impl<I: Bucketed> Buckets<I> {
                     .projection(doc! { meta.page: 1 });
                 let refused = |error| growth::told(Collection::<I::Bucket>::error(error), &built.update);
                 let found = act!(session.as_ref(), action).map_err(refused)?;
-                Ok(Pushed(
-                    found.map(|found| number(found.get(meta.page).ok().flatten())),
-                ))
+                Ok(Outcome {
+                    document: found,
+                    ..Outcome::default()
+                })
             }
             .boxed()
         };
-        match Duties::of(odm, writes.into_iter(), token)? {
-            None => update(self.collection.session().cloned())
-                .await
-                .map(|done| done.0),
-            Some(duties) => duties
-                .carry_out(self.collection.session(), trace, update)
-                .await
-                .map(|done| done.0),
-        }
+        let done = match Duties::of(odm, writes.into_iter(), token)? {
+            None => update(self.collection.session().cloned()).await?,
+            Some(duties) => duties.execute(self.collection.session(), trace, &update).await?,
+        };
+        let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
+        Ok(done.document.map(page))
     }
 
     /// The number of the newest page and its room; 0 and none if there is no page. One that was made by a declaration with a
@@ -534,11 +532,6 @@ impl BucketMeta {
         usize::try_from(self.size).unwrap_or(1).max(1)
     }
 }
-
-/// What was pushed onto: its page.
-struct Pushed(Option<i32>);
-
-impl Done for Pushed {}
 
 /// Why the pages behind so many were not inserted.
 struct Refused {
