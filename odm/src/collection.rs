@@ -242,23 +242,6 @@ impl<T: Document> Collection<T> {
         &self.core.odm
     }
 
-    pub(crate) fn raw(&self) -> &mongodb::Collection<RawDocumentBuf> {
-        &self.core.raw
-    }
-
-    pub(crate) fn session(&self) -> Option<&Shared> {
-        self.core.session.as_ref()
-    }
-
-    pub(crate) fn trace(&self, operation: &'static str) -> Trace {
-        self.core.trace(operation)
-    }
-
-    /// Maps an error of the driver's.
-    pub(crate) fn error(error: mongodb::error::Error) -> Error {
-        crate::map::Context::of(T::META).driver(error)
-    }
-
     /// Inserts one document: its `New…` struct, or a whole one.
     ///
     /// Gives the document as it is stored, with its id.

@@ -32,7 +32,7 @@ const PART: usize = 50;
 /// Documents as they are stored, one behind the other in one buffer: a buffer for each took longer than to encode it, where
 /// another thread freed it than had made it.
 #[derive(Default)]
-struct Part {
+pub(crate) struct Part {
     bytes: Vec<u8>,
     /// Where those stand that can be sent, with their positions among all that are to be inserted.
     places: Vec<(usize, Range<usize>)>,
@@ -56,7 +56,7 @@ impl Part {
         part
     }
 
-    fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
+    pub(crate) fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
         let start = self.bytes.len();
         match encode(&mut self.bytes) {
             Ok(()) => self.places.push((at, start..self.bytes.len())),
@@ -307,7 +307,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
                 Ok(())
             };
             let core = collection.core();
-            match insert(core, parts, is_whole, ordered, &mut take).await? {
+            match insert_encoded(core, parts, is_whole, ordered, &mut take).await? {
                 true => Ok(stored),
                 false => Ok(whole),
             }
@@ -318,7 +318,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
 
 /// Inserts documents. Those that are not whole are handed to `take` as they are stored, and all where the library puts something
 /// into them: whether it did so is given.
-fn insert<'a>(
+pub(crate) fn insert_encoded<'a>(
     core: &'a Core,
     mut parts: Vec<Part>,
     is_whole: bool,
