@@ -1,6 +1,7 @@
 //! The subsets of many parents: one query gives them all, with what a query for each parent would give.
 
 use futures::TryStreamExt;
+use odm::__private::SwitchOdm as _;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};

@@ -2,6 +2,7 @@
 //! deleted by the reference in it.
 
 use futures::TryStreamExt;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;

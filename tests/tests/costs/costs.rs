@@ -1,6 +1,7 @@
 //! What copies cost: the table of the book, measured. Each write of each kind of copy is done once, its commands are counted
 //! as they are sent, and the documents that they write as the server counts them.
 
+use odm::__private::SwitchBulk as _;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};

@@ -2,6 +2,7 @@
 //! and secondaries to read from.
 
 use super::copying::{assert_true, atomic, eventual};
+use odm::__private::SwitchBulk as _;
 use odm::bson::Document as Doc;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::mongodb::options::{ClientOptions, ReadConcern, ReadPreference, WriteConcern};

@@ -4,6 +4,7 @@
 
 use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw, watched};
 use futures::FutureExt;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Document as Doc, doc};
 use odm::copies::FanOut;

@@ -1,6 +1,7 @@
 //! What follows from what the library writes by itself: the other side of two-way references, references that go with their
 //! target, and what it takes back when a target has vanished.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};

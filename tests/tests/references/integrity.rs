@@ -1,6 +1,7 @@
 //! References that go one way: their targets exist, whatever is written.
 
 use futures::future::join_all;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;

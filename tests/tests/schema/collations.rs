@@ -3,6 +3,7 @@
 use futures::TryStreamExt;
 use mongodb::IndexModel;
 use mongodb::bson::{Document as Doc, doc};
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::mongodb::options::{Collation, CollationStrength};
 use odm::prelude::*;

@@ -1,5 +1,6 @@
 //! What meets in one document, one operation or one transaction.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};

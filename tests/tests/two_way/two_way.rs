@@ -1,6 +1,7 @@
 //! Two-way references: whatever is written, on whichever side, both sides agree.
 
 use super::links::*;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;

@@ -1,6 +1,7 @@
 //! Mixed writes in one request, or in one for each run of a kind.
 
 use super::models::*;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::prelude::*;
 use odm_tests::{assert_clean, lacks_transactions, with_db, with_transactions};

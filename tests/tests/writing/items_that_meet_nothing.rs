@@ -1,5 +1,6 @@
 //! An update with nothing to change says so, and raises neither the version nor `updated_at`.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{DateTime, doc};
 use odm::prelude::*;
 use odm::update::Changes;

@@ -1,5 +1,6 @@
 //! `replace` keeps what the type does not declare, in every front end; `exact` does not.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Bson, DateTime, Document as Raw, doc};
 use odm::error::Rule;
 use odm::prelude::*;

@@ -1,5 +1,6 @@
 //! Processes of two versions of a program on one database: what the older one writes, the newer one derives.
 
+use odm::__private::SwitchOdm as _;
 use odm::Error;
 use odm::bson::{Document as Raw, doc};
 use odm::prelude::*;
