@@ -68,7 +68,7 @@ impl Program {
             manifest.push_str(line);
             manifest.push('\n');
         }
-        // As in the workspace: nobody debugs what an application uses.
+        // As in the workspace. The application itself has the default profile.
         manifest.push_str("\n[profile.dev.package.\"*\"]\ndebug = false\n");
         std::fs::write(self.dir.join("Cargo.toml"), manifest)?;
         std::fs::copy(root().join("Cargo.lock"), self.dir.join("Cargo.lock"))?;

@@ -1,4 +1,4 @@
-//! What the test binaries take to build: time, and the memory of the largest process, which is the compiler or the linker.
+//! The time to build a test binary, and the memory of the largest process of the build, which is the compiler or the linker.
 
 use std::ffi::OsString;
 use std::io::Seek;
@@ -109,7 +109,7 @@ pub async fn measure(only: &[String]) -> Result<Vec<Line>> {
     )])
 }
 
-/// What a build took.
+/// The outcome of a build.
 struct Built {
     /// In kB.
     memory: i64,
