@@ -23,6 +23,8 @@ mod leases;
 #[cfg(test)]
 mod links;
 #[cfg(test)]
+mod parents;
+#[cfg(test)]
 mod passing;
 #[cfg(test)]
 mod transactions;
