@@ -19,6 +19,8 @@ mod copies;
 #[cfg(test)]
 mod followed;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod leases;
 #[cfg(test)]
 mod links;
