@@ -1251,7 +1251,7 @@ fn too_many_late_parent() -> Layers {
         last: None,
         report: None,
         most: 1,
-        ..model(&[update(5), Work::InsertParent { parent: 0 }, update(7)])
+        ..model(&[update(5), Work::InsertParent { parent: 0 }])
     }
 }
 
@@ -1261,6 +1261,7 @@ fn too_many_below() -> Layers {
     Layers {
         sources: 2,
         followers: [Some(0), Some(0)],
+        report: None,
         most: 1,
         ..model(&[update(5), point, Work::UpdateHolder { holder: 0, value: 9 }])
     }
@@ -1299,7 +1300,7 @@ fn all_layers_become_true_behind_a_commit() {
             too_many_move(),
         ),
         (
-            "layers: too many holders, two updates, their parent comes",
+            "layers: too many holders, an update, their parent comes",
             too_many_late_parent(),
         ),
         (

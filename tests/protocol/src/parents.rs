@@ -1040,6 +1040,21 @@ fn moves() -> Parents {
     model([Some(0), Some(1)], &[to(0, 1), update(0, 2), to(1, 0)])
 }
 
+/// Four transactions at once.
+fn all_kinds() -> Parents {
+    let to = Work::Move { child: 0, parent: 1 };
+    let works = [insert(1, 3), update(0, 2), to, Work::Delete { child: 0 }];
+    model([Some(0), None], &works)
+}
+
+/// The same, where a child is written with pending work beside them.
+fn all_kinds_eventual() -> Parents {
+    let eventual = Work::Eventual { child: 0, value: 4 };
+    let to = Work::Move { child: 0, parent: 1 };
+    let works = [insert(1, 3), Work::UpdateAll { value: 2 }, to, eventual];
+    model([Some(0), None], &works)
+}
+
 /// A write of both children beside writes of each.
 fn several() -> Parents {
     let works = [
@@ -1138,6 +1153,7 @@ fn derived_fields_are_true_at_every_commit() {
             several(),
         ),
         ("parents: the same of the greatest value alone", greatest()),
+        ("parents: an insert, an update, a move, a deletion", all_kinds()),
     ] {
         holds(name, model);
     }
@@ -1153,6 +1169,10 @@ fn derived_fields_stay_true_beside_pending_work() {
         (
             "parents: an eventual write, a move, an update, a deletion",
             eventual_moves(),
+        ),
+        (
+            "parents: an eventual write, an insert, a move, an update of all",
+            all_kinds_eventual(),
         ),
         (
             "parents: an eventual write, a move of both children, an update, a recovery",
