@@ -205,4 +205,30 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn every_decision_is_in_the_summary_and_has_no_dead_link() {
+        let summary = include_str!("src/SUMMARY.md");
+        let decisions = concat!(env!("CARGO_MANIFEST_DIR"), "/src/decisions");
+        let mut names = Vec::new();
+        for page in std::fs::read_dir(decisions).expect("the book has decisions") {
+            let path = page.expect("a page").path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name in Unicode");
+            assert!(
+                summary.contains(&format!("(decisions/{name})")),
+                "SUMMARY.md does not name decisions/{name}"
+            );
+            let text = std::fs::read_to_string(&path).expect("a page can be read");
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let file = link.split('#').next().unwrap_or_default();
+                let is_there = file.is_empty() || file.contains("://") || path.with_file_name(file).is_file();
+                assert!(is_there, "{} links to {link}", path.display());
+            }
+            names.push(name.to_owned());
+        }
+        assert_eq!(summary.matches("](decisions/").count(), names.len());
+    }
 }

@@ -1,4 +1,4 @@
-//! The command line as a program: what a shell sees of it. What needs a server is tested in `tests/server/cli.rs`.
+//! The command line as a program: what a shell sees of it. What needs a server is tested in `tests/tests/upkeep/cli.rs`.
 
 use std::process::{Command, Output};
 

@@ -170,13 +170,13 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 ::core::unreachable!()
             }
         }
-        impl #krate::Insertable<#ident> for #ident {
+        impl #krate::__private::Insertable<#ident> for #ident {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()
             }
         }
-        impl #krate::Replaceable for #ident {}
-        impl #krate::Insertable<#ident> for #new {
+        impl #krate::__private::Replaceable for #ident {}
+        impl #krate::__private::Insertable<#ident> for #new {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()
             }

@@ -187,7 +187,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 
 /// Makes a struct or an enum a value that documents store inside them.
 ///
-/// It implements `odm::Embed` and `odm::Value`, and for a struct makes the struct of its typed paths (`AddressFields` for
+/// It implements `odm::Embed` and `odm::types::Value`, and for a struct makes the struct of its typed paths (`AddressFields` for
 /// an `Address`). Serde's attributes say how it is stored, with the tags of an enum among them.
 ///
 /// # Attributes of the type

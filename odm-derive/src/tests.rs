@@ -611,7 +611,7 @@ fn a_bucket_has_names_of_its_own_making() {
         "#[embed(max = 50,",
         "pub comments: ::std::vec::Vec<Comment>",
         "index(fields(blog_post, page), unique)",
-        "impl ::odm::ByCount for Comment",
+        "impl ::odm::__private::ByCount for Comment",
     ] {
         assert!(has(&code, part), "{part}: {code}");
     }
@@ -631,8 +631,8 @@ fn a_bucket_by_time_has_its_period() {
         "BucketTime { field: \"time\", first: \"first\", last: \"last\" }",
         "pub sum_stars: i64",
         "pub total: f64",
-        "impl ::odm::ByTime for Comment",
-        "impl ::odm::Timed for Comment",
+        "impl ::odm::__private::ByTime for Comment",
+        "impl ::odm::__private::Timed for Comment",
     ] {
         assert!(has(&code, part), "{part}: {code}");
     }

@@ -237,37 +237,6 @@ impl Write {
     }
 }
 
-impl Write {
-    /// The same changes with another token in the place of this one; `None` where something is inserted.
-    fn renewed(writes: &[Write], old: Token) -> Option<(Vec<Write>, Token)> {
-        let new = Token::new();
-        let mut renewed = writes.to_vec();
-        for write in &mut renewed {
-            match &mut write.what {
-                What::Update { built, .. } => renew(&mut built.update, old, new),
-                What::Replace { pipeline, .. } => {
-                    pipeline.iter_mut().for_each(|stage| renew(stage, old, new));
-                }
-                What::Delete { .. } => {}
-                What::Insert(_) => return None,
-            }
-        }
-        Some((renewed, new))
-    }
-}
-
-fn renew(document: &mut bson::Document, old: Token, new: Token) {
-    fn within(value: &mut Bson, old: Token, new: Token) {
-        match value {
-            Bson::ObjectId(token) if *token == old => *token = new,
-            Bson::Document(inner) => renew(inner, old, new),
-            Bson::Array(items) => items.iter_mut().for_each(|item| within(item, old, new)),
-            _ => {}
-        }
-    }
-    document.iter_mut().for_each(|(_, value)| within(value, old, new));
-}
-
 impl Odm {
     /// Several writes to several collections in as few requests as the server allows, in their order.
     ///
@@ -278,9 +247,7 @@ impl Odm {
     /// One round trip on MongoDB 8.0 and later (for every 100,000 writes or 48 MB); before, one for each run of writes of
     /// one kind to one collection. The first use of the handle asks the server what it is. For references as
     /// [`Insert`](crate::Insert) and [`Update`](crate::Update) say, for all writes together, and one more before for each
-    /// `update_where` that touches them. On a deployment without transactions a bulk that touches two-way ones is carried out write
-    /// by write, as these say for each, and one that moves children of parents that count them in parts: its inserts of one kind,
-    /// each `update_where` that moves some, and what stands between these.
+    /// `update_where` that touches them.
     ///
     /// # Example
     /// ```no_run
@@ -784,14 +751,6 @@ impl Prepared<'_> {
             Some(duties) if self.session.is_none() && duties.is_one().await? => {
                 self.in_transaction(&duties, &writes, trace).await?
             }
-            Some(duties)
-                if self.session.is_none() && (duties.is_linked() || duties.marks_former().await?) =>
-            {
-                match part_of(&writes, duties.is_linked()).len() == writes.len() && !duties.is_linked() {
-                    true => self.with(&duties, &writes, trace).await?,
-                    false => self.in_parts(&writes, duties.is_linked(), token, trace).await?,
-                }
-            }
             Some(duties) => self.with(&duties, &writes, trace).await?,
         };
         trace.done(
@@ -916,45 +875,6 @@ impl Prepared<'_> {
         }
     }
 
-    /// Without transactions, a part of the writes at a time: [`part_of`].
-    async fn in_parts(
-        self,
-        writes: &[Write],
-        one_by_one: bool,
-        token: Option<Token>,
-        trace: &Trace,
-    ) -> Result<Made> {
-        let mut all = Made::default();
-        let mut rest = writes;
-        while let Some(first) = rest.first() {
-            let part = part_of(rest, one_by_one);
-            rest = rest.get(part.len()..).unwrap_or_default();
-            match self.part(part, token, trace).await {
-                Ok(made) => all.add(made),
-                Err(error) => all.errors.push((first.at, error)),
-            }
-            if self.ordered && !all.errors.is_empty() {
-                break;
-            }
-        }
-        Ok(all)
-    }
-
-    /// Some writes without transactions.
-    async fn part(self, part: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
-        // Changes go by a token of their own: whoever has seen both sides agree after one of them may remove its mark while
-        // the next one writes the same document. What is inserted is written once.
-        let renewed = token.and_then(|token| Write::renewed(part, token));
-        let (part, token) = match &renewed {
-            Some((writes, token)) => (writes.as_slice(), Some(*token)),
-            None => (part, token),
-        };
-        match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
-            None => self.send(None, part.to_vec()).await,
-            Some(duties) => self.with(&duties, part, trace).await,
-        }
-    }
-
     /// What the server refuses is an error only within a transaction, which it ends.
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
@@ -1015,29 +935,6 @@ impl Prepared<'_> {
             round_trips,
         })
     }
-}
-
-/// Those of the writes that may be carried out together without transactions, from the first one on: where the documents before
-/// and after are compared (`one_by_one`), it alone. Else children are marked before they are moved: what was inserted before
-/// has to be there then, and a condition to fit. Inserts of one kind are one.
-fn part_of(writes: &[Write], one_by_one: bool) -> &[Write] {
-    let Some(first) = writes.first() else {
-        return writes;
-    };
-    let alike = |next: &&Write| match (&first.what, &next.what) {
-        (What::Insert(_), What::Insert(_)) => relation::is(first.meta, next.meta),
-        (What::Insert(_), _) | (_, What::Insert(_)) => false,
-        // Which children fit is known when what stands before it is written.
-        (
-            _,
-            What::Update {
-                built, many: true, ..
-            },
-        ) if built.marked.is_some() => false,
-        _ => !one_by_one,
-    };
-    let length = writes.iter().take_while(alike).count().max(1);
-    writes.split_at(length).0
 }
 
 impl BulkDone {
@@ -1184,7 +1081,6 @@ async fn together(
                 .build()
                 .into(),
             What::Update { filter, built, many } => {
-                let filter = built.where_marked(filter);
                 let update = built.modifications();
                 let array_filters: Option<Vec<Bson>> = (!built.array_filters.is_empty())
                     .then(|| built.array_filters.into_iter().map(Bson::Document).collect());
@@ -1491,7 +1387,7 @@ fn statement(what: What, collation: Option<bson::Document>) -> Result<RawDocumen
     Ok(match what {
         What::Insert(raw) => raw,
         What::Update { filter, built, many } => {
-            let mut statement = doc! { "q": built.where_marked(filter), "multi": many };
+            let mut statement = doc! { "q": filter, "multi": many };
             match built.pipeline() {
                 Some(stages) => statement.insert("u", stages),
                 None => statement.insert("u", built.update),

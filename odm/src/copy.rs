@@ -24,7 +24,7 @@ pub enum SyncMode {
     /// In one transaction with the source, where the deployment has transactions and the write touches few documents;
     /// else as [`Eventual`](SyncMode::Eventual). The default.
     Auto,
-    /// In one transaction with the source, always: a deployment without transactions is refused.
+    /// In one transaction with the source, always: a standalone server, which has no transactions, is refused.
     Atomic,
     /// After the source: when every writer has returned, or has died and [`recover`](crate::Odm::recover) has run.
     Eventual,

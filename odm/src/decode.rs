@@ -1,31 +1,47 @@
 //! Reads a stored document into its struct, and says exactly what did not fit where it can't.
 
+mod path;
+
 use crate::document::DocumentMeta;
 use crate::keep::{Level, is_own};
-use crate::relation::COPIED;
+use crate::own_fields::COPIED;
 use crate::shape::Shape;
 use crate::{Error, Result, visit};
-use mongodb::bson::{Bson, Document, RawDeserializer, RawDocument, RawDocumentBuf, deserialize_from_slice};
+use mongodb::bson::error::Error as BsonError;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice};
 use serde::de::DeserializeOwned;
-use serde_path_to_error::Segment;
 
 /// The document as a `T`, which its type itself or a part of it is. On failure whole numbers that are stored as doubles are made
-/// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, it is
-/// read with the path of every field in mind.
+/// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, the
+/// path of the value that does not fit is found by reading parts of the document.
 pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
     let without_own = match (meta.extra)() {
         true => without_own(meta, doc),
         false => None,
     };
     let doc = without_own.as_deref().unwrap_or(doc);
-    let error = match deserialize_from_slice(doc.as_bytes()) {
+    let error = match read::<T>(doc) {
         Ok(read) => return Ok(read),
         Err(error) => error,
     };
-    let Some(doc) = with_integers((meta.shape)(), doc) else {
-        return Err(explain::<T>(meta.collection, doc, error));
+    let (doc, error) = match with_integers((meta.shape)(), doc) {
+        None => (doc.to_owned(), error),
+        Some(doc) => match read::<T>(&doc) {
+            Ok(read) => return Ok(read),
+            Err(error) => (doc, error),
+        },
     };
-    deserialize_from_slice(doc.as_bytes()).map_err(|error| explain::<T>(meta.collection, &doc, error))
+    Err(explain(
+        meta.collection,
+        &doc,
+        std::any::type_name::<T>(),
+        &error,
+        &|doc| read::<T>(doc).err(),
+    ))
+}
+
+fn read<T: DeserializeOwned>(doc: &RawDocument) -> mongodb::bson::error::Result<T> {
+    deserialize_from_slice(doc.as_bytes())
 }
 
 /// The document with integers in the place of doubles that are whole numbers, where its type declares integers. `None` where it
@@ -68,52 +84,32 @@ fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf>
     }
 }
 
-fn explain<T: DeserializeOwned>(
+/// The error of a document that can't be read. `fails` reads a document as the same type.
+fn explain(
     collection: &str,
     doc: &RawDocument,
-    first: mongodb::bson::error::Error,
+    ty: &'static str,
+    error: &BsonError,
+    fails: &dyn Fn(&RawDocument) -> Option<BsonError>,
 ) -> Error {
-    let traced = RawDeserializer::new(doc.as_bytes())
-        .map(|deserializer| serde_path_to_error::deserialize::<_, T>(deserializer));
-    let (path, error) = match traced {
-        Ok(Err(error)) => (dotted(error.path()), error.into_inner()),
-        _ => (String::new(), first),
-    };
-    let message = message(&error);
+    let message = message(error);
+    let mut path = path::of(doc, &|doc| {
+        fails(doc).is_some_and(|other| self::message(&other) == message)
+    });
+    if let Some(field) = missing(&message) {
+        path.push(field.to_owned());
+    }
     Error::Decode {
         collection: collection.to_owned(),
         id: id(doc).map(Box::new),
-        ty: short_name(std::any::type_name::<T>()),
-        path: match missing(&message) {
-            // serde names the struct's path; the field that is missing stands below it.
-            Some(field) if path.is_empty() => field.to_owned(),
-            Some(field) => format!("{path}.{field}"),
-            None => path,
-        },
+        ty: short_name(ty),
+        path: path.join("."),
         message,
     }
 }
 
-/// The path as MongoDB writes it. Where serde had to buffer (flattened and untagged parts), it ends early.
-fn dotted(path: &serde_path_to_error::Path) -> String {
-    let mut out = String::new();
-    for segment in path {
-        let part = match segment {
-            Segment::Seq { index } => index.to_string(),
-            Segment::Map { key } => key.clone(),
-            Segment::Enum { variant } => variant.clone(),
-            Segment::Unknown => break,
-        };
-        if !out.is_empty() {
-            out.push('.');
-        }
-        out.push_str(&part);
-    }
-    out
-}
-
 /// What serde said, without what bson puts around it.
-fn message(error: &mongodb::bson::error::Error) -> String {
+fn message(error: &BsonError) -> String {
     match &error.message {
         Some(message) => message.clone(),
         None => error.kind.to_string(),
@@ -295,6 +291,205 @@ mod tests {
             failure(doc! { "fullName": "Ada", "contact": { "Mail": { "address": 1 } } }).2,
             "contact.Mail.address"
         );
+    }
+
+    /// The path and the message of the error of reading a document as a `T`.
+    fn failing<T: DeserializeOwned + std::fmt::Debug>(doc: Document) -> (String, String) {
+        let raw = RawDocumentBuf::try_from(&doc).expect("encodes");
+        match decode::<T>(PEOPLE, &raw) {
+            Err(Error::Decode { path, message, .. }) => (path, message),
+            other => panic!("not a decode error: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_path_is_found_by_reading_and_not_by_names() {
+        // Another `city` fits, fields that are not declared are in between, and the same message can come from several values.
+        let person = doc! {
+            "city": "Bern", "fullName": "Ada", "more": { "city": 1 },
+            "addresses": [{ "city": "Bern", "zip": 1 }, { "zip": 1, "else": { "city": 1 } }, { "city": "Basel" }, { "zip": 2 }],
+            "scores": {}, "zip": "x",
+        };
+        let (_, _, path, message) = failure(person);
+        assert_eq!(
+            (path.as_str(), message.as_str()),
+            ("addresses.1.city", "missing field `city`")
+        );
+        let (_, _, path, _) = failure(doc! { "scores": { "chess": 1 }, "addresses": [{ "city": "Bern" }] });
+        assert_eq!(
+            path, "fullName",
+            "what is missing is missing at the end, and not in the field that was read last"
+        );
+        let (_, _, path, _) = failure(doc! { "fullName": "Ada", "addresses": { "city": "Bern" } });
+        assert_eq!(path, "addresses", "a document in the place of an array");
+        let (_, _, path, message) = failure(doc! { "fullName": "Ada", "contact": "Fax" });
+        assert_eq!(path, "contact");
+        assert!(message.starts_with("unknown variant `Fax`"), "{message}");
+        let (_, _, path, _) = failure(doc! { "fullName": "Ada", "contact": { "Mail": {} } });
+        assert_eq!(path, "contact.Mail.address");
+        let many: Vec<_> = (0..1_000)
+            .map(|n| doc! { "city": "Bern", "zip": if n == 777 { Bson::from(1.5) } else { n.into() } })
+            .collect();
+        assert_eq!(
+            failure(doc! { "fullName": "Ada", "addresses": many, "contact": 5 }).2,
+            "addresses.777.zip"
+        );
+    }
+
+    #[test]
+    fn tuples_maps_and_unknown_fields_are_followed() {
+        #[derive(Deserialize, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct Strict {
+            pair: (i32, String),
+            nested: Option<Vec<Option<(u8, u8)>>>,
+            days: BTreeMap<Day, Vec<i64>>,
+        }
+        #[derive(Deserialize, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        enum Day {
+            Mon,
+            Tue,
+        }
+        let strict = |name: &str, value: Bson| {
+            let mut document = doc! { "pair": [1, "x"], "nested": [[1, 2]], "days": { "Mon": [1] } };
+            document.insert(name, value);
+            failing::<Strict>(document)
+        };
+        for (name, value, at, said) in [
+            (
+                "pair",
+                Bson::from(vec![Bson::from(1), Bson::from(2)]),
+                "pair.1",
+                "expected a string",
+            ),
+            ("pair", vec![1].into(), "pair", "invalid length 1"),
+            (
+                "nested",
+                vec![vec![1, 2], vec![1, 300]].into(),
+                "nested.1.1",
+                "integer `300`, expected u8",
+            ),
+            (
+                "nested",
+                vec![Bson::Null, vec![1].into()].into(),
+                "nested.1",
+                "invalid length 1",
+            ),
+            (
+                "days",
+                doc! { "Mon": [1], "Tue": ["x"] }.into(),
+                "days.Tue.0",
+                "expected i64",
+            ),
+            (
+                "days",
+                doc! { "Mon": [1], "Sun": [1] }.into(),
+                "days.Sun",
+                "unknown variant `Sun`",
+            ),
+            ("other", 1.into(), "other", "unknown field `other`"),
+        ] {
+            let (path, message) = strict(name, value);
+            assert_eq!(path, at, "{message}");
+            assert!(message.contains(said), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_through_a_buffer_is_followed_as_far_as_it_goes() {
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Flat {
+            name: String,
+            #[serde(flatten)]
+            rest: Rest,
+            zone: String,
+        }
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Rest {
+            n: i32,
+            place: Place,
+        }
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Place {
+            x: i32,
+        }
+        let flat = |n: Bson, place: Document| {
+            failing::<Flat>(doc! { "name": "a", "n": n, "place": place, "zone": "z" }).0
+        };
+        assert_eq!(flat("x".into(), doc! { "x": 1 }), "n");
+        assert_eq!(flat(1.into(), doc! { "x": "x" }), "place.x");
+        assert_eq!(flat(1.into(), doc! {}), "place.x");
+        #[derive(Deserialize, Debug)]
+        #[serde(tag = "type")]
+        #[allow(dead_code)]
+        enum Tagged {
+            Point { x: i32, y: i32 },
+        }
+        #[derive(Deserialize, Debug)]
+        #[serde(untagged)]
+        #[allow(dead_code)]
+        enum Untagged {
+            Number(i32),
+            Point { x: i32 },
+        }
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Both {
+            tagged: Tagged,
+            untagged: Untagged,
+        }
+        let both = |tagged: Document, untagged: Bson| {
+            failing::<Both>(doc! { "tagged": tagged, "untagged": untagged })
+        };
+        let point = || doc! { "type": "Point", "x": 1, "y": 2 };
+        assert_eq!(
+            both(doc! { "type": "Point", "x": 1, "y": "y" }, 1.into()).0,
+            "tagged.y"
+        );
+        assert_eq!(both(doc! { "type": "Line" }, 1.into()).0, "tagged.type");
+        assert_eq!(both(doc! { "type": "Point", "y": 2 }, 1.into()).0, "tagged.x");
+        let (path, message) = both(point(), doc! { "x": "x" }.into());
+        assert_eq!(path, "untagged", "{message}");
+        assert!(message.contains("untagged enum"), "{message}");
+    }
+
+    #[test]
+    fn what_a_type_refuses_by_itself_ends_the_path_at_its_value() {
+        #[derive(Deserialize, Debug)]
+        #[serde(try_from = "Span")]
+        #[allow(dead_code)]
+        struct Forward(Span);
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Span {
+            from: i32,
+            to: i32,
+        }
+        impl TryFrom<Span> for Forward {
+            type Error = &'static str;
+            fn try_from(span: Span) -> std::result::Result<Self, Self::Error> {
+                if span.from > span.to {
+                    Err("it ends before it begins")
+                } else {
+                    Ok(Forward(span))
+                }
+            }
+        }
+        #[derive(Deserialize, Debug)]
+        #[allow(dead_code)]
+        struct Plan {
+            spans: Vec<Forward>,
+        }
+        let plan = |second: Document| failing::<Plan>(doc! { "spans": [{ "from": 1, "to": 2 }, second] });
+        assert_eq!(
+            plan(doc! { "from": 2, "to": 1, "n": 1 }),
+            ("spans.1".to_owned(), "it ends before it begins".to_owned())
+        );
+        assert_eq!(plan(doc! { "from": 2, "to": "x" }).0, "spans.1.to");
     }
 
     #[test]

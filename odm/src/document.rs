@@ -101,7 +101,7 @@ pub trait Projection<T>: DeserializeOwned + Send {
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example() -> odm::Result<()> {
 /// /// Takes a `NewPerson` or a whole `Person`.
-/// async fn store(people: &Collection<Person>, person: impl odm::Insertable<Person>) -> odm::Result<ObjectId> {
+/// async fn store(people: &Collection<Person>, person: impl odm::write::Insertable<Person>) -> odm::Result<ObjectId> {
 ///     Ok(people.insert(person).await?.id)
 /// }
 /// # Ok(()) }
@@ -123,7 +123,7 @@ pub trait Insertable<T>: Send {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example() -> odm::Result<()> {
-/// async fn store<T: odm::Replaceable>(all: &Collection<T>, document: T) -> odm::Result<T> {
+/// async fn store<T: odm::write::Replaceable>(all: &Collection<T>, document: T) -> odm::Result<T> {
 ///     all.replace(document).await
 /// }
 /// # Ok(()) }
@@ -139,7 +139,7 @@ pub trait Replaceable: Document {}
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::{Fresh, Insertable};
+/// use odm::write::{Fresh, Insertable};
 ///
 /// # fn example(account: Account) {
 /// let whole = account.fresh(DateTime::now());
@@ -158,7 +158,7 @@ pub enum Fresh<T> {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::FromNew;
+/// use odm::write::FromNew;
 ///
 /// # fn example(new: NewAccount) {
 /// let account = Account::from_new(new, DateTime::now());
@@ -295,7 +295,7 @@ impl DocumentMeta {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// assert_eq!(Person::META.validation, odm::Validation::STRICT);
+/// assert_eq!(Person::META.validation, odm::schema::Validation::STRICT);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validation {
@@ -316,7 +316,7 @@ impl Validation {
 /// MongoDB's `validationLevel`.
 ///
 /// ```
-/// use odm::ValidationLevel;
+/// use odm::schema::ValidationLevel;
 ///
 /// assert!(ValidationLevel::Moderate < ValidationLevel::Strict);
 /// ```
@@ -334,7 +334,7 @@ impl Level {
     /// As MongoDB writes it.
     ///
     /// ```
-    /// assert_eq!(odm::ValidationLevel::Moderate.as_str(), "moderate");
+    /// assert_eq!(odm::schema::ValidationLevel::Moderate.as_str(), "moderate");
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -348,7 +348,7 @@ impl Level {
 /// MongoDB's `validationAction`.
 ///
 /// ```
-/// use odm::ValidationAction;
+/// use odm::schema::ValidationAction;
 ///
 /// assert!(ValidationAction::Warn < ValidationAction::Error);
 /// ```
@@ -364,7 +364,7 @@ impl Action {
     /// As MongoDB writes it.
     ///
     /// ```
-    /// assert_eq!(odm::ValidationAction::Warn.as_str(), "warn");
+    /// assert_eq!(odm::schema::ValidationAction::Warn.as_str(), "warn");
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {

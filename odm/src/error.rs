@@ -654,7 +654,9 @@ impl From<mongodb::error::Error> for Error {
 /// A broken rule.
 ///
 /// ```
-/// use odm::{Number, Rule, Violation, bson::Bson};
+/// use odm::bson::Bson;
+/// use odm::error::{Rule, Violation};
+/// use odm::types::Number;
 ///
 /// let violation = Violation::new("age", Rule::Max(Number::Int(150)), Some(Bson::Int32(200)));
 /// assert_eq!(violation.to_string(), "`age` must be at most 150 (it is 200)");
@@ -678,7 +680,8 @@ impl Violation {
     /// of more than 200 bytes.
     ///
     /// ```
-    /// use odm::{Rule, Violation, bson::Bson};
+    /// use odm::bson::Bson;
+    /// use odm::error::{Rule, Violation};
     ///
     /// let long = Violation::new("name", Rule::MaxLength(100), Some(Bson::String("x".repeat(300))));
     /// assert_eq!(long.value, None);
@@ -707,7 +710,7 @@ impl Violation {
 /// The rules that a declared field can break.
 ///
 /// ```
-/// use odm::Rule;
+/// use odm::error::Rule;
 ///
 /// assert_eq!(Rule::MaxItems(10).to_string(), "may hold at most 10 items");
 /// assert_eq!(Rule::Required.to_string(), "is missing");

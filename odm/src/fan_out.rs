@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How a change of a source is delivered to many holders of its copies: see [`Odm::with_fan_out`](crate::Odm::with_fan_out).
 ///
 /// ```
-/// use odm::FanOut;
+/// use odm::copies::FanOut;
 /// use std::time::Duration;
 ///
 /// let gentle = FanOut::new().batch(1_000).pause(Duration::from_millis(50)).progress(|progress| {

@@ -304,7 +304,7 @@ fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongo
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// let found = people.find(|p| odm::text("coffee -decaf") & p.age.gte(18)).all().await?;
+/// let found = people.find(|p| odm::query::text("coffee -decaf") & p.age.gte(18)).all().await?;
 /// # Ok(()) }
 /// ```
 pub fn text<R>(search: impl Into<String>) -> Filter<R> {
@@ -733,9 +733,9 @@ fn has_schema(condition: &Document) -> bool {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// use odm::Element;
+/// use odm::query::Element;
 ///
-/// fn in_bonn(p: <Element<Address> as odm::Rooted>::Paths) -> Filter<Element<Address>> {
+/// fn in_bonn(p: <Element<Address> as odm::update::Rooted>::Paths) -> Filter<Element<Address>> {
 ///     p.city.eq("Bonn")
 /// }
 /// let found = people.find(|p| p.addresses.elem(in_bonn)).all().await?;
@@ -888,7 +888,7 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
 /// What a string is matched against.
 ///
 /// ```
-/// use odm::Pattern;
+/// use odm::query::Pattern;
 ///
 /// assert_eq!(Pattern::from("a.b"), Pattern::literal("a.b"));
 /// assert_ne!(Pattern::from("a.b"), Pattern::regex("a.b"));
@@ -999,7 +999,7 @@ fn escape(text: &str) -> String {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// fn by(column: &str) -> odm::Order<Person> {
+/// fn by(column: &str) -> odm::query::Order<Person> {
 ///     let p = Person::paths();
 ///     match column {
 ///         "age" => p.age.desc(),

@@ -820,7 +820,7 @@ impl<T: Document, Out, J> std::fmt::Debug for LossyFind<T, Out, J> {
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// # async fn example(found: odm::Lossy<Person>) -> odm::Result<()> {
+/// # async fn example(found: odm::query::Lossy<Person>) -> odm::Result<()> {
 /// for error in &found.bad {
 ///     if let Error::Decode { id, path, message, .. } = error {
 ///         println!("{id:?}: {path}: {message}");
@@ -850,7 +850,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
-    /// let found: odm::Lossy<(Post, User)> = posts.find_all().include(|p| p.author).lossy().all().await?;
+    /// let found: odm::query::Lossy<(Post, User)> = posts.find_all().include(|p| p.author).lossy().all().await?;
     /// # Ok(()) }
     /// ```
     pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {

@@ -6,7 +6,8 @@
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
 use crate::document::DocumentMeta;
-use crate::relation::{Amended, COPIED, OWN};
+use crate::own_fields::{COPIED, OWN};
+use crate::relation::Amended;
 use crate::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Managed, Shape, StructShape, Tagging, of_field,
 };

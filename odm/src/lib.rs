@@ -119,8 +119,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
-#[doc(hidden)]
-pub mod asserts;
+mod asserts;
 mod average;
 mod bucket;
 mod bulk;
@@ -135,7 +134,7 @@ mod document;
 pub mod edges;
 mod elements;
 mod equal;
-mod error;
+pub mod error;
 mod explain;
 mod fan_out;
 mod filter;
@@ -150,45 +149,29 @@ mod modify;
 mod names;
 mod odm;
 mod operand;
+mod own_fields;
 mod page;
 mod path;
 mod reference;
 mod relation;
 pub mod schema;
-mod server;
+pub mod server;
 mod session;
 mod shape;
-#[doc(hidden)]
-pub mod size;
+mod size;
 mod trace;
-mod update;
+pub mod update;
 mod upsert;
 mod value;
 mod visit;
-mod write;
+pub mod write;
 
 pub use crate::odm::{Model, Odm};
-pub use aggregate::{Aggregate, Group, GroupKey};
 pub use average::Average;
-pub use bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
-pub use bulk::{Bulk, BulkDone};
 pub use collection::Collection;
-pub use copy::{CopyOf, SyncMode};
-pub use document::{
-    Action as ValidationAction, Document, Embed, Fresh, FromNew, Insertable, Level as ValidationLevel,
-    Projection, Replaceable, Target, Validation,
-};
-pub use error::{Error, Result, Rule, Violation};
-pub use explain::{Explain, JoinExplain};
-pub use fan_out::{FanOut, Progress};
-pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
-pub use find::{Find, Lossy, LossyFind};
-pub use insert_many::InsertMany;
-pub use join::{
-    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-    ReadFrom, Strict,
-};
-pub use modify::{Returning, Update, UpdateMany, Updated};
+pub use document::{Document, Embed, Projection};
+pub use error::{Error, Result};
+pub use filter::Filter;
 pub use mongodb;
 pub use mongodb::bson;
 /// ```
@@ -439,22 +422,108 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
-pub use operand::Operand;
-pub use page::{Page, PageToken, Paged, ResumableFind};
-pub use path::{Flattened, Path, Root};
-pub use reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference};
-pub use relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
-pub use relation::derived::backfill::{Backfilled, Backfilling};
-pub use relation::derived::reconcile::{Reconciler, Reconciling};
-pub use relation::derived::recover::{Recovered, Recovering, Worker};
-pub use relation::repair::{Mend, Mended, Repaired, Repairing};
-pub use schema::{Applied, Lacking, Plan, Violations};
-pub use server::{Server, Topology};
-pub use session::Tx;
-pub use shape::Number;
-pub use update::{Change, Changes, Rooted};
-pub use value::{Array, Compared, Value};
-pub use write::{Delete, Deleted, Insert, Replace};
+pub use path::Path;
+pub use reference::Ref;
+pub use session::{Handle, Tx};
+
+/// Reads documents: conditions, queries, pages, joins and aggregations.
+///
+/// [`Collection::find`] begins a query, [`Find::include`] joins, [`Collection::aggregate`] computes on the server. The paths of
+/// a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
+pub mod query {
+    pub use crate::aggregate::{Aggregate, Group, GroupKey};
+    pub use crate::explain::{Explain, JoinExplain};
+    pub use crate::filter::{Element, Filter, IntoSort, Order, Pattern, text};
+    pub use crate::find::{Find, Lossy, LossyFind};
+    pub use crate::join::{
+        Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+        ReadFrom, Strict,
+    };
+    pub use crate::page::{Page, PageToken, Paged, ResumableFind};
+    pub use crate::path::Path;
+}
+
+/// References between documents: [`Ref`], and the traits that the derives implement for them.
+pub mod references {
+    pub use crate::reference::{
+        ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
+    };
+}
+
+/// Copies of other documents' fields: when they are updated, and how a change reaches many documents.
+pub mod copies {
+    pub use crate::copy::{CopyOf, SyncMode};
+    pub use crate::fan_out::{FanOut, Progress};
+}
+
+/// Many small values in pages: the buckets of [`Odm::buckets`].
+pub mod buckets {
+    pub use crate::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
+}
+
+/// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
+pub mod types {
+    pub use crate::average::Average;
+    pub use crate::operand::Operand;
+    pub use crate::path::{Flattened, Root};
+    pub use crate::shape::Number;
+    pub use crate::value::{Array, Compared, Value};
+}
+
+/// Keeps references and copies right: audits and repairs them, backfills new ones, applies pending work.
+///
+/// Each is begun by a method of [`Odm`]: [`audit`](Odm::audit), [`repair`](Odm::repair), [`backfill`](Odm::backfill),
+/// [`recover`](Odm::recover), [`worker`](Odm::worker), [`reconciler`](Odm::reconciler).
+pub mod upkeep {
+    pub use crate::relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
+    pub use crate::relation::derived::backfill::{Backfilled, Backfilling};
+    pub use crate::relation::derived::reconcile::{Reconciler, Reconciling};
+    pub use crate::relation::derived::recover::{Recovered, Recovering, Worker};
+    pub use crate::relation::repair::{Mend, Mended, Repaired, Repairing};
+}
+
+// Within the crate, and in the links of its documentation, these need no module.
+#[allow(unused_imports)]
+pub(crate) use {
+    aggregate::Aggregate,
+    aggregate::{Group, GroupKey},
+    bucket::{Bucketed, Buckets},
+    bulk::Bulk,
+    bulk::BulkDone,
+    copy::{CopyOf, SyncMode},
+    document::{Fresh, FromNew, Insertable, Replaceable, Target},
+    error::{Rule, Violation},
+    explain::{Explain, JoinExplain},
+    fan_out::{FanOut, Progress},
+    filter::{Element, IntoSort, Order, Pattern, text},
+    find::Find,
+    find::{Lossy, LossyFind},
+    insert_many::InsertMany,
+    join::{
+        Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+        ReadFrom, Strict,
+    },
+    modify::{Returning, Update, UpdateMany, Updated},
+    operand::Operand,
+    page::{Page, PageToken, Paged, ResumableFind},
+    path::{Flattened, Root},
+    reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
+    relation::{
+        audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings},
+        derived::{
+            backfill::{Backfilled, Backfilling},
+            reconcile::{Reconciler, Reconciling},
+            recover::{Recovered, Recovering, Worker},
+        },
+        repair::{Mend, Mended, Repaired, Repairing},
+    },
+    schema::{Applied, Plan, Violations},
+    server::{Server, Topology},
+    shape::Number,
+    update::{Change, Changes, Rooted},
+    value::{Array, Compared, Value},
+    write::{Delete, Deleted, Insert, Replace},
+};
 
 /// The time that a write bears, in the milliseconds that BSON keeps.
 pub(crate) fn now() -> bson::DateTime {
@@ -470,27 +539,33 @@ pub(crate) fn now() -> bson::DateTime {
 /// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
-    pub use crate::{
-        Average, Change, Document, Embed, Filter, FromNew as _, LoadRefs as _, Odm, Paths as _, Pattern,
-        Projection, Ref, models,
-    };
+    pub use crate::document::FromNew as _;
+    pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
+    pub use crate::update::Change;
+    pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
 }
 
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
-    pub use crate::asserts as check;
+    pub mod check {
+        pub use crate::asserts::*;
+    }
+    pub mod size {
+        pub use crate::size::*;
+    }
     pub use crate::bucket::{
-        BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, PushInsteadOfInsert, Summable,
+        BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, PushInsteadOfInsert,
+        Summable, Timed,
     };
     pub use crate::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
     pub use crate::default::default_of;
     pub use crate::document::{
-        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta, Level,
-        Validation, partial,
+        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
+        Insertable, Level, Replaceable, Target, Validation, partial,
     };
     pub use crate::error::{Error, Result};
     pub use crate::filter::{Element, Filter, children_filter, partial_filter};
@@ -509,7 +584,7 @@ pub mod __private {
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
     };
-    pub use crate::size::{self, Message, Size};
+    pub use crate::size::{Message, Size};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,

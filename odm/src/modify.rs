@@ -1,7 +1,7 @@
 //! Updates of one document and of many, with what holds them back.
 
 use crate::collection::act;
-use crate::relation::derived::OWN;
+use crate::own_fields::OWN;
 use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -354,7 +354,7 @@ impl<T: Document> Prepared<T> {
     /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
     /// a transaction the error has ended it, so nothing more can be found out.
     fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
-        let guarded = !self.built.guards.is_empty() || self.seen.is_some() || self.built.marked.is_some();
+        let guarded = !self.built.guards.is_empty() || self.seen.is_some();
         // Where it is unknown whether the write was made, it may not be made once more.
         let refused = !matches!(error, Error::Unavailable { .. }) && is_refused(error);
         self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
@@ -578,9 +578,7 @@ impl<T: Document> Prepared<T> {
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
             let update = this.built.modifications();
-            let mut action = collection
-                .raw()
-                .update_one(this.built.where_marked(this.filter.clone()), update);
+            let mut action = collection.raw().update_one(this.filter.clone(), update);
             if self.upsert {
                 action = action.upsert(this.refused_insert().is_none());
             }
@@ -615,7 +613,7 @@ impl<T: Document> Prepared<T> {
                 Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => return Ok(found_as_it_was()),
                 Verdict::Less(built) => less = Some(this.with(*built)),
-                Verdict::Again => this.mark_again(trace).await?,
+                Verdict::Again => {}
             }
         }
         Err(self.contended())
@@ -637,20 +635,6 @@ impl<T: Document> Prepared<T> {
         }
     }
 
-    /// Marks the document where it has to be marked before it is changed, and came behind that.
-    async fn mark_again(&self, trace: &Trace) -> Result<()> {
-        let (Some(_), Some(token)) = (&self.built.marked, self.token) else {
-            return Ok(());
-        };
-        let amend = Amend {
-            odm: self.collection.odm(),
-            session: self.collection.session(),
-            trace,
-            beside: &[],
-        };
-        amend.mark_former(T::META, &self.id, token).await
-    }
-
     async fn returning(
         &self,
         collection: &Collection<T>,
@@ -668,7 +652,7 @@ impl<T: Document> Prepared<T> {
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
             sent += 1;
-            let filter = this.built.where_marked(this.filter.clone());
+            let filter = this.filter.clone();
             let found = this.find_and_update(collection, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
@@ -716,7 +700,7 @@ impl<T: Document> Prepared<T> {
                     return find.one().await.map(Found::Document);
                 }
                 Verdict::Less(built) => less = Some(this.with(*built)),
-                Verdict::Again => this.mark_again(trace).await?,
+                Verdict::Again => {}
             }
         }
         Err(self.contended())
@@ -1426,7 +1410,7 @@ impl Many {
         }
         let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
         let update = self.built.modifications();
-        let filter = self.built.where_marked(self.guarded.clone());
+        let filter = self.guarded.clone();
         let mut action = match self.keys.is_empty() {
             true => collection.raw().update_many(filter, update),
             false => collection.raw().update_one(filter, update),

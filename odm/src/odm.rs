@@ -256,7 +256,7 @@ impl Odm {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # fn example(odm: Odm) -> Odm {
-    /// odm.with_fan_out(odm::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
+    /// odm.with_fan_out(odm::copies::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
     /// # }
     /// ```
     #[must_use]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// the last document was sorted, so it is no secret to whom may read them; and it can only ever be compared with.
 ///
 /// ```
-/// let token = odm::PageToken::from("c29tZSB0ZXh0");
+/// let token = odm::query::PageToken::from("c29tZSB0ZXh0");
 /// assert_eq!(token.to_string(), "c29tZSB0ZXh0");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl PageToken {
     /// As text.
     ///
     /// ```
-    /// assert_eq!(odm::PageToken::from("c29tZSB0ZXh0").as_str(), "c29tZSB0ZXh0");
+    /// assert_eq!(odm::query::PageToken::from("c29tZSB0ZXh0").as_str(), "c29tZSB0ZXh0");
     /// ```
     pub fn as_str(&self) -> &str {
         &self.0

@@ -537,7 +537,7 @@ pub struct TargetMeta {
 /// What happens to a reference when its target is deleted: `on_delete = …`.
 ///
 /// ```
-/// use odm::OnDelete;
+/// use odm::references::OnDelete;
 ///
 /// assert_eq!(OnDelete::Cascade.to_string(), "cascade");
 /// ```

@@ -10,7 +10,7 @@ use mongodb::bson::{Document, doc};
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// match odm.server().await?.topology() {
-///     odm::Topology::Standalone => println!("no transactions"),
+///     odm::server::Topology::Standalone => println!("no transactions"),
 ///     other => println!("{other:?}"),
 /// }
 /// # Ok(()) }
@@ -46,7 +46,18 @@ pub struct Server {
     sessions: bool,
 }
 
+/// What a standalone server lacks, and the commands that make it a replica set.
+const STANDALONE: &str = "this is a standalone server, which has no transactions: copies, subsets and computed fields that are declared \
+     `auto` are eventual, and a crash may leave a two-way link, or the move of a child to another parent, half done until `audit` \
+     finds it and `repair` completes it. A replica set of one node has transactions: restart the server with `mongod --replSet rs0` \
+     and its other options, run `rs.initiate()` once in `mongosh`, and connect with `?replicaSet=rs0`";
+
 impl Server {
+    /// What a user of this server should know, if anything.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        (self.topology == Topology::Standalone).then_some(STANDALONE)
+    }
+
     pub(crate) async fn ask(db: &Database) -> Result<Server> {
         // `hello` came with 4.4.2; `isMaster` is its older name, which every server still knows.
         let admin = db.client().database("admin");
@@ -86,7 +97,7 @@ impl Server {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
-    /// assert_eq!(odm.server().await?.topology(), odm::Topology::ReplicaSet);
+    /// assert_eq!(odm.server().await?.topology(), odm::server::Topology::ReplicaSet);
     /// # Ok(()) }
     /// ```
     pub fn topology(&self) -> Topology {
@@ -221,6 +232,11 @@ mod tests {
             (Topology::Standalone, false)
         );
         assert_eq!(alone.to_string(), "a standalone server of wire version 9");
+        let warning = alone.warning().unwrap_or_default();
+        for part in ["mongod --replSet rs0", "rs.initiate()", "`audit`"] {
+            assert!(warning.contains(part), "{part}");
+        }
+        assert_eq!((set.warning(), sharded.warning()), (None, None));
     }
 
     #[test]

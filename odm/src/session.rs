@@ -170,6 +170,60 @@ impl std::fmt::Debug for Tx {
     }
 }
 
+/// An [`Odm`] or a [`Tx`]: what gives typed collections, so that a function works in a transaction and outside of one.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Handle;
+///
+/// async fn deposit(handle: &impl Handle, account: i32, cents: i64) -> odm::Result<()> {
+///     handle.collection::<Account>().update(&account).inc(|a| a.cents, cents).await?;
+///     Ok(())
+/// }
+///
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// deposit(&odm, 1, 500).await?;
+/// odm.transaction(async |tx| {
+///     deposit(&tx, 1, -500).await?;
+///     deposit(&tx, 2, 500).await
+/// })
+/// .await?;
+/// # Ok(()) }
+/// ```
+pub trait Handle: sealed::Sealed + Send + Sync {
+    /// The collection of `T`: of the database, or within the transaction.
+    fn collection<T: Document>(&self) -> Collection<T>;
+
+    /// Several writes to several collections: see [`Odm::bulk`].
+    fn bulk(&self) -> crate::Bulk;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for crate::Odm {}
+    impl Sealed for super::Tx {}
+}
+
+impl Handle for Odm {
+    fn collection<T: Document>(&self) -> Collection<T> {
+        Odm::collection(self)
+    }
+
+    fn bulk(&self) -> crate::Bulk {
+        Odm::bulk(self)
+    }
+}
+
+impl Handle for Tx {
+    fn collection<T: Document>(&self) -> Collection<T> {
+        Tx::collection(self)
+    }
+
+    fn bulk(&self) -> crate::Bulk {
+        Tx::bulk(self)
+    }
+}
+
 impl Tx {
     /// The collection of `T`, within the transaction.
     ///

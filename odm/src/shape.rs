@@ -121,7 +121,7 @@ impl Bounds {
 /// A bound's number, as it was written.
 ///
 /// ```
-/// use odm::Number;
+/// use odm::types::Number;
 ///
 /// assert_eq!(Number::Int(150).to_string(), "150");
 /// assert_eq!(Number::Float(0.5).to_string(), "0.5");

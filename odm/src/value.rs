@@ -22,7 +22,7 @@ macro_rules! marker {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::Value;
+/// use odm::types::Value;
 ///
 /// assert_eq!(<i32 as Value>::SIZE.fixed, Some(4)); // bytes
 /// assert!(<Address as Value>::DOCUMENT);
@@ -65,7 +65,7 @@ pub trait Value: 'static {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::Array;
+/// use odm::types::Array;
 ///
 /// assert!(!<Vec<String> as Array>::MAP);
 /// assert!(<BTreeMap<String, i32> as Array>::MAP);
@@ -175,14 +175,14 @@ pub trait OpaqueDeclared<T: ?Sized> {}
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// fn is_compared<T: odm::Compared>() {}
+/// fn is_compared<T: odm::types::Compared>() {}
 ///
 /// is_compared::<Address>(); // by its fields
 /// is_compared::<Vec<String>>(); // by its bytes
 /// ```
 #[diagnostic::on_unimplemented(
     message = "odm does not know how `{Self}` is compared",
-    note = "a struct or enum of yours derives `Embed`; a type parameter needs the bound `odm::Compared` beside `odm::Value`"
+    note = "a struct or enum of yours derives `Embed`; a type parameter needs the bound `odm::types::Compared` beside `odm::types::Value`"
 )]
 pub trait Compared: 'static {
     /// By its bytes, by its parts, or as an array or a set of such values.

@@ -1,7 +1,10 @@
-//! Whole documents: inserted, replaced, deleted.
+//! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
+
+pub use crate::bulk::{Bulk, BulkDone};
+pub use crate::document::{Fresh, FromNew, Insertable, Replaceable, Target};
+pub use crate::insert_many::InsertMany;
 
 use crate::collection::act;
-use crate::document::Fresh;
 use crate::keep::{Replacement, refuse_own};
 use crate::names::read_too;
 use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};

@@ -1,6 +1,11 @@
 //! What the tests share: a database of its own for each, dropped at its end, and a record of the commands that were sent.
 
+pub mod fixtures;
 pub mod proxy;
+pub mod random;
+
+// So that a fixture reads as the tests do that use it.
+extern crate self as odm_tests;
 
 use futures::FutureExt;
 use mongodb::event::EventHandler;
@@ -223,12 +228,37 @@ pub fn unique_name() -> String {
     )
 }
 
+impl TestDb {
+    /// The same database as on a standalone server, which has no transactions: by way of a proxy that makes the server look like
+    /// one. The commands are recorded with the others.
+    ///
+    /// # Panics
+    /// Where the server does not answer.
+    pub async fn standalone(&self) -> Database {
+        let options = standalone_options().await;
+        connect(options, &self.commands).database(self.db.name())
+    }
+}
+
+/// The options that are given for all tests, by way of a proxy that makes the server look like a standalone one.
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn standalone_options() -> ClientOptions {
+    let proxy = proxy::Proxy::standalone(&proxy::server().await, 0).await;
+    proxy.options().await
+}
+
 /// A client whose commands are recorded.
 pub async fn client() -> (Client, Commands) {
     let commands = Commands::default();
-    let mut options = ClientOptions::parse(uri())
+    let options = ClientOptions::parse(uri())
         .await
         .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
+    (connect(options, &commands), commands)
+}
+
+fn connect(mut options: ClientOptions, commands: &Commands) -> Client {
     options.command_event_handler = Some(commands.handler());
     // The default of servers from 5.0 on. With less a transaction may not see what was written before it, and is run again:
     // that is a command more than is counted.
@@ -242,8 +272,7 @@ pub async fn client() -> (Client, Commands) {
     options
         .server_selection_timeout
         .get_or_insert(std::time::Duration::from_secs(20));
-    let client = Client::with_options(options).unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"));
-    (client, commands)
+    Client::with_options(options).unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"))
 }
 
 /// Asks nothing of any span, and lets every test ask for itself.

@@ -5,6 +5,9 @@
 //! server has the command, is the same as after the answer to the command before.
 //!
 //! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
+//!
+//! And it can make a member of a replica set look like a standalone server: its answers to `hello` tell of no set, and commands
+//! that only a set takes are refused as a standalone server refuses them.
 
 use crate::uri;
 use mongodb::Client;
@@ -35,6 +38,25 @@ const UNCOUNTED: [&str; 8] = [
     "authenticate",
 ];
 
+/// What asks a server what it is.
+const GREETINGS: [&str; 3] = ["hello", "isMaster", "ismaster"];
+
+/// What a member of a replica set says of the set in its answer.
+const OF_THE_SET: [&str; 12] = [
+    "setName",
+    "setVersion",
+    "hosts",
+    "passives",
+    "arbiters",
+    "primary",
+    "me",
+    "electionId",
+    "lastWrite",
+    "secondary",
+    "topologyVersion",
+    "$clusterTime",
+];
+
 /// What becomes of a command.
 #[derive(Clone, Debug)]
 pub enum Fate {
@@ -56,6 +78,7 @@ pub struct Proxy {
 
 struct Shared {
     server: String,
+    standalone: bool,
     armed: AtomicBool,
     /// At which command everything ends; 0: at none.
     at: AtomicUsize,
@@ -119,10 +142,23 @@ impl Proxy {
     /// # Panics
     /// Where a connection or a task has failed.
     pub async fn start(server: &str, at: usize) -> Proxy {
+        Proxy::of(server, at, false).await
+    }
+
+    /// The same, behind which the server looks like a standalone one.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub async fn standalone(server: &str, at: usize) -> Proxy {
+        Proxy::of(server, at, true).await
+    }
+
+    async fn of(server: &str, at: usize, standalone: bool) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             server: server.to_owned(),
+            standalone,
             armed: AtomicBool::new(false),
             at: AtomicUsize::new(at),
             sent: AtomicUsize::new(0),
@@ -272,7 +308,11 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             number = shared.sent.fetch_add(1, Ordering::SeqCst) + 1;
             shared.names.lock().unwrap().push(command.name.clone());
         }
-        let fate = command.as_ref().and_then(|command| shared.fate(&command.name));
+        let fate = match &command {
+            Some(command) if shared.standalone && command.needs_a_set => Some(Fate::Answered(refusal())),
+            Some(command) => shared.fate(&command.name),
+            None => None,
+        };
         match fate {
             Some(Fate::Lost) => return,
             Some(Fate::Answered(answer)) => {
@@ -315,6 +355,11 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         if fate.is_some() {
             return;
         }
+        let greets = |command: &Command| GREETINGS.contains(&command.name.as_str());
+        let answer = match shared.standalone && command.as_ref().is_some_and(greets) {
+            true => of_no_set(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer),
+            false => answer,
+        };
         if number > 0 && number == shared.at.load(Ordering::SeqCst) {
             shared.dead.send_replace(true);
         }
@@ -342,6 +387,9 @@ fn number(message: &[u8], at: usize) -> Option<i32> {
 struct Command {
     name: String,
     unanswered: bool,
+    /// Whether a standalone server refuses it: it has a transaction's number, be it that of a retryable write, or opens a change
+    /// stream.
+    needs_a_set: bool,
     /// The transaction that it is part of, and the command that would end it.
     transaction: Option<((Vec<u8>, i64), Document)>,
 }
@@ -366,7 +414,13 @@ impl Command {
             };
             Some(((session.as_bytes().to_vec(), number), abort))
         };
+        let opens_stream = || {
+            let stages = body.get_array("pipeline").ok()?;
+            let first = stages.into_iter().next()?.ok()?.as_document()?;
+            Some(first.get("$changeStream").ok()?.is_some())
+        };
         Some(Command {
+            needs_a_set: body.get("txnNumber").ok()?.is_some() || opens_stream().unwrap_or(false),
             name: name.as_str().to_owned(),
             unanswered: number(message, HEADER)? as u32 & MORE_TO_COME != 0,
             transaction: transaction(),
@@ -384,6 +438,23 @@ fn body(message: &[u8]) -> Option<&[u8]> {
         }
         at += 1 + length;
     }
+}
+
+/// A standalone server's answer to what only a replica set takes.
+fn refusal() -> Document {
+    doc! {
+        "ok": 0.0,
+        "code": 20,
+        "codeName": "IllegalOperation",
+        "errmsg": "Transaction numbers are only allowed on a replica set member or mongos",
+    }
+}
+
+/// The answer without what it says of a replica set.
+fn of_no_set(answer: &[u8], to: i32) -> Option<Vec<u8>> {
+    let mut answer = Document::try_from(RawDocument::from_bytes(body(answer)?).ok()?).ok()?;
+    OF_THE_SET.iter().for_each(|name| drop(answer.remove(name)));
+    Some(packed(&answer, to))
 }
 
 /// A document as a message, in answer to another or to none.

@@ -1,7 +1,7 @@
 //! The project's own commands, run as `cargo xtask <command>`.
 //!
 //! `demo`, `test` and `bench` need a MongoDB server: one is taken from the environment or started for the
-//! length of the command (see `server`). `book` needs none.
+//! length of the command (see `server`). `book` and `figures` need none.
 //!
 //! Everything a command starts belongs to a guard that stops it when dropped (see `process`). An
 //! interruption drops the command where it stands, so a signal, a failure and a panic all clean up the same
@@ -11,9 +11,12 @@
 
 mod book;
 pub mod failover;
+mod figures;
 mod process;
+mod rooms;
 mod run;
 mod server;
+mod source;
 mod workspace;
 
 use std::ffi::OsString;
@@ -73,6 +76,16 @@ enum Command {
         /// Serve the book and rebuild it on every change.
         #[arg(long)]
         serve: bool,
+    },
+    /// Print what the library costs those who compile it, and how far the code is from the design of ARCHITECTURE.md: a
+    /// table in Markdown.
+    Figures(figures::FiguresArgs),
+    /// Run cargo with these arguments, and print the memory in kB of the largest process that it started.
+    #[command(hide = true)]
+    Measure {
+        /// Arguments for cargo.
+        #[arg(last = true, value_name = "ARGS")]
+        args: Vec<OsString>,
     },
 }
 
@@ -140,6 +153,8 @@ async fn execute(command: Command) -> anyhow::Result<u8> {
         }
         Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
         Command::Book { serve } => book::run(serve).await,
+        Command::Figures(args) => figures::run(args).await,
+        Command::Measure { args } => figures::measured(args).await,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::server::{self, Environment};
 use crate::workspace::{cargo, step, target_dir};
 
 /// How long cargo and what it runs may take to end when asked to.
-const STOP_WITHIN: Duration = Duration::from_secs(5);
+pub const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where the whole crash matrix is written to; without it, the test of crashes tries a part of it.
 const MATRIX: &str = "ODM_CRASH_MATRIX";

@@ -190,18 +190,18 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
         quote!(#odm::BucketSum { field: #field, name: #name, float: <#ty as #odm::Summable>::FLOAT })
     });
     let kind = match plan.period {
-        None => quote!(#krate::ByCount),
-        Some(_) => quote!(#krate::ByTime),
+        None => quote!(#krate::__private::ByCount),
+        Some(_) => quote!(#krate::__private::ByTime),
     };
     let timed = plan.time.is_some().then(|| {
         quote! {
             #[automatically_derived]
-            impl #krate::Timed for #this {}
+            impl #krate::__private::Timed for #this {}
         }
     });
     quote! {
         #[automatically_derived]
-        impl #krate::Bucketed for #this {
+        impl #krate::__private::Bucketed for #this {
             type Bucket = #name;
             type Parent = #of;
             const BUCKET: &'static #odm::BucketMeta = &#odm::BucketMeta {

@@ -305,7 +305,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
     let bucket = match &document.items {
         Some(items) => {
             let krate = &target.krate;
-            quote!(::core::option::Option::Some(<#items as #krate::Bucketed>::BUCKET))
+            quote!(::core::option::Option::Some(<#items as #krate::__private::Bucketed>::BUCKET))
         }
         None => quote!(::core::option::Option::None),
     };
@@ -387,7 +387,7 @@ pub fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> Toke
     let targets = names.into_iter().chain(text).map(|(name, id)| {
         quote! {
             #[automatically_derived]
-            impl #impl_generics #krate::Target<#this> for #name #where_clause {
+            impl #impl_generics #krate::__private::Target<#this> for #name #where_clause {
                 fn target_id(&self) -> #odm::Result<#odm::Bson> {
                     #id
                 }

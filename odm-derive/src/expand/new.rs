@@ -323,19 +323,19 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
     let replaceable = document.append_only.is_none().then(|| {
         quote! {
             #[automatically_derived]
-            impl #impl_generics #krate::Replaceable for #this #where_clause {}
+            impl #impl_generics #krate::__private::Replaceable for #this #where_clause {}
         }
     });
     quote! {
         #replaceable
         #[automatically_derived]
-        impl #impl_generics #krate::Insertable<#this> for #this #where_clause {
+        impl #impl_generics #krate::__private::Insertable<#this> for #this #where_clause {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
                 #odm::Fresh::Whole(self)
             }
         }
         #[automatically_derived]
-        impl #impl_generics #krate::Insertable<#this> for #ident #ty_generics #where_clause {
+        impl #impl_generics #krate::__private::Insertable<#this> for #ident #ty_generics #where_clause {
             fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
                 <#this as #krate::Document>::fresh(self, now)
             }

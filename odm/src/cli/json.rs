@@ -35,6 +35,7 @@ pub(super) fn plan(plan: &Plan) -> Value {
         "notes": plan.notes(),
         "backfills": plan.backfills(),
         "unknown": plan.unknown(),
+        "warning": plan.warning(),
     })
 }
 

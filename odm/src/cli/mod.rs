@@ -47,7 +47,7 @@
 //!
 //! | command | more fields |
 //! | --- | --- |
-//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name` |
+//! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
 //! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |

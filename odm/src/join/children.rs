@@ -66,7 +66,7 @@ pub trait Paths: Copy + 'static {
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(tags: Collection<Tag>) -> odm::Result<()> {
     /// let all: Vec<(Tag, Vec<Post>)> =
-    ///     tags.find_all().include(|t| t.children_by(|p: odm::PathsOf<Post>| p.tags).limit(10)).all().await?;
+    ///     tags.find_all().include(|t| t.children_by(|p: odm::query::PathsOf<Post>| p.tags).limit(10)).all().await?;
     /// # Ok(()) }
     /// ```
     fn children_by<C, V, P, K>(
@@ -95,7 +95,7 @@ pub trait Paths: Copy + 'static {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// fn author(p: odm::PathsOf<Post>) -> &'static str {
+/// fn author(p: odm::query::PathsOf<Post>) -> &'static str {
 ///     p.author.name()
 /// }
 /// assert_eq!(author(Post::paths()), "author");

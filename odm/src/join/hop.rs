@@ -42,7 +42,7 @@ impl Source {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// /// Within a transaction or not.
-/// async fn owner(from: &impl odm::ReadFrom, post: &Post) -> odm::Result<User> {
+/// async fn owner(from: &impl odm::query::ReadFrom, post: &Post) -> odm::Result<User> {
 ///     post.author.load(from).await
 /// }
 /// ```

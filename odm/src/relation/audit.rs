@@ -142,7 +142,7 @@ impl Auditing {
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::FieldOf;
+/// use odm::upkeep::FieldOf;
 ///
 /// assert_eq!(Person::paths().addresses.city.stored_name(), "addresses.city");
 /// ```
@@ -466,7 +466,7 @@ pub struct Audit {
 /// one collection say of their items.
 ///
 /// ```no_run
-/// # fn example(copies: odm::AuditedCopies) {
+/// # fn example(copies: odm::upkeep::AuditedCopies) {
 /// println!("{:.2} % of `{}` are right", 100.0 * copies.share(), copies.fields.join("`, `"));
 /// # }
 /// ```
@@ -501,7 +501,7 @@ impl AuditedCopies {
     /// The share of copies that are right, from 0 to 1; 1 where there are none.
     ///
     /// ```no_run
-    /// # fn example(copies: odm::AuditedCopies) {
+    /// # fn example(copies: odm::upkeep::AuditedCopies) {
     /// assert_eq!(copies.share(), 1.0);
     /// # }
     /// ```
@@ -549,7 +549,7 @@ impl AuditedCopies {
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// # fn example(reference: odm::AuditedReference) {
+/// # fn example(reference: odm::upkeep::AuditedReference) {
 /// if reference.is_clean() {
 ///     println!("`{}` of `{}` is right", reference.field, reference.collection);
 /// }
@@ -587,7 +587,7 @@ pub struct AuditedReference {
 /// How often something was found, with a few examples.
 ///
 /// ```
-/// assert_eq!(odm::Findings::default().count, 0);
+/// assert_eq!(odm::upkeep::Findings::default().count, 0);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -631,7 +631,7 @@ impl AuditedReference {
     /// How many references name a document that exists, and are on both sides if they are two-way.
     ///
     /// ```no_run
-    /// # fn example(reference: odm::AuditedReference) {
+    /// # fn example(reference: odm::upkeep::AuditedReference) {
     /// println!("{} of {} are right", reference.right(), reference.checked);
     /// # }
     /// ```
@@ -643,7 +643,7 @@ impl AuditedReference {
     /// How many findings there are.
     ///
     /// ```
-    /// assert_eq!(odm::AuditedReference::default().wrong(), 0);
+    /// assert_eq!(odm::upkeep::AuditedReference::default().wrong(), 0);
     /// ```
     pub fn wrong(&self) -> u64 {
         self.findings().iter().map(|findings| findings.count).sum()
@@ -652,7 +652,7 @@ impl AuditedReference {
     /// Whether nothing is wrong with it.
     ///
     /// ```no_run
-    /// # fn example(reference: odm::AuditedReference) {
+    /// # fn example(reference: odm::upkeep::AuditedReference) {
     /// assert!(reference.is_clean());
     /// # }
     /// ```
@@ -741,7 +741,7 @@ impl Audit {
     /// How many references were looked at.
     ///
     /// ```no_run
-    /// # fn example(audit: odm::Audit) {
+    /// # fn example(audit: odm::upkeep::Audit) {
     /// println!("{} references", audit.checked());
     /// # }
     /// ```
@@ -752,7 +752,7 @@ impl Audit {
     /// How many of them are right.
     ///
     /// ```no_run
-    /// # fn example(audit: odm::Audit) {
+    /// # fn example(audit: odm::upkeep::Audit) {
     /// println!("{} are wrong", audit.checked() - audit.right());
     /// # }
     /// ```
@@ -764,7 +764,7 @@ impl Audit {
     /// several copies beside one reference are stale is one.
     ///
     /// ```
-    /// assert_eq!(odm::Audit::default().wrong(), 0);
+    /// assert_eq!(odm::upkeep::Audit::default().wrong(), 0);
     /// ```
     pub fn wrong(&self) -> u64 {
         let references: u64 = self.references.iter().map(AuditedReference::wrong).sum();
@@ -788,7 +788,7 @@ impl Audit {
     /// counted once for each.
     ///
     /// ```no_run
-    /// # fn example(audit: odm::Audit) {
+    /// # fn example(audit: odm::upkeep::Audit) {
     /// assert_eq!(audit.stale_copies(), 0);
     /// # }
     /// ```

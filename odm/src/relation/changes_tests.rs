@@ -28,7 +28,6 @@ fn built(update: Document) -> Built {
         raw: Vec::new(),
         met: None,
         idle: None,
-        marked: None,
         only_adds: false,
         defaults: Box::default(),
     }
@@ -252,7 +251,6 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             raw: Vec::new(),
             met: None,
             idle: None,
-            marked: None,
             only_adds: false,
             defaults: Box::default(),
         };

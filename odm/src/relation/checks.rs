@@ -488,7 +488,7 @@ impl Recheck {
                         .await;
                     left.map(|left| changed.push((meta, left.into())))
                 }
-                _ => super::write::remove(scope, meta, ids, &[]).await,
+                _ => super::write::remove(scope, meta, ids).await,
             };
             failed = failed.and(removed);
         }
@@ -563,7 +563,6 @@ impl Recheck {
             .filter(|edge| is(edge.holder, meta))
             .collect();
         let names = roots(edges.iter().copied());
-        let transactions = scope.odm.has_transactions().await?;
         let keys: Vec<Key> = documents.iter().map(id).collect();
         // Where others change a document meanwhile it is looked at again: what it was given may be there still.
         for _ in 0..ATTEMPTS {
@@ -600,7 +599,7 @@ impl Recheck {
                     if let Some(bucket) = meta.bucket {
                         bucket::retell(bucket, &mut back.update)?;
                     }
-                    *owing |= derived::given_back(graph, meta, &mut back.update, token, transactions);
+                    *owing |= derived::given_back(graph, meta, &mut back.update, token);
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;

@@ -1,6 +1,6 @@
 //! Carries out on the other side of two-way references what a write asks of it: in one command for each collection.
 
-use super::derived::{self, Debt, Token};
+use super::derived::Debt;
 use super::graph::{Edge, Graph, is};
 use super::links::{Act, Answers, Effect, Node, Questions, missing};
 use super::pairs;
@@ -59,19 +59,13 @@ pub(super) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
     Key::of(id.unwrap_or(RawBsonRef::Null))
 }
 
-/// Carries out these effects, all or with an error. Where no transaction makes them one with the write, they mark what they
-/// change. What is derived of the references elsewhere goes by the debt.
+/// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
+/// be written. Work on what is derived of the references is left pending as `debt` says.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
-pub(super) async fn apply<'e>(
-    scope: &Scope<'_>,
-    graph: &Graph,
-    effects: impl IntoIterator<Item = &'e Effect>,
-    mark: Option<Token>,
-    debt: Debt,
-) -> Result<()> {
-    let mut collections: Vec<(&'static DocumentMeta, Vec<&'e Effect>)> = Vec::new();
+pub(super) async fn apply(scope: &Scope<'_>, graph: &Graph, effects: &[Effect], debt: Debt) -> Result<()> {
+    let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
     for effect in effects {
         let Some(edge) = graph.edge(effect.edge) else {
             continue;
@@ -82,24 +76,14 @@ pub(super) async fn apply<'e>(
         }
     }
     for (meta, effects) in collections {
-        let mut prepared = statements(graph, &effects, mark.is_none() && meta.version().is_some());
+        let mut prepared = statements(graph, &effects, meta.version().is_some());
         for statement in &mut prepared.statements {
             pairs::raise_version(meta, &mut statement.update);
         }
         for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
             graph.note(meta, &mut statement.update, None, debt);
         }
-        if let (Debt::All(token), None) = (debt, scope.session) {
-            mark_moved(scope, graph, (meta, &effects), token, &mut prepared).await?;
-        }
-        match mark {
-            Some(token) => {
-                for statement in &mut prepared.statements {
-                    pairs::mark(&mut statement.update, token);
-                }
-            }
-            None => prepared.count(),
-        }
+        prepared.count();
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
         // What is removed may be gone already; what is added may not fail.
@@ -110,31 +94,67 @@ pub(super) async fn apply<'e>(
     Ok(())
 }
 
-/// Marks the documents with the parents that the effects take them from and give them to.
-async fn mark_moved(
+/// Whether the arrays that effects add to are there and have room, asked before a write that no transaction can take back. Not
+/// asked of documents that the write itself inserts.
+///
+/// # Errors
+/// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
+pub(super) async fn have_room(
     scope: &Scope<'_>,
     graph: &Graph,
-    (meta, effects): (&'static DocumentMeta, &[&Effect]),
-    token: Token,
-    prepared: &mut Prepared,
+    effects: &[Effect],
+    is_inserted: impl Fn(&DocumentMeta, &Key) -> bool,
 ) -> Result<()> {
-    let moves = |effect: &&&Effect| {
-        graph
-            .edge(effect.edge)
-            .is_some_and(|edge| graph.is_parent_edge(edge))
-    };
-    let moved: HashSet<&Key> = effects
-        .iter()
-        .filter(moves)
-        .map(|effect| &effect.holder.key)
-        .collect();
-    for ids in crate::key::chunks(moved.iter().copied()) {
-        derived::mark_former_of(scope, meta, doc! { "_id": { "$in": ids } }, token).await?;
+    let mut arrays: HashMap<usize, HashMap<&Key, Vec<&Effect>>> = HashMap::new();
+    for effect in effects.iter().filter(|effect| effect.act == Act::Gain) {
+        let holders = arrays.entry(effect.edge).or_default();
+        holders.entry(&effect.holder.key).or_default().push(effect);
     }
-    for statement in &mut prepared.statements {
-        derived::mark_new(graph, meta, &mut statement.update);
+    for (at, mut holders) in arrays {
+        let Some((edge, back)) = graph.edge(at).and_then(|edge| Some((edge, graph.inverse(edge)?))) else {
+            continue;
+        };
+        holders.retain(|key, _| !is_inserted(edge.holder, key));
+        let found = by_ids(scope, edge.holder, holders.keys().copied(), [edge.root()]).await?;
+        let found: HashMap<Key, RawDocumentBuf> = found.into_iter().map(|one| (id(&one), one)).collect();
+        let gone: Vec<Bson> = holders
+            .keys()
+            .filter(|key| !found.contains_key(*key))
+            .map(|key| key.to_bson())
+            .collect();
+        if !gone.is_empty() {
+            return Err(missing(back, gone.into_iter()));
+        }
+        for (key, gains) in holders {
+            let lost = effects
+                .iter()
+                .filter(|effect| effect.act == Act::Lose && effect.edge == at && effect.holder.key == *key);
+            let lost: HashSet<&Key> = lost.map(|effect| &effect.target.key).collect();
+            let mut after: HashSet<Key> = found
+                .get(key)
+                .map(|document| edge.values(document).map(Key::of).collect())
+                .unwrap_or_default();
+            let before = after.len();
+            after.retain(|key| !lost.contains(key));
+            after.extend(gains.iter().map(|effect| effect.target.key.clone()));
+            if let (Some(max), Some(first)) = (edge.max, gains.first())
+                && after.len() as u64 > max
+                && after.len() > before
+            {
+                return Err(full(edge, first, max));
+            }
+        }
     }
     Ok(())
+}
+
+fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
+    Error::ArrayFull {
+        collection: edge.holder.collection,
+        id: Box::new(effect.holder.id.clone()),
+        field: edge.path.clone(),
+        max,
+    }
 }
 
 #[derive(Debug, Default)]
@@ -221,8 +241,8 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
 }
 
 impl Prepared {
-    /// Counts the write in each document that the effects concern, also where there is nothing to change: within a transaction
-    /// no document on which it relies may be written by others.
+    /// Counts the write in each document that the effects concern, also where there is nothing to change: of two transactions
+    /// that rely on the same document one is run again.
     fn count(&mut self) {
         let lists = [&mut self.before, &mut self.untouched, &mut self.statements];
         for statement in lists.into_iter().flatten() {
@@ -372,12 +392,7 @@ async fn verify(
             continue;
         }
         refused = Some(match (edge.list, edge.max) {
-            (true, Some(max)) => Error::ArrayFull {
-                collection: edge.holder.collection,
-                id: Box::new(effect.holder.id.clone()),
-                field: edge.path.clone(),
-                max,
-            },
+            (true, Some(max)) => full(edge, effect, max),
             _ => Error::Contention {
                 collection: edge.holder.collection,
                 source: None,

@@ -1,11 +1,10 @@
 //! Two-way references that others have written past the library, on one side or twice: both sides agree again.
 
-use super::audit;
+use super::audit::{self, Source};
 use super::batch;
 use super::derived::{self, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph};
-use super::inspect::{self, Fault, Kind};
-use super::pairs::{self, BATCH, named_alone, naming, tell};
+use super::inspect::{self, Fault, Kind, names_of};
 use super::repair::{Belief, Named, Repaired};
 use super::scope::{Scope, Statement};
 use crate::Result;
@@ -13,14 +12,15 @@ use crate::document::DocumentMeta;
 use crate::key::Key;
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
-use std::time::Duration;
+
+/// Number of documents that are looked at together.
+const BATCH: usize = 200;
 
 /// Lets both sides agree of all that these documents name, or that names them, after others have written them past the
 /// library. What one document is refused for holds up no other.
 ///
-/// It leaves no marks: who calls it knows of the change until this has returned, and what is written here is not counted, so
-/// that it is followed as a change of somebody else's, too: it may have been late. What a program names before it inserts it
-/// is left alone.
+/// The caller knows of the change until this has returned. What is written here is not counted, so the reconciler follows it as
+/// an out-of-band change, too: it may have been late. A document that is named before it is inserted is left alone.
 ///
 /// # Errors
 /// What would fail with all documents.
@@ -70,8 +70,52 @@ async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids
 /// Mends what was linked on one side, or twice.
 async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
     faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
-    tell(Repaired::default().mend(scope, faults, &mut None).await?);
+    log_left(Repaired::default().mend(scope, faults).await?);
     Ok(())
+}
+
+/// The documents that name these. No index of the library's leads to them, so the other collection is read, once for every
+/// out-of-band change. Of a list only these items are read.
+fn naming(back: &Edge, ids: &[Bson]) -> Source {
+    let names_them = doc! { &back.path: { "$in": ids } };
+    let mut fields = inspect::fields([back]);
+    fields.insert(back.path.as_str(), names_of(back, ids));
+    Source::fitting(back.holder, names_them, fields)
+}
+
+/// Which of these documents are not named by them.
+async fn named_alone<'g>(
+    scope: &Scope<'g>,
+    back: &'g Edge,
+    mut naming: Vec<RawDocumentBuf>,
+    documents: &HashSet<Key>,
+) -> Result<Vec<Fault<'g>>> {
+    naming.retain(|other| !derived::is_gone(other));
+    let mut found = audit::look(scope, &[back], &naming).await?.faults;
+    found.retain(|fault| match &fault.kind {
+        Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
+        _ => false,
+    });
+    Ok(found)
+}
+
+/// Number of faults left that are logged one by one.
+const LOGGED: usize = 20;
+
+/// Logs what has no right answer.
+fn log_left(left: Vec<Fault<'_>>) {
+    if let Some(more) = left.len().checked_sub(LOGGED).filter(|more| *more > 0) {
+        tracing::warn!(target: "odm", more, "the sides of further two-way references differ, too: `audit` counts them");
+    }
+    for left in left.into_iter().take(LOGGED) {
+        tracing::warn!(
+            target: "odm",
+            collection = left.edge.holder.collection,
+            field = left.edge.path.as_str(),
+            id = %left.holder,
+            "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
+        );
+    }
 }
 
 /// Lets both sides agree of what documents of one collection name by one two-way reference: [`follow`] for all of it, a batch at
@@ -96,34 +140,9 @@ pub(super) async fn agree<'g>(
     if new {
         done.add(begin(scope, edge, &documents).await)?;
     }
-    let mut faults = found(scope, edge, &documents).await?;
-    for attempt in 0..=WAITS {
-        // Whoever is dead by now has left a link on one side that may be or not.
-        let waits = new && attempt < WAITS;
-        let open = agree_on_each(scope, edge, faults, Agreeing { new, waits }, &mut done).await?;
-        if open.is_empty() {
-            break;
-        }
-        tokio::time::sleep(WAIT).await;
-        let which = doc! { "_id": { "$in": open } };
-        let mut documents = scope.every(edge.holder, which, inspect::fields([edge])).await?;
-        documents.retain(|document| !derived::is_gone(document));
-        faults = found(scope, edge, &documents).await?;
-    }
+    let faults = found(scope, edge, &documents).await?;
+    agree_on_each(scope, edge, faults, new, &mut done).await?;
     Ok(done)
-}
-
-/// So often, and so long each time, a backfill waits for who is at a document.
-const WAITS: usize = 20;
-const WAIT: Duration = Duration::from_millis(50);
-
-/// How both sides come to agree.
-#[derive(Clone, Copy)]
-struct Agreeing {
-    /// One side may never have been written.
-    new: bool,
-    /// What somebody is at is left for now.
-    waits: bool,
 }
 
 async fn found<'g>(
@@ -136,25 +155,21 @@ async fn found<'g>(
     Ok(faults)
 }
 
-/// Mends these, but those that the server refuses. Gives the documents with links that somebody is at.
+/// Repairs these, except those that the server refuses.
 async fn agree_on_each<'g>(
     scope: &Scope<'g>,
     edge: &'g Edge,
     faults: Vec<Fault<'g>>,
-    how: Agreeing,
+    new: bool,
     done: &mut Written,
-) -> Result<Vec<Bson>> {
-    let mut open = Vec::new();
+) -> Result<()> {
     let mut parts = vec![faults];
     while let Some(mut part) = parts.pop() {
         if part.is_empty() {
             continue;
         }
-        match but_for_the_deployment(agree_on(scope, edge, part.clone(), how).await)? {
-            Ok((changed, left)) => {
-                done.documents += changed;
-                open.extend(left);
-            }
+        match but_for_the_deployment(agree_on(scope, edge, part.clone(), new).await)? {
+            Ok(changed) => done.documents += changed,
             Err(error) if part.len() == 1 => done.refuse(error),
             Err(_) => {
                 let second = part.split_off(part.len() / 2);
@@ -162,7 +177,7 @@ async fn agree_on_each<'g>(
             }
         }
     }
-    Ok(open)
+    Ok(())
 }
 
 /// An array that documents lack which are older than it is empty, so that those whom nobody names are as they are declared, too.
@@ -180,59 +195,33 @@ async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> 
     derived::update_each(scope, edge.holder, std::slice::from_ref(&empty)).await
 }
 
-/// Mends these. Gives in how many documents something was changed, and the documents with links that somebody is at.
-async fn agree_on<'g>(
-    scope: &Scope<'g>,
-    edge: &'g Edge,
-    faults: Vec<Fault<'g>>,
-    how: Agreeing,
-) -> Result<(u64, Vec<Bson>)> {
+/// Repairs these. Returns in how many documents something was changed.
+async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: bool) -> Result<u64> {
     let graph: &'g Graph = scope.odm.graph();
     let Some(back) = graph.inverse(edge) else {
-        return Ok((0, Vec::new()));
+        return Ok(0);
     };
-    // Where no transaction makes both sides one, what is written is marked, so that who comes between sees it.
-    let mut marks = pairs::are_marked(scope.odm, edge.holder).await?.then(Vec::new);
     let mut repaired = Repaired::default();
     let mut left = Vec::new();
-    let mut open = Vec::new();
-    if how.new {
-        let waits = how.waits && marks.is_some();
-        let busy = match waits {
-            true => busy(scope, edge, back, &faults).await?,
-            false => [HashSet::new(), HashSet::new()],
-        };
-        let taken = taken(scope, back, &faults).await?;
-        let (mut links, mut others) = (Vec::new(), Vec::new());
-        let mut believed: HashSet<Named> = HashSet::new();
-        for fault in faults {
-            let Kind::OneSided { other } = &fault.kind else {
-                links.push(fault);
-                continue;
-            };
-            let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
-            if busy[0].contains(&holder) || busy[1].contains(&other) {
-                open.push(fault.holder);
-            } else if taken.contains(&other) {
-                others.push(fault);
-            } else {
-                believed.insert((edge.at, holder, other));
-                links.push(fault);
+    let (mut links, mut others) = (Vec::new(), faults);
+    let mut believed: HashSet<Named> = HashSet::new();
+    if new {
+        let taken = taken(scope, back, &others).await?;
+        for fault in std::mem::take(&mut others) {
+            match &fault.kind {
+                Kind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
+                Kind::OneSided { other } => {
+                    believed.insert((edge.at, Key::of_bson(&fault.holder), Key::of_bson(other)));
+                    links.push(fault);
+                }
+                _ => links.push(fault),
             }
         }
-        let belief = Belief::These(&believed);
-        left.extend(repaired.mend_as(scope, links, &mut marks, belief).await?);
-        let belief = Belief::SideAnyway;
-        left.extend(repaired.mend_as(scope, others, &mut marks, belief).await?);
-    } else {
-        let belief = Belief::SideAnyway;
-        left.extend(repaired.mend_as(scope, faults, &mut marks, belief).await?);
     }
-    tell(left);
-    if let Some(tokens) = marks.filter(|tokens| !tokens.is_empty()) {
-        pairs::unmark_all(scope, [edge.holder, back.holder], &tokens).await?;
-    }
-    Ok((repaired.mended.iter().map(|mended| mended.count).sum(), open))
+    left.extend(repaired.mend_as(scope, links, Belief::These(&believed)).await?);
+    left.extend(repaired.mend_as(scope, others, Belief::SideAnyway).await?);
+    log_left(left);
+    Ok(repaired.mended.iter().map(|mended| mended.count).sum())
 }
 
 fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
@@ -241,28 +230,6 @@ fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
         _ => None,
     });
     others.collect()
-}
-
-/// On each side of these links the documents that somebody has marked, who sees to their links.
-async fn busy(
-    scope: &Scope<'_>,
-    edge: &Edge,
-    back: &Edge,
-    faults: &[Fault<'_>],
-) -> Result<[HashSet<Key>; 2]> {
-    let holders: HashSet<Key> = faults.iter().map(|fault| Key::of_bson(&fault.holder)).collect();
-    let mut busy = [HashSet::new(), HashSet::new()];
-    for ((side, keys), busy) in [(edge, holders), (back, others(faults))]
-        .into_iter()
-        .zip(&mut busy)
-    {
-        for keys in crate::key::chunks(&keys) {
-            let marked = batch::all([doc! { "_id": { "$in": keys } }, pairs::are_open()]);
-            let marked = scope.every(side.holder, marked, doc! { "_id": 1 }).await?;
-            busy.extend(batch::ids(&marked).iter().map(Key::of_bson));
-        }
-    }
-    Ok(busy)
 }
 
 /// Of the other documents those that can name one document alone, and name another one.

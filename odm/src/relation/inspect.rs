@@ -4,12 +4,13 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use super::batch::{document_id, ids};
-use super::derived::{self, GONE};
+use super::derived;
 use super::graph::{Edge, Graph, Segment};
 use super::scope::Scope;
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
+use crate::own_fields::DELETE;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -65,7 +66,7 @@ pub(super) struct Inspected<'g> {
 pub(super) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> Document {
     let mut fields = fields_of(edges.clone());
     if edges.into_iter().any(Edge::is_two_way) {
-        fields.insert(GONE, 1);
+        fields.insert(DELETE, 1);
     }
     fields
 }
@@ -156,7 +157,7 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
         fields.insert(back.path.as_str(), names_of(back, holders));
-        fields.insert(GONE, 1);
+        fields.insert(DELETE, 1);
     }
     let mut there = There {
         keys: HashSet::new(),

@@ -92,18 +92,8 @@ impl Diff {
         Ok(())
     }
 
-    /// All links that the write made or took away.
-    pub(super) fn links(&self) -> Vec<&Link> {
-        self.added.iter().chain(&self.removed).collect()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
-    }
-
-    /// Whether the write itself wrote the field that the effect changes.
-    pub(super) fn writes(&self, effect: &Effect) -> bool {
-        self.now.contains_key(&(effect.edge, effect.holder.key.clone()))
     }
 
     /// Whether the write itself left this link in the document.
@@ -382,42 +372,6 @@ fn must_refer(edge: &Edge, holder: &Node) -> Error {
              another one, which takes it off the first by itself",
             edge.path, holder.id
         ),
-    }
-}
-
-/// In which order the two sides are written where no transaction makes them one: a crash in between leaves a link on the
-/// side that is not believed, or none; so that taking what is believed for true mends it.
-pub(super) fn comes_first(graph: &Graph, effect: &Effect) -> bool {
-    let authority = graph
-        .edge(effect.edge)
-        .is_some_and(|edge| edge.is_authority(&effect.holder.key, &effect.target.key));
-    match effect.act {
-        Act::Lose => authority,
-        Act::Gain | Act::Become { .. } | Act::Stay => !authority,
-    }
-}
-
-/// The effect that takes back another one.
-pub(super) fn reverse(effect: &Effect, list: bool) -> Effect {
-    let act = match (&effect.act, list) {
-        (Act::Stay, _) => Act::Stay,
-        (Act::Gain, _) => Act::Lose,
-        (Act::Lose, true) => Act::Gain,
-        (Act::Lose, false) => Act::Become { former: None },
-        (Act::Become { former: None }, _) => Act::Lose,
-        (Act::Become { former: Some(former) }, _) => {
-            return Effect {
-                target: former.clone(),
-                act: Act::Become {
-                    former: Some(effect.target.clone()),
-                },
-                ..effect.clone()
-            };
-        }
-    };
-    Effect {
-        act,
-        ..effect.clone()
     }
 }
 

@@ -15,7 +15,6 @@ mod follow;
 pub(crate) mod graph;
 mod inspect;
 mod links;
-mod order;
 mod pairs;
 mod parts;
 mod raw;
@@ -29,11 +28,8 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
-pub(crate) use derived::{
-    Age, Amended, COPIED, Inserts, Left, Looked, OWED, OWN, Token, Unknown, demanded, order_of,
-};
+pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
-pub(crate) use pairs::LINKS;
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
@@ -109,11 +105,7 @@ impl Amend<'_> {
     ) -> Result<()> {
         self.with(async |scope| derived::amend_insert(scope, meta, documents, self.beside, token).await)
             .await?;
-        let graph = self.odm.graph();
-        match graph.is_linked(meta) {
-            true if pairs::are_marked(self.odm, meta).await? => {
-                pairs::mark_new(graph, meta, documents, token)
-            }
+        match self.odm.graph().is_linked(meta) {
             true => pairs::count_new(documents),
             false => Ok(()),
         }
@@ -132,31 +124,13 @@ impl Amend<'_> {
             derived::amend_update(scope, meta, one, built, upsert, self.beside, token).await
         })
         .await?;
-        let links = pairs::links(self.odm.graph(), meta, built);
-        if pairs::are_marked(self.odm, meta).await? {
-            if links {
-                pairs::mark(&mut built.update, *token.get_or_insert_with(Token::new));
-            }
-        } else if links {
+        if pairs::links(self.odm.graph(), meta, built) {
             pairs::count(&mut built.update);
         } else if upsert && self.odm.graph().is_linked(meta) {
             // What is there already is not linked by it, and not written for that.
             pairs::count_inserted(&mut built.update);
         }
         Ok(())
-    }
-
-    /// Marks a document with the parents that it has, before it is taken away from them.
-    pub(crate) async fn mark_former(
-        self,
-        meta: &'static crate::document::DocumentMeta,
-        id: &mongodb::bson::Bson,
-        token: Token,
-    ) -> Result<()> {
-        self.with(async |scope| {
-            derived::mark_former_of(scope, meta, mongodb::bson::doc! { "_id": id }, token).await
-        })
-        .await
     }
 
     /// What a replacement becomes: `None` for a document without copies.

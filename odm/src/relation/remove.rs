@@ -100,7 +100,7 @@ async fn remove_in_turn(
     }
     removal.deletes = true;
     let outcome = removal.run(root).await;
-    let agreed = removal.agree(outcome.is_ok()).await;
+    let settled = removal.settle().await;
     if let Some(session) = scope.session {
         if let Err(error) = &outcome {
             // A part of it may be written: whatever the caller does with the error, that is not committed.
@@ -108,7 +108,7 @@ async fn remove_in_turn(
         }
         session.look_at_the_end(std::mem::take(&mut removal.later));
     }
-    outcome.and(agreed)
+    outcome.and(settled)
 }
 
 /// Refuses a deletion that writes documents of which these models lack copies, or deletes some to which they lack references.
@@ -144,8 +144,8 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
             failed = failed.or(Some(error));
         }
     }
-    let agreed = removal.agree(failed.is_none()).await;
-    failed.map_or(agreed, Err)
+    let settled = removal.settle().await;
+    failed.map_or(settled, Err)
 }
 
 /// Documents that were deleted in a transaction of the caller's, and have to be looked after when it is committed.
@@ -179,8 +179,6 @@ struct Level<'a> {
     root: bool,
     state: State,
     batch: Vec<RawDocumentBuf>,
-    /// By this token the documents of the batch have said that they go.
-    going: Option<derived::Token>,
     /// The id of the last document that was read.
     last: Option<Bson>,
     more: bool,
@@ -217,18 +215,12 @@ struct Removal<'a, 'd> {
     /// The batch at the top, if one was all.
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
-    /// Mark the documents that were linked to deleted ones, where no transaction makes the two one.
-    tokens: Vec<derived::Token>,
-    /// The collections of these documents.
-    marked: Vec<&'static DocumentMeta>,
-    /// The collections of documents that said that they go.
-    announced: HashMap<&'static str, &'static DocumentMeta>,
-    /// Whether some of them may be there still.
-    stayed: bool,
     /// What documents owe by this token that others were taken out of.
     owed: derived::Token,
     /// The collections of these documents.
     owing: Vec<&'static DocumentMeta>,
+    /// Parents that children were detached from: they may stay after all, or come again.
+    left: derived::Left,
     /// What could not be paid behind a transaction, and is still owed.
     unpaid: Result<()>,
 }
@@ -244,38 +236,29 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
-            tokens: Vec::new(),
-            marked: Vec::new(),
-            announced: HashMap::new(),
-            stayed: false,
             owed: derived::Token::new(),
             owing: Vec::new(),
+            left: derived::Left::default(),
             unpaid: Ok(()),
         }
     }
 
-    /// Whether the two sides of a link are written one after the other.
+    /// Whether no transaction holds the two sides of a link together: on a standalone server.
     fn is_alone(&self) -> bool {
         !self.transactions && self.scope.session.is_none()
     }
 
-    /// Pays what documents owe that others were taken out of, and removes the marks of a deletion that is done; what one that
-    /// failed has left on one side is mended, and so is what was taken off a document that came not to be deleted.
-    async fn agree(&mut self, done: bool) -> Result<()> {
+    /// Does what is pending in documents that others were taken out of, and in the parents that they were taken from.
+    async fn settle(&mut self) -> Result<()> {
         let mut paid = std::mem::replace(&mut self.unpaid, Ok(()));
         for meta in std::mem::take(&mut self.owing) {
             let settled = derived::settle(self.scope, meta, self.owed).await;
             paid = paid.and(settled.map(drop));
         }
-        let marked = std::mem::take(&mut self.marked);
-        if done && !self.stayed {
-            pairs::unmark_all(&self.scope, marked, &self.tokens).await?;
-            return paid;
-        }
-        let mut open = std::mem::take(&mut self.announced);
-        open.extend(marked.into_iter().map(|meta| (meta.collection, meta)));
-        for meta in open.into_values() {
-            pairs::recover(&self.scope, meta).await?;
+        let left = std::mem::take(&mut self.left);
+        match self.scope.session {
+            Some(session) => session.leave(left),
+            None => paid = paid.and(left.pay(&self.scope).await.map(drop)),
         }
         paid
     }
@@ -296,7 +279,6 @@ impl<'a, 'd> Removal<'a, 'd> {
             root,
             state: State::Read,
             batch: Vec::new(),
-            going: None,
             last: None,
             more: true,
             batches: 0,
@@ -338,9 +320,6 @@ impl<'a, 'd> Removal<'a, 'd> {
                 }
             }
             State::Before(at) => {
-                if at == 0 {
-                    self.announce(level).await?;
-                }
                 let Some(rule) = level.rules.list.get(at).copied() else {
                     level.state = match self.deletes {
                         true => State::Delete,
@@ -371,8 +350,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::After(at + 1);
-                // Of a two-way reference the document itself would have changed, and not been deleted; where no transaction
-                // makes it sure, what had lost it may have been mended meanwhile.
+                // Of a two-way reference the document itself would have changed, and not been deleted; without a transaction the
+                // other side of a link may have been written before it.
                 if !rule.is_two_way() || self.is_alone() {
                     return self.treat_late(level, rule).await.map(Some);
                 }
@@ -479,88 +458,6 @@ impl<'a, 'd> Removal<'a, 'd> {
             self.on_the_way
                 .remove(&(level.meta.collection, Key::of_bson(&id(document))));
         }
-    }
-
-    /// Says in the documents of the batch that they go, before they are taken off others that name them: where no transaction
-    /// makes the two one, somebody might link them again in between. What others may have left on one side alone is mended
-    /// first, since the mark goes with the document.
-    async fn announce(&mut self, level: &mut Level<'a>) -> Result<()> {
-        level.going = None;
-        let is_two_way = level.rules.list.iter().any(Rule::is_two_way);
-        if !self.deletes || !self.is_alone() || !is_two_way {
-            return Ok(());
-        }
-        let (marked, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut level.batch)
-            .into_iter()
-            .partition(pairs::is_marked);
-        level.batch = rest;
-        if !marked.is_empty() {
-            pairs::settle(&self.scope, level.meta, &marked).await?;
-            marked.iter().for_each(|document| self.put_off(level, document));
-        }
-        let links = two_way(&level.rules);
-        self.one_of_each_pair(level, &links);
-        let is_linked = |document| links.iter().any(|rule| !rule.named([document]).is_empty());
-        if !level.batch.iter().any(is_linked) {
-            return Ok(());
-        }
-        let token = derived::Token::new();
-        level.going = Some(token);
-        self.announced.insert(level.meta.collection, level.meta);
-        let parts = parts(std::mem::take(&mut level.batch), &[]);
-        let mut announced = 0;
-        for part in &parts {
-            let as_read = as_read(level.meta, part, None)?;
-            announced += pairs::announce(&self.scope, level.meta, as_read, token).await?;
-        }
-        level.batch = parts.into_iter().flatten().collect();
-        if announced < level.batch.len() as u64 {
-            let going = all([among(&level.batch), pairs::are_going(token)]);
-            let going = self.scope.every(level.meta, going, doc! { "_id": 1 }).await?;
-            let going: HashSet<Key> = going.iter().map(|one| Key::of_bson(&id(one))).collect();
-            let is_going = |document: &RawDocumentBuf| going.contains(&Key::of_bson(&id(document)));
-            let (going, changed): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut level.batch).into_iter().partition(is_going);
-            level.batch = going;
-            changed.iter().for_each(|document| self.put_off(level, document));
-        }
-        Ok(())
-    }
-
-    /// Of documents that are linked with each other one at a time goes: it is taken off the other ones, which change by that.
-    fn one_of_each_pair(&mut self, level: &mut Level<'a>, links: &[Rule<'a>]) {
-        let own: Vec<_> = links
-            .iter()
-            .filter(|rule| is(rule.edge.holder, level.meta))
-            .collect();
-        if own.is_empty() {
-            return;
-        }
-        let (mut waits, mut goes): (HashSet<Key>, HashSet<Key>) = (HashSet::new(), HashSet::new());
-        let (mut first, mut later) = (Vec::new(), Vec::new());
-        for document in std::mem::take(&mut level.batch) {
-            let key = Key::of_bson(&id(&document));
-            let mut named: HashSet<Key> = own.iter().flat_map(|rule| rule.named([&document])).collect();
-            named.remove(&key);
-            // Of a link one side alone may be taken off.
-            if waits.contains(&key) || !named.is_disjoint(&goes) {
-                later.push(document);
-                continue;
-            }
-            waits.extend(named);
-            goes.insert(key);
-            first.push(document);
-        }
-        level.batch = first;
-        later.iter().for_each(|document| self.put_off(level, document));
-    }
-
-    /// Leaves a document of the batch for later, to be read again.
-    fn put_off(&mut self, level: &mut Level<'a>, document: &RawDocumentBuf) {
-        let id = id(document);
-        self.on_the_way
-            .remove(&(level.meta.collection, Key::of_bson(&id)));
-        level.changed.push(id);
     }
 
     /// Treats what has come to refer to the batch since it was looked for the first time.
@@ -675,37 +572,30 @@ impl<'a, 'd> Removal<'a, 'd> {
                 .collect(),
             false => HashSet::new(),
         };
-        let marks = rule.is_two_way() && self.is_alone();
-        let mark = derived::Token::new();
-        if marks {
-            self.tokens.push(mark);
-        }
-        if marks && !self.marked.iter().any(|meta| is(meta, holder)) {
-            self.marked.push(holder);
-        }
         // What is derived of what goes with the references, be it copies beside them or whole items, follows. So do the numbers in
         // the documents themselves, where they stay after all, or come again.
         let graph = self.scope.odm.graph();
         let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
-        let orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
+        let mut orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
         let gone = (!orphans).then_some(rule.edge);
         let mut passed_on = false;
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
             let batch = self.batch(holder, &refers, last.as_ref(), fields, BATCH).await?;
-            last = batch.documents.last().map(id);
             let mut found = ids(&batch.documents);
             found.retain(|id| !own.contains(&Key::of_bson(id)));
             if !found.is_empty() {
                 let filter = all([doc! { "_id": { "$in": &found } }, refers.clone()]);
                 let mut change = rule.detachment(documents);
-                if orphans {
-                    derived::mark_former_of(&self.scope, holder, filter.clone(), self.owed).await?;
+                if std::mem::take(&mut orphans) {
+                    let parents = documents.iter().filter_map(|parent| rule.key(parent));
+                    let parents = parents.map(|key| Key::of_bson(&key));
+                    self.left.note_parents(&self.scope, rule.edge, parents).await?;
                 }
                 passed_on |= graph.note(holder, &mut change.update, gone, self.owed.into());
-                if marks {
-                    pairs::mark(&mut change.update, mark);
+                if rule.is_two_way() {
+                    pairs::count(&mut change.update);
                 }
                 let changed = match rule.is_two_way() {
                     true => {
@@ -716,6 +606,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 };
                 self.count(rule, changed);
             }
+            last = batch.documents.last().map(id);
             if !batch.more {
                 break;
             }
@@ -780,7 +671,6 @@ impl<'a, 'd> Removal<'a, 'd> {
                 match erased.there.contains(&Key::of_bson(&id)) {
                     false => gone.push(document),
                     true => {
-                        self.stayed |= level.going.is_some();
                         self.on_the_way
                             .remove(&(level.meta.collection, Key::of_bson(&id)));
                         if level.rules.whole {
@@ -987,16 +877,9 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
             owing.push(level.meta);
         }
-        let links = two_way(&level.rules);
-        let marks = !links.is_empty() && self.is_alone();
-        if marks {
-            pairs::mark_new(graph, level.meta, &mut back, &mut Some(token))?;
-            self.tokens.push(token);
-            self.marked.push(level.meta);
-        }
         let left_out = self.scope.restore(level.meta, &back).await?;
         // What it was linked to is linked to it again.
-        for rule in links {
+        for rule in two_way(&level.rules) {
             let holder = rule.edge.holder;
             for document in &back {
                 for (filter, mut change) in rule.attachments(document) {
@@ -1004,10 +887,6 @@ impl<'a, 'd> Removal<'a, 'd> {
                         owing.push(holder);
                     }
                     pairs::raise_version(holder, &mut change.update);
-                    if marks {
-                        pairs::mark(&mut change.update, token);
-                        self.marked.push(holder);
-                    }
                     self.scope.change(holder, filter, change).await?;
                 }
             }
@@ -1016,8 +895,6 @@ impl<'a, 'd> Removal<'a, 'd> {
         owing.retain(|meta| known.insert(meta.collection));
         let owing = owing.into_iter().map(|meta| (meta, token)).collect();
         let paid = derived::settle_all(&self.scope, owing).await;
-        let mut known = HashSet::new();
-        self.marked.retain(|meta| known.insert(meta.collection));
         // The documents are there again, whatever is still owed: the caller has to know what holds them.
         derived::leave_unpaid(derived::but_for_the_deployment(paid)?);
         Ok(left_out)
@@ -1105,27 +982,12 @@ fn among(documents: &[RawDocumentBuf]) -> Document {
     doc! { "_id": { "$in": ids(documents) } }
 }
 
-/// The condition of those of these documents that are still as they were read; with a token, of those that say by it that they
-/// go, and are not marked.
-fn as_read(
-    meta: &'static DocumentMeta,
-    documents: &[RawDocumentBuf],
-    going: Option<derived::Token>,
-) -> Result<Document> {
+/// The condition of those of these documents that are still as they were read.
+fn as_read(meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<Document> {
     let as_read = documents.iter().map(|raw| document(raw, meta));
-    let Some(going) = going else {
-        let as_read: Vec<Document> = as_read.collect::<Result<_>>()?;
-        let is_one = doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } };
-        return Ok(all([among(documents), is_one]));
-    };
-    // Others may say that they delete it, too.
-    let (root, as_read) = pairs::but_for_links(as_read.collect::<Result<_>>()?);
-    Ok(all([
-        among(documents),
-        pairs::are_going(going),
-        pairs::are_not_marked(&[]),
-        doc! { "$expr": { "$in": [root, { "$literal": as_read }] } },
-    ]))
+    let as_read: Vec<Document> = as_read.collect::<Result<_>>()?;
+    let is_one = doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } };
+    Ok(all([among(documents), is_one]))
 }
 
 /// Takes references out of those of these documents that fit, which are the other side of two-way ones, and raises their
@@ -1179,7 +1041,7 @@ async fn erase(
     }
     let filter = match level.rules.whole {
         false => all([among(part), level.filter.clone()]),
-        true => as_read(level.meta, part, level.going)?,
+        true => as_read(level.meta, part)?,
     };
     let graph = scope.odm.graph();
     let own = match read_before && level.rules.derives {
@@ -1203,7 +1065,7 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let mut within = derived::Within::new();
+    let mut within = derived::Within::new(&scope);
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {

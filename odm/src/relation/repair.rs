@@ -6,8 +6,8 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{Change, all, document_id, value};
-use super::derived::{self, Kept, Token, Written, but_for_the_deployment};
-use super::graph::{Edge, Graph, is};
+use super::derived::{Kept, Left, Token, Written, but_for_the_deployment};
+use super::graph::{Edge, Graph};
 use super::inspect::{Fault, Kind, confirm, look_at};
 use super::pairs;
 use super::scope::{Scope, Statement};
@@ -154,7 +154,7 @@ impl Repairing {
 /// What a repair did: [`Odm::repair`] gives it. Displayed in words.
 ///
 /// ```no_run
-/// # fn example(repaired: odm::Repaired) {
+/// # fn example(repaired: odm::upkeep::Repaired) {
 /// let mended: u64 = repaired.mended.iter().map(|one| one.count).sum();
 /// println!("{mended} mended, {}", repaired.left);
 /// # }
@@ -173,7 +173,7 @@ pub struct Repaired {
 /// What was mended of one reference.
 ///
 /// ```no_run
-/// # fn example(mended: odm::Mended) {
+/// # fn example(mended: odm::upkeep::Mended) {
 /// println!("{}.{}: {:?} {}", mended.collection, mended.field, mended.what, mended.count);
 /// # }
 /// ```
@@ -193,7 +193,7 @@ pub struct Mended {
 /// A way to mend a reference.
 ///
 /// ```
-/// assert_ne!(odm::Mend::Linked, odm::Mend::Unlinked);
+/// assert_ne!(odm::upkeep::Mend::Linked, odm::upkeep::Mend::Unlinked);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -298,7 +298,7 @@ impl Repaired {
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
                 self.left.count(documents.len(), edges, &inspected);
-                match but_for_the_deployment(self.mend(scope, faults, &mut None).await)? {
+                match but_for_the_deployment(self.mend(scope, faults).await)? {
                     Ok(left) => left.iter().for_each(|fault| self.left.found(fault)),
                     Err(error) => failed = failed.and(Err(error)),
                 }
@@ -326,15 +326,13 @@ impl Repaired {
         }
     }
 
-    /// Mends what can be mended, and gives the rest. What is written for it is marked, if it is to be, with tokens that are
-    /// added to these.
+    /// Repairs what has one right answer. Returns what it could not repair.
     pub(super) async fn mend<'g>(
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
-        marks: &mut Option<Vec<Token>>,
     ) -> Result<Vec<Fault<'g>>> {
-        self.mend_as(scope, faults, marks, Belief::Side).await
+        self.mend_as(scope, faults, Belief::Side).await
     }
 
     /// The same with another belief.
@@ -342,7 +340,6 @@ impl Repaired {
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
-        marks: &mut Option<Vec<Token>>,
         belief: Belief<'_>,
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
@@ -371,16 +368,14 @@ impl Repaired {
             }
         }
         let mut write = Writing {
-            marks,
             token: Token::new(),
-            owing: Vec::new(),
+            left: Left::default(),
             belief,
         };
         let mended = self
             .mend_all(scope, (detached, repeated, links), &mut write)
             .await;
-        let owing = std::mem::take(&mut write.owing).into_iter();
-        let paid = derived::settle_all(scope, owing.map(|meta| (meta, write.token)).collect()).await;
+        let paid = std::mem::take(&mut write.left).pay(scope).await;
         left.extend(mended?);
         paid?;
         Ok(left)
@@ -424,14 +419,14 @@ impl Repaired {
             })
             .filter(|key| known.insert(Key::of_bson(key)))
             .collect();
+        let parents: Vec<Key> = known.into_iter().collect();
         let mut change = edge.detachment(target, &keys);
         // One that may come again may have come again, and counts what it loses here.
         let graph = scope.odm.graph();
         let parent = edge.targets.get(target).copied();
         let gone = match parent.is_some_and(|parent| graph.may_have_children(parent)) {
             true => {
-                let holders = faults.iter().map(|fault| fault.holder.clone()).collect();
-                write.moved(scope, edge, holders).await?;
+                write.leave(scope, edge, parents).await?;
                 None
             }
             false => Some(edge),
@@ -524,7 +519,7 @@ impl Repaired {
                     }
                     left.extend(refused);
                 }
-                let (again, never): (Vec<_>, Vec<_>) = again(scope, settled.mended, write)
+                let (again, never): (Vec<_>, Vec<_>) = again(scope, settled.mended)
                     .await?
                     .into_iter()
                     .partition(|fault| matches!(fault.kind, Kind::OneSided { .. }) || detaches(fault));
@@ -579,8 +574,9 @@ impl Repaired {
             }
         }
         let mut statements: Vec<Statement> = losses.iter().filter_map(loss).collect();
-        let holders = losses.iter().map(|fault| fault.holder.clone()).collect();
-        write.moved(scope, edge, holders).await?;
+        write
+            .leave(scope, edge, losses.iter().filter_map(other_of).collect())
+            .await?;
         write.note(
             graph,
             edge,
@@ -603,13 +599,12 @@ impl Repaired {
                     .collect(),
                 gains,
             ),
-            false => single(scope, edge, back, gains, &mut stuck, is_open).await?,
+            false => {
+                let singles = single(scope, edge, back, gains, &mut stuck, is_open).await?;
+                write.leave(scope, back, singles.previous).await?;
+                (singles.statements, singles.mended)
+            }
         };
-        let others = gains.iter().filter_map(|fault| match &fault.kind {
-            Kind::OneSided { other } => Some(other.clone()),
-            _ => None,
-        });
-        write.moved(scope, back, others.collect()).await?;
         write.note(
             graph,
             back,
@@ -653,14 +648,11 @@ pub(super) enum Belief<'b> {
     These(&'b HashSet<Named>),
 }
 
-/// What is noted in the documents that are changed.
+/// What repairs leave to be done after them.
 struct Writing<'m> {
-    /// The tokens of the marks of two-way references, where what is written for them is marked.
-    marks: &'m mut Option<Vec<Token>>,
-    /// What is derived of the references elsewhere is owed by this token.
+    /// What is derived of the references elsewhere is pending by this token.
     token: Token,
-    /// The collections in which something is.
-    owing: Vec<&'static DocumentMeta>,
+    left: Left,
     belief: Belief<'m>,
 }
 
@@ -673,45 +665,34 @@ impl Writing<'_> {
         but: Option<&Edge>,
         updates: impl IntoIterator<Item = &'u mut Fields>,
     ) {
-        let mark = pairs::another(self.marks);
         for update in updates {
             if edge.is_two_way() {
                 pairs::raise_version(edge.holder, update);
             }
-            if let Some(mark) = mark {
-                pairs::mark(update, mark);
-            }
             self.owe(graph, edge, but, update);
-            derived::mark_new(graph, edge.holder, update);
         }
     }
 
-    /// Marks documents that are moved from one parent to another.
-    async fn moved(&mut self, scope: &Scope<'_>, edge: &Edge, ids: Vec<Bson>) -> Result<()> {
-        if ids.is_empty() || !scope.odm.graph().is_parent_edge(edge) {
-            return Ok(());
+    /// Takes down that documents are taken away from these parents.
+    async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
+        match scope.odm.graph().is_parent_edge(edge) {
+            true => self.left.note_parents(scope, edge, parents).await,
+            false => Ok(()),
         }
-        derived::mark_former_of(scope, edge.holder, doc! { "_id": { "$in": ids } }, self.token).await
-    }
-
-    /// Documents that others are to delete stay, for what they name has been followed.
-    async fn keep(&mut self, scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<()> {
-        let alone = self.marks.is_some() || pairs::are_marked(scope.odm, meta).await?;
-        if alone {
-            let ids: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
-            let kept = pairs::keep(scope, meta, &ids).await?;
-            if let Some(marks) = self.marks {
-                marks.extend(kept);
-            }
-        }
-        Ok(())
     }
 
     fn owe(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
-        let is_owed = graph.note(edge.holder, update, but, self.token.into());
-        if is_owed && !self.owing.iter().any(|meta| is(meta, edge.holder)) {
-            self.owing.push(edge.holder);
+        if graph.note(edge.holder, update, but, self.token.into()) {
+            self.left.add(edge.holder, self.token);
         }
+    }
+}
+
+/// The other document of a link.
+fn other_of(fault: &Fault<'_>) -> Option<Key> {
+    match &fault.kind {
+        Kind::OneSided { other } => Some(Key::of_bson(other)),
+        _ => None,
     }
 }
 
@@ -772,11 +753,8 @@ async fn single<'g>(
     faults: Vec<Fault<'g>>,
     stuck: &mut Vec<Fault<'g>>,
     is_open: bool,
-) -> Result<(Vec<Statement>, Vec<Fault<'g>>)> {
-    let other = |fault: &Fault<'_>| match &fault.kind {
-        Kind::OneSided { other } => Key::of_bson(other),
-        _ => Key::of_bson(&Bson::Null),
-    };
+) -> Result<Singles<'g>> {
+    let other = |fault: &Fault<'_>| other_of(fault).unwrap_or_else(|| Key::of_bson(&Bson::Null));
     let mut claims: HashMap<Key, u32> = HashMap::new();
     for fault in &faults {
         *claims.entry(other(fault)).or_default() += 1;
@@ -793,7 +771,7 @@ async fn single<'g>(
         let by = Key::of_bson(&document_id(&document));
         firm.extend(edge.keys(0, &document).into_iter().map(|key| (by.clone(), key)));
     }
-    let (mut statements, mut mended) = (Vec::new(), Vec::new());
+    let mut singles = Singles::default();
     for fault in faults {
         let other = other(&fault);
         let by = taken.get(&other);
@@ -802,10 +780,20 @@ async fn single<'g>(
             stuck.push(fault);
             continue;
         }
-        statements.extend(gains_of(back, &fault, by.cloned()));
-        mended.push(fault);
+        singles.previous.extend(by.map(Key::of_bson));
+        singles.statements.extend(gains_of(back, &fault, by.cloned()));
+        singles.mended.push(fault);
     }
-    Ok((statements, mended))
+    Ok(singles)
+}
+
+/// Single references that are written on the other side.
+#[derive(Default)]
+struct Singles<'g> {
+    statements: Vec<Statement>,
+    mended: Vec<Fault<'g>>,
+    /// What they named before.
+    previous: Vec<Key>,
 }
 
 /// The documents with these ids, with this reference.
@@ -831,11 +819,7 @@ fn detaches(fault: &Fault<'_>) -> bool {
 
 /// Links that are on one side only after they were mended, or name what is not there: the other side was full, or somebody
 /// else changed or deleted one of them meanwhile.
-async fn again<'g>(
-    scope: &Scope<'g>,
-    mended: Vec<Fault<'g>>,
-    write: &mut Writing<'_>,
-) -> Result<Vec<Fault<'g>>> {
+async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
     let graph: &'g Graph = scope.odm.graph();
     let Some((edge, back)) = mended
         .first()
@@ -864,9 +848,6 @@ async fn again<'g>(
             true => (other, holder),
         })
     };
-    for (meta, ids) in [(edge.holder, &holders), (back.holder, &others)] {
-        write.keep(scope, meta, ids).await?;
-    }
     let side = async |meta: &'static DocumentMeta, edge: &'g Edge, ids: Vec<Bson>| {
         look_at(scope, graph, meta, &[edge], ids).await
     };

@@ -205,7 +205,8 @@ impl Edge {
 
     /// The update that empties the reference, and the copies beside it first.
     fn emptied(&self, prefix: &str, name: &str) -> Document {
-        use super::derived::{COPIED, put};
+        use super::derived::put;
+        use crate::own_fields::COPIED;
         let (null, gone) = (("$set", Bson::Null), ("$unset", Bson::from("")));
         let how = |required: bool| match required {
             true => null.clone(),
@@ -326,9 +327,7 @@ impl<'g> Rules<'g> {
         let mut derives = false;
         for derived in graph.derived_from(meta) {
             derives = true;
-            // Whether it owes something, and to which parents.
-            read_too(&mut fields, super::derived::OWED);
-            read_too(&mut fields, super::derived::FORMER);
+            read_too(&mut fields, crate::own_fields::OPERATION);
             for name in derived.reads(graph) {
                 read_too(&mut fields, name.split('.').next().unwrap_or_default());
             }

@@ -3,16 +3,15 @@
 //! There is one way for all writes. They say what they write, as [`Write`]s, and hand over how; what they touch decides:
 //! nothing of references, and the write goes its way; references to be checked, and it is carried out between two
 //! questions; two-way references, and it is carried out in a transaction, the caller's or one of its own, with the
-//! documents compared before and after. Where the deployment has no transactions, the sides are written in an order in
-//! which a crash leaves nothing that can't be mended.
+//! documents compared before and after. A standalone server has no transactions: there the same is done without one, so a crash
+//! between two statements may leave a link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use super::changes;
 use super::checks::{self, Brought, Missing, Recheck, Written, roots};
 use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
-use super::graph::{Edge, Graph, is};
-use super::links::{self, Diff, Node};
-use super::pairs;
+use super::graph::{Edge, Graph};
+use super::links::{self, Diff, Effect, Node};
 use super::raw;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -255,16 +254,10 @@ impl<'a> Duties<'a> {
         self.is_linked() || self.concern.atomic || self.relinks()
     }
 
-    /// Whether it may take children away from parents in which something is derived of them: only within a transaction are
-    /// the former ones known for sure.
+    /// Whether it may take children away from parents in which something is derived of them: their documents before the write
+    /// say which parents these are.
     fn relinks(&self) -> bool {
-        self.concern.eventual && derived::relinks(self.graph(), &self.writes)
-    }
-
-    /// Whether it marks children with their parents, before it takes them away: what is to be marked has to be there then.
-    pub(crate) async fn marks_former(&self) -> Result<bool> {
-        let marks = self.token.is_some() && derived::relinks(self.graph(), &self.writes);
-        Ok(marks && !self.odm.has_transactions().await?)
+        self.concern.is_any() && derived::relinks(self.graph(), &self.writes)
     }
 
     /// Whether the operation is one transaction, all of it or nothing.
@@ -291,18 +284,15 @@ impl<'a> Duties<'a> {
         async move {
             let trips = AtomicU64::new(0);
             let scope = Scope::new(self.odm, session, &trips);
-            let transaction = self.wants_transaction();
             let turn = match session {
                 Some(session) => Some(session.turn().await),
                 None => None,
             };
-            let done = match (transaction, session) {
-                (false, _) => self.checked(&scope, &work).await,
-                (true, Some(_)) => self.linked(&scope, &work).await,
-                (true, None) if self.odm.has_transactions().await? => {
-                    self.in_transaction(&scope, &work).await
-                }
-                (true, None) => self.one_after_the_other(&scope, &work).await,
+            let done = match session {
+                Some(_) if self.wants_transaction() => self.linked(&scope, &work).await,
+                None if self.is_one().await? => self.in_transaction(&scope, &work).await,
+                None if self.is_linked() || self.relinks() => self.without_transaction(&scope, &work).await,
+                _ => self.checked(&scope, &work).await,
             };
             let done = self.settled(&scope, done).await;
             turn.into_iter().for_each(Turn::end);
@@ -310,33 +300,6 @@ impl<'a> Duties<'a> {
             done
         }
         .boxed()
-    }
-
-    /// Where there are no transactions.
-    async fn one_after_the_other<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
-        let graph = self.graph();
-        let moves = |write: &&Write<'_>| derived::relinks_for_others(graph, std::slice::from_ref(*write));
-        if let Some(write) = self.writes.iter().find(moves) {
-            return Err(derived::refuse_for_others(write.meta, graph));
-        }
-        match self.is_linked() {
-            true => self.in_order(scope, work).await,
-            false => {
-                self.mark_former(scope).await?;
-                self.checked(scope, work).await
-            }
-        }
-    }
-
-    pub(super) async fn mark_former(&self, scope: &Scope<'_>) -> Result<()> {
-        match self.token {
-            Some(token) => derived::mark_former(scope, &self.writes, token).await,
-            None => Ok(()),
-        }
     }
 
     /// Pays what the writes owe by the debts in their documents: now, or at the end of the caller's transaction.
@@ -379,19 +342,11 @@ impl<'a> Duties<'a> {
         metas.into_iter().map(|meta| (meta, token)).collect()
     }
 
-    pub(super) fn token(&self) -> Token {
-        self.token.unwrap_or_default()
-    }
-
-    pub(super) fn writes(&self) -> &[Write<'a>] {
-        &self.writes
-    }
-
-    pub(super) fn graph(&self) -> &'a Graph {
+    fn graph(&self) -> &'a Graph {
         self.odm.graph()
     }
 
-    pub(super) fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
+    fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
         let graph = self.graph();
         self.linked.iter().filter_map(move |at| graph.edge(*at))
     }
@@ -407,11 +362,7 @@ impl<'a> Duties<'a> {
             Break(done) => return Ok(done),
         };
         let done = work(scope.session.cloned()).await?;
-        // Out of a transaction the write is made, whatever this finds.
-        let made = |error: crate::Error| match (scope.session, self.writes.first()) {
-            (None, Some(write)) => error.after_a_part(write.meta.collection),
-            _ => error,
-        };
+        let made = |error| self.made(scope, error);
         let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
             (Some(recheck), None) => checks::after(scope, &[recheck]).await.map_err(made)?,
@@ -422,11 +373,7 @@ impl<'a> Duties<'a> {
     }
 
     /// Whether the targets are there, and what the documents are that will change; together where that can be.
-    pub(super) async fn look<R>(
-        &self,
-        scope: &Scope<'_>,
-        limit: Option<Limit<R>>,
-    ) -> Result<ControlFlow<R, Images>> {
+    async fn look<R>(&self, scope: &Scope<'_>, limit: Option<Limit<R>>) -> Result<ControlFlow<R, Images>> {
         let most = limit.as_ref().map(|limit| limit.most);
         let (mut images, missing) = match scope.session {
             None => futures::future::try_join(self.images(scope, most), self.check(scope)).await?,
@@ -471,12 +418,7 @@ impl<'a> Duties<'a> {
     }
 
     /// What is to be asked after the write, with what is needed to take it back.
-    pub(super) async fn recheck<R: Done>(
-        &self,
-        scope: &Scope<'_>,
-        before: Images,
-        done: &R,
-    ) -> Result<Option<Recheck>> {
+    async fn recheck<R: Done>(&self, scope: &Scope<'_>, before: Images, done: &R) -> Result<Option<Recheck>> {
         let graph = self.graph();
         let made =
             |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.inserted(*at);
@@ -562,11 +504,9 @@ impl<'a> Duties<'a> {
             // What is beside one further within stands in the same field of the document.
             let own = edges.clone().filter(|edge| edge.segments.len() == 1);
             let beside: Vec<String> = own.flat_map(derived::beside).collect();
-            let writes = (is_linked && scope.session.is_none()).then_some(pairs::WRITES);
             let names: Vec<&str> = roots(edges)
                 .into_iter()
                 .chain(beside.iter().map(String::as_str))
-                .chain(writes)
                 .collect();
             if names.is_empty() {
                 continue;
@@ -603,25 +543,22 @@ impl<'a> Duties<'a> {
         let made = self
             .odm
             .transaction(|tx| async move {
-                let session = tx.shared();
-                let scope = scope.within(session);
-                self.linked_within(&scope, session, work, Limit::of_part).await
+                let scope = scope.within(tx.shared());
+                self.linked_within(&scope, work, Limit::of_part).await
             })
-            .await;
-        let Within {
-            mut done,
-            recheck,
-            left,
-        } = made?;
+            .await?;
         scope.trip();
-        let checked = match recheck {
-            Some(recheck) => checks::after(scope, &[recheck]).await,
-            None => Ok(()),
-        };
-        let paid = left.pay(scope).await;
-        checked?;
-        done.copies(paid?);
-        Ok(done)
+        made.end(scope).await
+    }
+
+    /// The same on a standalone server: the write, and then what it asks of other documents.
+    async fn without_transaction<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
+    where
+        R: Done + Send,
+        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
+    {
+        let made = self.linked_within(scope, work, Limit::of_part).await?;
+        made.end(scope).await
     }
 
     /// In the caller's transaction.
@@ -633,7 +570,7 @@ impl<'a> Duties<'a> {
         let Some(session) = scope.session else {
             return work(None).await;
         };
-        let within = self.linked_within(scope, session, work, || None).await?;
+        let within = self.linked_within(scope, work, || None).await?;
         let Within { done, recheck, left } = within;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
@@ -645,7 +582,6 @@ impl<'a> Duties<'a> {
     async fn linked_within<R, F>(
         &self,
         scope: &Scope<'_>,
-        session: &Shared,
         work: &F,
         limit: fn() -> Option<Limit<R>>,
     ) -> Result<Within<R>>
@@ -657,7 +593,7 @@ impl<'a> Duties<'a> {
             Continue(before) => before,
             Break(done) => return Ok(Within::nothing(done)),
         };
-        let pays = self.concern.atomic || self.relinks();
+        let pays = self.concern.atomic && scope.session.is_some() || self.relinks();
         let images = match pays {
             true => match derived::Before::read(scope, &self.writes, limit()).await? {
                 Continue(images) => Some(images),
@@ -665,15 +601,56 @@ impl<'a> Duties<'a> {
             },
             false => None,
         };
-        let mut done = work(Some(session.clone())).await?;
+        if scope.session.is_none() {
+            self.foresee(scope, &before).await?;
+        }
+        let mut done = work(scope.session.cloned()).await?;
         let beside = self.beside(scope, &before, images, &mut done).await;
-        if let Err(error) = &beside {
+        if let (Err(error), Some(session)) = (&beside, scope.session) {
             // One side is written and the other is not: whatever the caller does with the error, that is not committed.
             session.spoil(error);
         }
-        let left = beside?;
-        let recheck = self.recheck(scope, before, &done).await?;
-        Ok(Within { done, recheck, left })
+        let left = beside.map_err(|error| self.made(scope, error))?;
+        let recheck = self.recheck(scope, before, &done).await;
+        Ok(Within {
+            done,
+            recheck: recheck.map_err(|error| self.made(scope, error))?,
+            left,
+        })
+    }
+
+    /// Nothing takes a write back that no transaction holds, so what the other side of its links can be told to refuse is refused
+    /// before it.
+    async fn foresee(&self, scope: &Scope<'_>, before: &Images) -> Result<()> {
+        let Some(after) = self.after(before, |_| true) else {
+            return Ok(());
+        };
+        let diff = self.diff(before, &after)?;
+        let effects = self.effects(scope, &diff).await?;
+        let mut inserted: HashSet<(&str, Key)> = HashSet::new();
+        for write in &self.writes {
+            let id = match &write.what {
+                What::Insert(document) => Some(id(*document)),
+                what => what.inserts().map(Key::of_bson),
+            };
+            inserted.extend(id.map(|id| (write.meta.collection, id)));
+        }
+        let is_inserted = |meta: &DocumentMeta, key: &Key| inserted.contains(&(meta.collection, key.clone()));
+        effects::have_room(scope, self.graph(), &effects, is_inserted).await
+    }
+
+    /// What links that were added and removed ask of the other side.
+    async fn effects(&self, scope: &Scope<'_>, diff: &Diff) -> Result<Vec<Effect>> {
+        let answers = effects::answer(scope, self.graph(), links::questions(self.graph(), diff)).await?;
+        links::effects(self.graph(), diff, &answers)
+    }
+
+    /// An error behind a write: out of a transaction that is made, whatever came after it.
+    fn made(&self, scope: &Scope<'_>, error: crate::Error) -> crate::Error {
+        match (scope.session, self.writes.first()) {
+            (None, Some(write)) => error.after_a_part(write.meta.collection),
+            _ => error,
+        }
     }
 
     /// Everything that a write asks of other documents.
@@ -684,7 +661,7 @@ impl<'a> Duties<'a> {
         images: Option<derived::Before>,
         done: &mut R,
     ) -> Result<derived::Left> {
-        let mut within = derived::Within::new();
+        let mut within = derived::Within::new(scope);
         let mut other = derived::Beside::default();
         if self.is_linked() {
             other = self
@@ -707,7 +684,6 @@ impl<'a> Duties<'a> {
         done: &R,
         within: &mut derived::Within,
     ) -> Result<derived::Beside> {
-        let graph = self.graph();
         let foreseen = self
             .after(before, |at| done.inserted(at))
             .filter(|_| !done.missed());
@@ -719,8 +695,7 @@ impl<'a> Duties<'a> {
         if diff.is_empty() {
             return Ok(derived::Beside::default());
         }
-        let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
-        let effects = links::effects(graph, &diff, &answers)?;
+        let effects = self.effects(scope, &diff).await?;
         let own = images.map(|before| derived::Own {
             before,
             writes: &self.writes,
@@ -778,7 +753,7 @@ impl<'a> Duties<'a> {
 
     /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
     /// made, or of one write.
-    pub(super) fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
+    fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
         let only_inserts = self
             .writes
             .iter()
@@ -833,7 +808,7 @@ impl<'a> Duties<'a> {
         Some(after)
     }
 
-    pub(super) fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
+    fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
         let mut diff = Diff::default();
         let mut seen: HashSet<(usize, Key)> = HashSet::new();
         for edge in self.edges() {
@@ -855,7 +830,7 @@ impl<'a> Duties<'a> {
     }
 }
 
-/// What came of an operation within its transaction.
+/// What came of an operation before its commit.
 struct Within<R> {
     done: R,
     recheck: Option<Recheck>,
@@ -871,6 +846,21 @@ impl<R> Within<R> {
             recheck: None,
             left: derived::Left::default(),
         }
+    }
+}
+
+impl<R: Done> Within<R> {
+    /// What comes after the commit.
+    async fn end(self, scope: &Scope<'_>) -> Result<R> {
+        let mut done = self.done;
+        let checked = match self.recheck {
+            Some(recheck) => checks::after(scope, &[recheck]).await,
+            None => Ok(()),
+        };
+        let paid = self.left.pay(scope).await;
+        checked?;
+        done.copies(paid?);
+        Ok(done)
     }
 }
 
@@ -944,58 +934,23 @@ pub(super) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
         .collect()
 }
 
-/// How often documents that others link meanwhile are taken off them again, before they go all the same.
-const ATTEMPTS: usize = 10;
-
-/// Deletes documents that were inserted a moment ago, and what links others with them. They may have marks with these tokens.
+/// Deletes documents that were inserted a moment ago, and what links others with them.
 pub(super) fn remove<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
     ids: &'s [Bson],
-    own: &'s [Token],
 ) -> BoxFuture<'s, Result<()>> {
     async move {
-        let token = Token::new();
-        let linked = scope.odm.graph().is_linked(meta);
-        let mut paid = Ok(());
-        let owing = match linked && scope.odm.has_transactions().await? {
+        let left = match scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
             true => {
-                let (owing, _) = scope
+                scope
                     .odm
-                    .transaction(|tx| async move {
-                        unlink(&scope.within(tx.shared()), meta, ids, token, None, own).await
-                    })
-                    .await?;
-                owing
+                    .transaction(|tx| async move { unlink(&scope.within(tx.shared()), meta, ids).await })
+                    .await?
             }
-            false => {
-                let mut open = ids.to_vec();
-                let mut owing = Vec::new();
-                for attempt in 0.. {
-                    let going = (linked && attempt < ATTEMPTS).then(Token::new);
-                    if going.is_some() {
-                        pairs::settle_of_others(scope, meta, &open, own).await?;
-                    }
-                    let (more, settled) = unlink(scope, meta, &open, token, going, own).await?;
-                    owing.extend(more);
-                    paid = settled;
-                    // What can't be paid does not go, however often it is tried.
-                    if going.is_none() || paid.is_err() {
-                        break;
-                    }
-                    // Somebody has struck out that they go.
-                    let there = scope.there(meta, &open).await?;
-                    open = there.iter().map(super::batch::document_id).collect();
-                    if open.is_empty() {
-                        break;
-                    }
-                }
-                owing
-            }
+            false => unlink(scope, meta, ids).await?,
         };
-        let owing = owing.into_iter().map(|meta| (meta, token)).collect();
-        let rest = derived::settle_all(scope, owing).await;
-        paid.and(rest.map(drop))
+        left.pay(scope).await.map(drop)
     }
     .boxed()
 }
@@ -1005,32 +960,14 @@ struct Unlinked;
 
 impl Done for Unlinked {}
 
-/// Gives the collections in which something is owed by the token, and whether what is derived of the documents was paid.
-/// With a token of their own the documents say first that they go, and stay where somebody has struck that out, or has
-/// marked them who has none of these tokens.
-async fn unlink(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: &[Bson],
-    token: Token,
-    going: Option<Token>,
-    own: &[Token],
-) -> Result<(Vec<&'static DocumentMeta>, Result<()>)> {
+/// Returns what is to be done after the commit.
+async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<derived::Left> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut owing = Vec::new();
-    let mut diff = Diff::default();
-    let mark = match scope.session {
-        Some(_) => None,
-        None => Some(Token::new()),
-    };
+    let mut left = derived::Left::default();
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
-        if let Some(going) = going {
-            for ids in crate::key::chunks(&keys) {
-                pairs::announce(scope, meta, doc! { "_id": { "$in": ids } }, going).await?;
-            }
-        }
+        let mut diff = Diff::default();
         for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
             let Some(holder) = node(&document) else { continue };
             for edge in edges() {
@@ -1039,58 +976,23 @@ async fn unlink(
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        match scope.session {
-            Some(session) => {
-                let mut within = derived::Within::new();
-                let other = within.apply::<Unlinked>(scope, None, &effects).await?;
-                within.written::<Unlinked>(scope, None, other).await?;
-                let (_, left) = within.end(scope).await?;
-                session.leave(left);
-            }
-            None => {
-                effects::apply(scope, graph, &effects, mark, token.into()).await?;
-                owing = links_read(graph, edges());
-            }
-        }
+        let mut within = derived::Within::new(scope);
+        let other = within.apply::<Unlinked>(scope, None, &effects).await?;
+        within.written::<Unlinked>(scope, None, other).await?;
+        (_, left) = within.end(scope).await?;
     }
     // What is derived of them is derived without them before they go.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
+    let token = Token::new();
     for ids in crate::key::chunks(&keys) {
-        let mut which = doc! { "_id": { "$in": ids } };
-        if let Some(going) = going {
-            which = super::batch::all([which, pairs::are_going(going), pairs::are_not_marked(own)]);
-        }
+        let which = doc! { "_id": { "$in": ids } };
         match derives {
             true => derived::mark_gone(scope, meta, which, token).await?,
             false => scope.delete(meta, which).await?,
         };
     }
-    let mut paid = Ok(());
     if derives {
-        owing.push(meta);
-        if scope.session.is_none() {
-            paid = derived::settle(*scope, meta, token).await.map(drop);
-        }
+        left.add(meta, token);
     }
-    if let Some(mark) = mark.filter(|_| graph.is_linked(meta)) {
-        let metas = edges().flat_map(|edge| [Some(edge), graph.inverse(edge)]);
-        let metas = metas.flatten().map(|edge| edge.holder).collect();
-        pairs::agree(scope, diff.links(), metas, vec![mark]).await?;
-    }
-    Ok((owing, paid))
-}
-
-/// The collections on the other side of these two-way references, where something is derived of them.
-pub(super) fn links_read<'g>(
-    graph: &'g Graph,
-    edges: impl Iterator<Item = &'g Edge>,
-) -> Vec<&'static DocumentMeta> {
-    let backs = edges.filter_map(|edge| graph.inverse(edge));
-    let mut metas: Vec<&'static DocumentMeta> = Vec::new();
-    for back in backs.filter(|back| graph.is_read(back.holder, &back.path)) {
-        if !metas.iter().any(|meta| is(meta, back.holder)) {
-            metas.push(back.holder);
-        }
-    }
-    metas
+    Ok(left)
 }

@@ -99,19 +99,19 @@ impl Odm {
     /// acknowledged by a majority.
     ///
     /// # Errors
-    /// Before anything is changed: [`Error::UnknownCopies`] where the database knows copies that these models lack, unless
+    /// Before anything is changed: [`Error::Unsupported`] for `sync = atomic` on a standalone server, which has no transactions;
+    /// [`Error::UnknownCopies`] where the database knows copies that these models lack, unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant; [`Error::SchemaConflict`] if the plan has a
     /// [`Change::Conflict`];
     /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
     /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
-    ///
-    /// After the changes are made: [`Error::Unsupported`] for `sync = atomic` without transactions.
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         Trace::new("(all)", "apply")
             .run(async {
+                self.refuse_atomic().await?;
                 let mut applied = Applied::default();
                 // What a program that lacks copies finds in its way may be a newer one's.
                 if !plan.unknown().is_empty() {
@@ -131,6 +131,8 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
+    /// On a standalone server it logs one warning, with the commands that make the server a replica set: [`Plan::warning`].
+    ///
     /// Costs one plan if nothing is to be done; else a plan, a look for declared copies that the database knows and these models
     /// lack, the changes, and a plan that finds nothing left. A new declaration costs one to store it, and
     /// one for each collection that has any.
@@ -140,7 +142,14 @@ impl Odm {
     /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
     pub async fn sync(&self) -> Result<Applied> {
-        Trace::new("(all)", "sync").run(self.until_it_is()).await
+        let synced = async {
+            if let Some(warning) = self.server().await?.warning() {
+                tracing::warn!(target: "odm", "{warning}");
+            }
+            self.refuse_atomic().await?;
+            self.until_it_is().await
+        };
+        Trace::new("(all)", "sync").run(synced).await
     }
 
     async fn until_it_is(&self) -> Result<Applied> {

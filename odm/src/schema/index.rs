@@ -532,7 +532,7 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            let what = match self.begins_with(crate::relation::OWED) {
+            let what = match self.begins_with(crate::own_fields::OPERATION) {
                 true => "what copies owe",
                 false => "the reference",
             };

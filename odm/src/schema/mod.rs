@@ -26,6 +26,7 @@ mod uuids;
 mod validator;
 mod words;
 
+pub use crate::document::{Action as ValidationAction, Level as ValidationLevel, Validation};
 pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;

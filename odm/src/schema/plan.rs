@@ -33,6 +33,7 @@ pub struct Plan {
     backfills: Vec<String>,
     lacking: Vec<Lacking>,
     unknown: Vec<String>,
+    warning: Option<&'static str>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
@@ -257,6 +258,12 @@ impl Plan {
         &self.unknown
     }
 
+    /// On a standalone server, which has no transactions: what that means, and the commands that make it a replica set.
+    /// [`Odm::sync`] logs it.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning
+    }
+
     /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
     /// refuses to update one unless the update mends it. A unique index can't be built over duplicates in any case.
     #[must_use]
@@ -266,7 +273,7 @@ impl Plan {
     }
 }
 
-/// The differences and notes, a line each.
+/// The differences, the notes and the warning, a line each.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines: Vec<String> = self.changes.iter().flat_map(Change::lines).collect();
@@ -289,6 +296,7 @@ impl fmt::Display for Plan {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
         lines.extend(self.notes.iter().map(|note| format!("left alone: {note}")));
+        lines.extend(self.warning.map(|warning| format!("warning: {warning}")));
         f.write_str(&lines.join("\n"))
     }
 }
@@ -317,6 +325,7 @@ impl Odm {
                 let mut plan = self.compare().await?;
                 (plan.backfills, plan.unknown) = self.compare_edges().await?;
                 plan.lacking = self.count_lacking(&plan).await?;
+                plan.warning = self.server().await?.warning();
                 Ok(plan)
             })
             .await
@@ -369,6 +378,7 @@ impl Odm {
             backfills: Vec::new(),
             lacking: Vec::new(),
             unknown: Vec::new(),
+            warning: None,
             seen: HashMap::new(),
             indexes: HashMap::new(),
             accept_violations: false,
@@ -779,9 +789,8 @@ impl Look {
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
-        let debts = graph.takes_part(meta).then_some(crate::relation::OWED);
-        let links = graph.is_linked(meta).then_some(crate::relation::LINKS);
-        let owed = debts.into_iter().chain(links).map(Index::of_debts);
+        let debts = graph.takes_part(meta).then_some(crate::own_fields::OPERATION);
+        let owed = debts.map(Index::of_debts);
         for index in copies.filter_map(Index::of_copies).chain(owed) {
             if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {
                 declared.push(index);

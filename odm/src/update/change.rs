@@ -41,7 +41,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
-    /// use odm::{Rooted, Change};
+    /// use odm::update::{Rooted, Change};
     ///
     /// /// A method of the program's own for everything that collects changes of a person.
     /// trait Rename: Change<Person> {

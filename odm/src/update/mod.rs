@@ -1,4 +1,10 @@
-//! Changes of a document, built from typed paths: the operators, what must hold for them, and what breaks a bound.
+//! Updates of documents: the operators, built from typed paths, and the builders that send them.
+//!
+//! [`Collection::update`](crate::Collection::update) changes one document by its id, and
+//! [`Collection::update_where`](crate::Collection::update_where) those that match a condition. The operators are the methods of
+//! [`Change`].
+
+// The operators, the guards that keep an update within the bounds, and the values that it would take out of them.
 
 use crate::equal::Place;
 use crate::filter::Element;
@@ -19,6 +25,7 @@ mod guard;
 mod items;
 mod range;
 
+pub use crate::modify::{Returning, Update, UpdateMany, Updated};
 pub use change::Change;
 use guard::Added;
 pub(crate) use guard::{Guard, at_most};
@@ -29,10 +36,10 @@ use range::{Limits, Range};
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::Rooted;
+/// use odm::update::Rooted;
 ///
 /// assert_eq!(Person::rooted().addresses.city.name(), "addresses.city");
-/// assert_eq!(odm::Element::<Address>::rooted().city.name(), "city");
+/// assert_eq!(odm::query::Element::<Address>::rooted().city.name(), "city");
 /// ```
 pub trait Rooted {
     /// The paths.
@@ -60,7 +67,7 @@ impl<I> Rooted for Element<I> {
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
-/// use odm::Changes;
+/// use odm::update::Changes;
 ///
 /// fn archive(changes: Changes<Person>) -> Changes<Person> {
 ///     changes.unset(|p| p.nickname).add_to_set(|p| p.tags, "archived")
@@ -112,8 +119,6 @@ pub(crate) struct Built {
     /// Of the write of a bulk: the condition of the documents that fit, and in which there is nothing to change. They are counted
     /// by a statement of their own.
     pub(crate) idle: Option<Box<Document>>,
-    /// What must hold of a document that is to be marked before it is changed: one of which it does not hold came behind the mark.
-    pub(crate) marked: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
     pub(crate) only_adds: bool,
     pub(crate) defaults: Box<Defaults>,
@@ -336,7 +341,6 @@ impl Built {
             raw: Vec::new(),
             met: None,
             idle: None,
-            marked: None,
             only_adds: false,
             defaults: Box::default(),
         }
@@ -368,18 +372,6 @@ impl Built {
     pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
         if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
             self.guards.push(Guard::Met { any });
-        }
-    }
-
-    /// The condition on what is changed, with the one that it is marked, where it has to be.
-    pub(crate) fn where_marked(&self, mut filter: Document) -> Document {
-        match &self.marked {
-            None => filter,
-            Some(marked) if !marked.keys().any(|name| filter.contains_key(name)) => {
-                filter.extend(marked.as_ref().clone());
-                filter
-            }
-            Some(marked) => doc! { "$and": [filter, marked.as_ref().clone()] },
         }
     }
 }
@@ -423,7 +415,7 @@ impl<R> Changes<R> {
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// let changes = odm::Changes::<Person>::new().set(|p| p.age, 30);
+    /// let changes = odm::update::Changes::<Person>::new().set(|p| p.age, 30);
     /// assert!(!changes.is_empty());
     /// ```
     pub fn new() -> Changes<R> {
@@ -443,7 +435,7 @@ impl<R> Changes<R> {
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// assert!(odm::Changes::<Person>::new().is_empty());
+    /// assert!(odm::update::Changes::<Person>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
         self.operators.is_empty() && self.error.is_none()
@@ -1228,7 +1220,6 @@ impl<T: crate::Document> Changes<T> {
             raw: self.raw,
             met,
             idle: None,
-            marked: None,
             only_adds,
             defaults: Box::new(Defaults {
                 fills,

@@ -1,4 +1,5 @@
-//! Fields derived from children, without transactions.
+//! Fields derived from children that are eventual: every write is a step of its own, except the move of a child to another parent,
+//! which is a transaction.
 //!
 //! What is derived of a child is its value, so a parent's field is a subset and a number at once: a value for each of its
 //! children. A query of the children is one step for each of them.
@@ -23,8 +24,6 @@ type Values = [u8; CHILDREN];
 struct Child {
     value: u8,
     parent: u8,
-    /// The parents that it has had, and that may not be told: a bit for each.
-    former: u8,
     gone: bool,
     owed: Token,
 }
@@ -48,9 +47,8 @@ enum Safeguard {
     Tombstone,
     TombstoneInDelete,
     TokenInDelete,
-    FormerParent,
-    NewParent,
-    MarkThatStays,
+    PreviousParent,
+    RevisionOfMove,
     DebtOfParent,
     NewStamps,
     Recovery,
@@ -116,8 +114,6 @@ enum At {
     Start,
     /// The second write of one operation.
     Again,
-    /// The move itself, after the child was marked with its parent.
-    Moves,
     /// The debt as a write of its own.
     Owes,
     /// Has read the child that it deletes without a mark.
@@ -177,7 +173,7 @@ impl Children {
     /// The first step of paying.
     fn pay(&self, debtor: Debtor) -> At {
         let parents = match debtor {
-            Debtor::Child(_, child) => child.former | 1 << child.parent,
+            Debtor::Child(_, child) => 1 << child.parent,
             Debtor::Parent(at, _) => 1 << at,
         };
         refresh(debtor, parents)
@@ -211,6 +207,21 @@ impl Children {
         At::Refreshes(debtor, refresh)
     }
 
+    /// Derives a parent anew within a transaction: no other write of the parent comes in between.
+    fn derive(&self, next: &mut State, parent: u8) {
+        let children = next.children;
+        let Some(there) = &mut next.parents[parent as usize] else {
+            return;
+        };
+        let of_this = |child: &Child| child.parent == parent && !child.gone;
+        there.derived = children.map(|child| child.filter(of_this).map_or(0, |child| child.value));
+        if !self.lacks(Safeguard::RevisionOfMove) {
+            there.stamp += 1;
+            let greatest = &mut next.stamps[parent as usize];
+            *greatest = there.stamp.max(*greatest);
+        }
+    }
+
     /// The next step of a process; `None` where it has returned.
     fn step(&self, state: &State, process: usize, work: Work) -> Option<State> {
         let mut next = state.clone();
@@ -229,7 +240,6 @@ impl Children {
                     let new = Child {
                         value,
                         parent,
-                        former: 0,
                         gone: false,
                         owed,
                     };
@@ -270,25 +280,17 @@ impl Children {
                 }
                 At::Settles
             }
-            (At::Start, Work::Move { child, .. }) if !self.lacks(Safeguard::FormerParent) => {
-                if let Some(there) = &mut next.children[child as usize] {
-                    there.former |= 1 << there.parent;
-                    there.owed = first;
-                }
-                At::Moves
-            }
-            (At::Start | At::Moves, Work::Move { child, parent }) => {
-                match &mut next.children[child as usize] {
-                    None => At::Done,
-                    Some(there) => {
-                        if !self.lacks(Safeguard::FormerParent) && !self.lacks(Safeguard::NewParent) {
-                            there.former |= 1 << parent;
-                        }
-                        (there.parent, there.owed) = (parent, second);
-                        At::Settles
+            (At::Start, Work::Move { child, parent }) => match &mut next.children[child as usize] {
+                None => At::Done,
+                Some(there) => {
+                    let previous = there.parent;
+                    (there.parent, there.owed) = (parent, first);
+                    if !self.lacks(Safeguard::PreviousParent) {
+                        self.derive(&mut next, previous);
                     }
+                    At::Settles
                 }
-            }
+            },
             (At::Start, Work::Delete { child }) => match &mut next.children[child as usize] {
                 None => At::Done,
                 Some(there) if self.lacks(Safeguard::Tombstone) => At::Deletes(Debtor::Child(child, *there)),
@@ -377,8 +379,7 @@ impl Children {
                             .as_mut()
                             .filter(|there| fits(there.owed))
                         {
-                            let stays = there.former != 0 && !self.lacks(Safeguard::MarkThatStays);
-                            (there.owed, there.former) = (NONE, u8::from(stays) << there.parent);
+                            there.owed = NONE;
                         }
                     }
                     Debtor::Parent(at, _) => {
@@ -396,7 +397,7 @@ impl Children {
                     At::Done
                 }
             }
-            (At::Again | At::Moves | At::Owes | At::Deletes(_), _) => return None,
+            (At::Again | At::Owes | At::Deletes(_), _) => return None,
         };
         next.at[process] = at;
         if self.alike {
@@ -425,7 +426,6 @@ impl Children {
                 let child = Child {
                     value: 0,
                     parent: 0,
-                    former: 0,
                     gone: read.gone,
                     owed: if is_same { read.owed } else { OVER },
                 };
@@ -621,7 +621,6 @@ impl Model for Children {
         let child = Child {
             value: 1,
             parent: 0,
-            former: 0,
             gone: false,
             owed: NONE,
         };
@@ -937,27 +936,15 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "noting the former parent of a child that moves",
+            "deriving the previous parent in the transaction of a move",
             moves(),
-            Safeguard::FormerParent,
+            Safeguard::PreviousParent,
             AT_THE_END,
         ),
         (
-            "a token for the mark and another for the move",
+            "raising the previous parent's revision in the transaction of a move",
             moves(),
-            Safeguard::TokenOfEachWrite,
-            AT_THE_END,
-        ),
-        (
-            "noting the parent that a child goes to",
-            moves_there_and_back(),
-            Safeguard::NewParent,
-            AT_THE_END,
-        ),
-        (
-            "the mark of the present parent, which stays",
-            moves_there_and_back(),
-            Safeguard::MarkThatStays,
+            Safeguard::RevisionOfMove,
             AT_THE_END,
         ),
         (

@@ -1,4 +1,4 @@
-//! Fields copied through references, without transactions.
+//! Fields copied through references that are eventual: every write is a step of its own.
 //!
 //! Every step of a process is one read or one atomic write of one document. A delivery to many holders is one step for each
 //! of them, in the order of their ids.

@@ -6,8 +6,8 @@
 //!
 //! A transaction is two steps: all that it reads and writes, and its commit. What is between its first read and its last write
 //! makes no difference, as in `commits.rs`; so a transaction that would write what another one has written waits here, and so
-//! does a write without a transaction. What it copies into a new document it has read before it begins. Before the commit nobody
-//! sees anything of it, so what readers see is asked of the committed documents, in every state. What has to be true at the end
+//! does a write without a transaction. What it copies into a new document it has read before it begins. Before the commit it
+//! can't be seen, so what readers see is asked of the committed documents, in every state. What has to be true at the end
 //! is asked in every state, too, after a recovery that runs there alone: each process may have died between two of its steps.
 //!
 //! Left out: a child that leaves a parent which is not there (`parents.rs` has it), and what a document pulls whose own write left
@@ -257,7 +257,7 @@ struct Layers {
     parents: [bool; PARENTS],
     last: Option<u8>,
     report: Option<u8>,
-    /// A transaction delivers to so many documents at most.
+    /// The maximum number of documents that a transaction delivers to.
     most: usize,
     without: Option<Safeguard>,
 }

@@ -23,8 +23,6 @@ mod layers;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
-mod links;
-#[cfg(test)]
 mod parents;
 #[cfg(test)]
 mod passing;

@@ -7,7 +7,7 @@
 //! A transaction sees the snapshot of its first read, with its own writes. It is rolled back and run again at its first write of
 //! a document that another open transaction has written, or that somebody has committed since. A write without a transaction
 //! (pending work, an out-of-band write, the insertion of a parent) waits while a transaction has the document. Before its
-//! commit nobody sees anything of a transaction, so what readers see is asked of the committed documents, in every state. What
+//! commit a transaction can't be seen, so what readers see is asked of the committed documents, in every state. What
 //! has to be true at the end is asked in every state too, after a recovery that runs there alone: a transaction that was open is
 //! rolled back then.
 //!
@@ -87,8 +87,8 @@ enum Safeguard {
     ReadOfTheDeleted,
     /// `children::follow` changes also the parent that a child leaves.
     PreviousParent,
-    /// `children::carry_out` raises the revision of each parent that it touches (`STAMP`), so the parent is modified whatever
-    /// its fields come to.
+    /// `children::carry_out` raises the revision of each parent that it touches, so the parent is modified whatever its fields
+    /// come to.
     RevisionRaised,
     /// `children::one` derives anew where the child has pending work: its parent may not know its value.
     AnewWherePending,
@@ -222,7 +222,7 @@ struct State {
     changes: [u8; 2],
     /// What one has taken up and not ended.
     taken: [u8; 2],
-    /// The greatest revision that each parent has had: nobody but the invariants and the clock knows it.
+    /// The greatest revision that each parent has had, which the clock and the invariants know.
     revisions: [u8; PARENTS],
 }
 
@@ -1136,7 +1136,7 @@ fn parent_comes_back() -> Parents {
     model([Some(0), None], &works)
 }
 
-/// A child is written past the library, beside transactions that change it and take it to another parent.
+/// A child is written out of band, beside transactions that change it and take it to another parent.
 fn out_of_band() -> Parents {
     let written = Work::OutOfBand { child: 0, value: 4 };
     let to = Work::Move { child: 0, parent: 1 };
@@ -1326,7 +1326,7 @@ fn each_safeguard_of_derived_fields_in_a_transaction_is_needed() {
             AT_THE_END,
         ),
         (
-            "the reconciler, where a child is written past the library",
+            "the reconciler, where a child is written out of band",
             out_of_band(),
             Safeguard::Reconciler,
             AT_THE_END,

@@ -1,4 +1,4 @@
-//! Copies of copies, without transactions: what a document owes by name, and how it comes to rest.
+//! Copies of copies that are eventual: what a document owes by name, and how it comes to rest.
 //!
 //! Documents of one kind refer to each other, maybe in a circle: `b` is copied of the `a` of the document that one refers to,
 //! and `c` of its `b`. Every step of a process is one read or one atomic write of one document.

@@ -2,7 +2,7 @@
 
 use odm::prelude::*;
 
-async fn wrong<T: Document + odm::Insertable<T>>(odm: Odm, document: T) -> odm::Result<T> {
+async fn wrong<T: Document + odm::write::Insertable<T>>(odm: Odm, document: T) -> odm::Result<T> {
     odm.collection::<T>().replace(document).await
 }
 

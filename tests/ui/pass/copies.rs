@@ -122,8 +122,8 @@ pub struct Journey {
 }
 
 /// With copies or without, it is a child, and has a parent that may have no other.
-fn is_child<C: odm::ChildOf<P>, P: odm::Document>() {}
-fn is_only_child<C: odm::OnlyChildOf<P>, P: odm::Document>() {}
+fn is_child<C: odm::references::ChildOf<P>, P: odm::Document>() {}
+fn is_only_child<C: odm::references::OnlyChildOf<P>, P: odm::Document>() {}
 
 fn children(parts: odm::Collection<Part>, products: odm::Collection<Product>, towns: odm::Collection<Town>) {
     is_child::<Stock, Part>();
@@ -132,7 +132,7 @@ fn children(parts: odm::Collection<Part>, products: odm::Collection<Product>, to
     is_child::<Journey, Town>();
     let _ = parts.find_all().include(|p| p.children::<Stock>().limit(10));
     let _ = products.find_all().include(|p| p.child::<Stock>());
-    let _ = towns.find_all().include(|t| t.children_by(|j: odm::PathsOf<Journey>| j.to));
+    let _ = towns.find_all().include(|t| t.children_by(|j: odm::query::PathsOf<Journey>| j.to));
 }
 
 fn main() -> odm::Result<()> {

@@ -2,7 +2,7 @@
 //! structs and enums, aliases, other keys than the id.
 
 use odm::prelude::*;
-use odm::{ChildOf, OnDelete, OnlyChildOf, Reference};
+use odm::references::{ChildOf, OnDelete, OnlyChildOf, Reference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 

@@ -1,7 +1,8 @@
 //! References to one of several documents.
 
 use odm::prelude::*;
-use odm::{ChildOf, LoadRefs, OnlyChildOf, Reference};
+use odm::query::LoadRefs;
+use odm::references::{ChildOf, OnlyChildOf, Reference};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 

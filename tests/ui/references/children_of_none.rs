@@ -20,7 +20,7 @@ struct Task {
     owner: Ref<Person>,
 }
 
-fn is_child<C: odm::ChildOf<P>, P: Document>() {}
+fn is_child<C: odm::references::ChildOf<P>, P: Document>() {}
 fn check() {
     is_child::<Task, Person>();
 }

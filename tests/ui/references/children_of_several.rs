@@ -22,7 +22,7 @@ struct Task {
     to: Ref<Person>,
 }
 
-fn is_child<C: odm::ChildOf<P>, P: Document>() {}
+fn is_child<C: odm::references::ChildOf<P>, P: Document>() {}
 fn check() {
     is_child::<Task, Person>();
 }

@@ -30,7 +30,7 @@ struct Post {
     photo: Ref<Photo>,
 }
 
-fn is_child<C: odm::ChildOf<P>, P: Document>() {}
+fn is_child<C: odm::references::ChildOf<P>, P: Document>() {}
 fn check() {
     is_child::<Post, Photo>();
     let _: Option<MediaRef> = None;

@@ -10,16 +10,16 @@ use super::super::graph::{Derived, Edge, Graph, What, is};
 use super::super::scope::{Scope, Statement};
 use super::each::Written;
 use super::fill::{nothing, whole};
-use super::former::key_path;
 use super::images::Image;
 use super::newest::{newest, order};
 use super::recover::but_for_the_deployment;
-use super::{Debt, FORMER, GONE, OWED, STAMP, at, is_atomic, is_number, number, put};
+use super::{Debt, at, is_atomic, is_number, number, put};
 use crate::copy::{Operation, Subset};
 use crate::default;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
+use crate::own_fields::{DELETE, OPERATION, REVISION};
 use crate::page::is_compared_alike;
 use crate::reference::OnDelete;
 use crate::shape::Shape;
@@ -92,14 +92,6 @@ pub(super) async fn follow(
                 .after
                 .as_ref()
                 .and_then(|child| parent_of(edge, derived, child));
-            if let (Some(child), None) = (&image.before, &image.after) {
-                // What it owes to parents of before goes with it.
-                for key in former_parents(edge, child) {
-                    if before.as_ref() != Some(&key) {
-                        change(&mut parents, edge, derived, key).anew.insert(derived.at);
-                    }
-                }
-            }
             let moved = before != after;
             if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
@@ -194,7 +186,7 @@ fn one(
         }
     };
     // The parent may not have been told of a child's present value, so that it can't be taken away.
-    let is_owing = |child: &RawDocumentBuf| at(child, OWED).is_some();
+    let is_owing = |child: &RawDocumentBuf| at(child, OPERATION).is_some();
     if derived.filter.is_some() || image.before.as_ref().is_some_and(is_owing) {
         return both(parents);
     }
@@ -517,7 +509,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         };
         let names: Vec<&str> = again.iter().map(|derived| derived.field.name).collect();
         without(&mut change.update, &names);
-        put(&mut change.update, "$inc", STAMP, 1_i64.into());
+        put(&mut change.update, "$inc", REVISION, 1_i64.into());
         for derived in touched {
             if graph.passed_on(meta, derived.field.name, debt, &mut change.update) {
                 passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
@@ -725,7 +717,7 @@ pub(super) async fn derive(
     for derived in list {
         let condition = all([
             derived.filter.clone().unwrap_or_default(),
-            doc! { GONE: { "$ne": true } },
+            doc! { DELETE: { "$ne": true } },
         ]);
         match derived.what {
             What::Subset(subset) => {
@@ -780,7 +772,7 @@ pub(super) async fn derive(
 
 /// The stage that computes these numbers for each parent.
 fn grouped(edge: &Edge, list: &[Computed]) -> Document {
-    let mut group = doc! { "_id": format!("${}", key_path(edge)) };
+    let mut group = doc! { "_id": format!("${}", edge.key_path()) };
     for (at, (derived, operation, of)) in list.iter().enumerate() {
         let field = default::expression((derived.child.shape)(), of);
         let name = format!("v{at}");
@@ -861,22 +853,29 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
     }
 }
 
-/// The parents that a child has had by this reference, as it says itself.
-fn former_parents(edge: &Edge, child: &RawDocument) -> HashSet<Key> {
-    let former = at(child, FORMER).and_then(|former| former.as_array());
-    let former = former.into_iter().flatten().map_while(|one| one.ok());
-    former
-        .filter_map(|one| {
-            let one = one.as_document()?;
-            let key = one.get("key").ok()??;
-            let is_it = one.get_str("by").ok() == Some(edge.path.as_str()) && key != RawBsonRef::Null;
-            is_it.then(|| Key::of(key))
-        })
-        .collect()
+/// The parents that children have left, by the references that named them: positions in the graph.
+pub(super) fn previous_parents(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    images: &[Image],
+) -> BTreeMap<usize, HashSet<Key>> {
+    let mut all: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
+    for derived in graph.derived_from(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        for image in images {
+            let parent = |child: &Option<RawDocumentBuf>| parent_of(edge, derived, child.as_ref()?);
+            let before = parent(&image.before);
+            if before != parent(&image.after) {
+                all.entry(edge.at).or_default().extend(before);
+            }
+        }
+    }
+    all
 }
 
-/// The parents of these children, the present and the former ones, with what is derived in them eventually; of children
-/// that are to be deleted everything.
+/// The parents of these children, with what is derived in them eventually; of children that are to be deleted everything.
 pub(super) fn parents_of<'g, 'c>(
     graph: &'g Graph,
     meta: &DocumentMeta,
@@ -892,7 +891,6 @@ pub(super) fn parents_of<'g, 'c>(
         let children = children.clone().into_iter();
         for child in children.filter(|child| which(derived, child)) {
             keys.extend(parent_of(edge, derived, child));
-            keys.extend(former_parents(edge, child));
         }
         if keys.is_empty() {
             continue;
@@ -951,7 +949,7 @@ pub(super) async fn adopt(
         for keys in crate::key::chunks(&keys) {
             let pipeline = vec![
                 doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
-                doc! { "$group": { "_id": format!("${}", key_path(edge)) } },
+                doc! { "$group": { "_id": format!("${}", edge.key_path()) } },
             ];
             let groups = scope.aggregate(edge.holder, pipeline).await?;
             named.extend(
@@ -1001,12 +999,12 @@ fn guarded(
 ) -> Statement {
     let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
     let mut update = as_update(values);
-    put(&mut update, "$inc", STAMP, 1_i64.into());
+    put(&mut update, "$inc", REVISION, 1_i64.into());
     for name in names {
         graph.passed_on(meta, name, debt, &mut update);
     }
     Statement {
-        filter: doc! { edge.by(): key.to_bson(), STAMP: is_number(stamp) },
+        filter: doc! { edge.by(): key.to_bson(), REVISION: is_number(stamp) },
         update,
         array_filters: Vec::new(),
     }
@@ -1034,11 +1032,11 @@ pub(super) async fn refresh(
         for ids in crate::key::chunks(&open) {
             let filter = doc! { edge.by(): { "$in": ids } };
             for parent in scope
-                .every(meta, filter, doc! { "_id": 1, edge.by(): 1, STAMP: 1 })
+                .every(meta, filter, doc! { "_id": 1, edge.by(): 1, REVISION: 1 })
                 .await?
             {
                 if let Some(key) = at(&parent, edge.by()) {
-                    stamps.insert(Key::of(key), number(&parent, STAMP));
+                    stamps.insert(Key::of(key), number(&parent, REVISION));
                 }
             }
         }

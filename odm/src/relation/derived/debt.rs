@@ -3,13 +3,12 @@
 use super::super::effects::id;
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
-use super::former::present;
-use super::lease::LEASE;
-use super::{AT, DUE, FORMER, GONE, OWED, Token, at, followed, put};
+use super::{Token, at, followed, put};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
+use crate::own_fields::{DELETE, FIELDS, OPERATION, PENDING, name_of};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
@@ -27,13 +26,13 @@ pub(super) fn owe(update: &mut Document, token: Token) {
 
 /// The same for what is derived of this field.
 pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
-    put(update, "$set", OWED, token.into());
+    put(update, "$set", OPERATION, token.into());
     put(update, "$set", &due_of(field), ObjectId::new().into());
 }
 
 /// The path of what is owed of a field.
 pub(super) fn due_of(field: &str) -> String {
-    below(DUE, field)
+    below(FIELDS, field)
 }
 
 /// The path of a field in a document of the library's own, whose name may be any text.
@@ -80,12 +79,23 @@ pub(super) fn all_due() -> Document {
 
 /// The same in a pipeline: its fields.
 pub(super) fn owing_all(token: Token) -> Document {
-    doc! { OWED: token, DUE: { "$mergeObjects": [format!("${DUE}"), { "$literal": all_due() }] } }
+    doc! { OPERATION: token, FIELDS: { "$mergeObjects": [format!("${FIELDS}"), { "$literal": all_due() }] } }
+}
+
+/// Pending work as a new document holds it.
+pub(super) fn pending(token: Token, due: Document) -> Document {
+    doc! { name_of(OPERATION): token, name_of(FIELDS): due }
+}
+
+/// The same in a replacement, with what is pending in the replaced document: an expression.
+pub(super) fn pending_too(token: Token, due: Document) -> Document {
+    let due = doc! { "$mergeObjects": [format!("${FIELDS}"), { "$literal": due }] };
+    doc! { "$mergeObjects": [format!("${PENDING}"), pending(token, due)] }
 }
 
 /// Whether a document owes this, by its name.
 pub(super) fn owes(document: &RawDocumentBuf, name: &str) -> bool {
-    let due = at(document, DUE).and_then(|due| due.as_document());
+    let due = at(document, FIELDS).and_then(|due| due.as_document());
     due.is_some_and(|due| due.get(name).ok().flatten().is_some())
 }
 
@@ -100,7 +110,7 @@ pub(super) enum Due {
 impl Due {
     /// What is noted in a document that owes something.
     pub(super) fn noted(document: &RawDocument) -> Due {
-        let Some(due) = at(document, DUE).and_then(|due| due.as_document()) else {
+        let Some(due) = at(document, FIELDS).and_then(|due| due.as_document()) else {
             return Due::All;
         };
         let names = due.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
@@ -124,7 +134,7 @@ impl Due {
 
     /// With what is noted in the document besides, if it owes anything.
     pub(super) fn with_noted(self, document: &RawDocument) -> Due {
-        if at(document, OWED).is_none() {
+        if at(document, OPERATION).is_none() {
             return self;
         }
         self.and(Some(&Due::noted(document)))
@@ -171,17 +181,17 @@ impl Same {
             Some(due) => due.clone(),
             None => doc! { "$exists": false }.into(),
         };
-        doc! { "_id": { "$in": &self.ids }, OWED: &self.token, DUE: due }
+        doc! { "_id": { "$in": &self.ids }, OPERATION: &self.token, FIELDS: due }
     }
 
     /// The condition of those of them that nobody but a payment has written since, and that are to be deleted.
     pub(super) fn gone(&self) -> Document {
         let due = self.due.as_ref().and_then(Bson::as_document);
         let mut filter = match due.and_then(|due| due.get(ALL)) {
-            Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{DUE}.{ALL}"): write },
+            Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{FIELDS}.{ALL}"): write },
             None => self.filter(),
         };
-        filter.insert(GONE, true);
+        filter.insert(DELETE, true);
         filter
     }
 
@@ -189,7 +199,7 @@ impl Same {
     fn each(&self) -> impl Iterator<Item = Statement> {
         let due = self.due.as_ref().and_then(Bson::as_document);
         due.into_iter().flatten().map(|(key, write)| {
-            let path = format!("{DUE}.{key}");
+            let path = format!("{FIELDS}.{key}");
             Statement {
                 filter: doc! { "_id": { "$in": &self.ids }, &path: write },
                 update: doc! { "$unset": { &path: "" } },
@@ -204,8 +214,8 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
     let mut all: HashMap<(Key, Key), Same> = HashMap::new();
     for document in documents {
         let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
-        let Some(token) = value(OWED) else { continue };
-        let due = value(DUE);
+        let Some(token) = value(OPERATION) else { continue };
+        let due = value(FIELDS);
         let key = (
             Key::of_bson(&token),
             Key::of_bson(due.as_ref().unwrap_or(&Bson::Null)),
@@ -226,44 +236,25 @@ pub(super) async fn strike_out<'d>(
     meta: &'static DocumentMeta,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
-    // A document that nobody has written since has the same parents still.
-    let mut parents: HashMap<Key, (Vec<Bson>, Vec<&RawDocumentBuf>)> = HashMap::new();
-    for document in documents {
-        let marks = match at(document, FORMER) {
-            Some(_) => present(graph, meta, document),
-            None => Vec::new(),
-        };
-        let key = Key::of_bson(&marks.clone().into());
-        let (_, with) = parents.entry(key).or_insert_with(|| (marks, Vec::new()));
-        with.push(document);
-    }
+    let cleared = doc! { "$unset": { PENDING: "" } };
     let mut statements = Vec::new();
     let mut each = Vec::new();
     let mut ids = Vec::new();
-    let mut owing = 0;
-    for (marks, with) in parents.into_values() {
-        let update = match marks.is_empty() {
-            true => doc! { "$unset": { OWED: "", DUE: "", FORMER: "", AT: "", LEASE: "" } },
-            false => doc! { "$unset": { OWED: "", DUE: "", AT: "", LEASE: "" }, "$set": { FORMER: marks } },
-        };
-        for debt in as_read(with.into_iter()) {
-            owing += debt.ids.len() as u64;
-            each.extend(debt.each());
-            ids.extend(debt.ids.iter().cloned());
-            statements.push(Statement {
-                filter: debt.filter(),
-                update: update.clone(),
-                array_filters: Vec::new(),
-            });
-        }
+    for debt in as_read(documents.into_iter()) {
+        each.extend(debt.each());
+        ids.extend(debt.ids.iter().cloned());
+        statements.push(Statement {
+            filter: debt.filter(),
+            update: cleared.clone(),
+            array_filters: Vec::new(),
+        });
     }
-    if scope.update(meta, &statements).await? < owing {
+    if scope.update(meta, &statements).await? < ids.len() as u64 {
         // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
         // this strikes out a part of it, and the last part leaves nothing.
         each.push(Statement {
-            filter: doc! { "_id": { "$in": ids }, DUE: {} },
-            update: doc! { "$unset": { OWED: "", DUE: "", AT: "", LEASE: "" } },
+            filter: doc! { "_id": { "$in": ids }, FIELDS: {} },
+            update: cleared,
             array_filters: Vec::new(),
         });
         scope.update(meta, &each).await?;
@@ -285,12 +276,15 @@ mod tests {
         let set = update.get_document("$set").expect("fields that are set");
         let due: Document = set
             .iter()
-            .filter_map(|(name, id)| Some((name.strip_prefix("_odm.due.")?.to_owned(), id.clone())))
+            .filter_map(|(name, id)| {
+                Some((name.strip_prefix("_odm.pending.fields.")?.to_owned(), id.clone()))
+            })
             .collect();
         assert_eq!(due.len(), 3);
         assert!(due.keys().all(|key| !key.contains(['.', '$'])), "{due}");
         let noted = |due: Document| {
-            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "due": due } }).expect("a document");
+            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "pending": { "fields": due } } })
+                .expect("a document");
             Due::noted(&document)
         };
         let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);

@@ -12,12 +12,13 @@ use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::lease;
 use super::looked::Which;
-use super::{AT, COPIED, Debt, OWED, Token, VERSION, at, followed, number, put};
+use super::{Debt, Token, at, followed, number, put};
 use crate::copy::SyncMode;
 use crate::default;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
 use crate::names::read_too;
+use crate::own_fields::{COPIED, OPERATION, PROGRESS, VERSION};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
@@ -375,7 +376,7 @@ async fn fan_out(
     let mut to_all = true;
     // How far an interrupted delivery of the same version has come.
     // Another process may have its models in another order.
-    let place = below(AT, &format!("{}.{}", edge.holder.collection, edge.path));
+    let place = below(PROGRESS, &format!("{}.{}", edge.holder.collection, edge.path));
     let mut last = at(document, &format!("{place}.last"))
         .filter(|_| number(document, &format!("{place}.v")) == source.version)
         .and_then(|last| Bson::try_from(last).ok());
@@ -652,7 +653,10 @@ pub(super) async fn raise(
         let mut update = doc! { operator: { VERSION: by } };
         owe(&mut update, token);
         Statement {
-            filter: batch::all([filter.clone(), doc! { VERSION: version, OWED: { "$ne": token } }]),
+            filter: batch::all([
+                filter.clone(),
+                doc! { VERSION: version, OPERATION: { "$ne": token } },
+            ]),
             update,
             array_filters: Vec::new(),
         }

@@ -6,13 +6,14 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Deri
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
-use super::debt::{CHILDREN, Due, all_due, due_of, owe};
+use super::debt::{CHILDREN, Due, all_due, due_of, owe, pending, pending_too};
 use super::deliver::{Source, is_read_on, sources, structs};
-use super::{COPIED, DUE, GONE, OWED, OWN, STAMP, Token, VERSION, at, former, number, put};
+use super::{Token, at, number, put};
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
+use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
 use crate::shape::Shape;
 use crate::update::Built;
 use crate::{Error, Result};
@@ -308,14 +309,13 @@ pub(crate) async fn amend_insert(
         }
         let mut own = Document::new();
         if is_source {
-            own.insert("v", first_version());
+            own.insert(name_of(VERSION), first_version());
         }
         if is_parent {
-            own.insert("n", first_version());
+            own.insert(name_of(REVISION), first_version());
         }
         if let Some(token) = token {
-            own.insert("owed", token);
-            own.insert("due", due.clone());
+            own.insert(name_of(PENDING), pending(token, due.clone()));
         }
         document.remove(OWN);
         if !own.is_empty() {
@@ -338,18 +338,14 @@ pub(in super::super) fn again(
         Some(Bson::Document(own)) => own,
         _ => Document::new(),
     };
-    // Who else deletes it finds another debt than the one that it goes with.
-    let (_, gone) = GONE.split_once('.').unwrap_or_default();
-    own.remove(gone);
     if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
-        own.insert("v", first_version());
+        own.insert(name_of(VERSION), first_version());
     }
-    own.insert("owed", token);
     let mut due = all_due();
     // Its children may have changed while it was not there.
     if graph.derived_in(meta).next().is_some() {
         due.insert(CHILDREN, Token::new());
-        own.insert("n", first_version());
+        own.insert(name_of(REVISION), first_version());
     }
     for derived in graph.derived_in(meta) {
         match nothing(derived) {
@@ -357,7 +353,8 @@ pub(in super::super) fn again(
             None => drop(document.remove(derived.field.name)),
         }
     }
-    own.insert("due", due);
+    // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
+    own.insert(name_of(PENDING), pending(token, due));
     document.insert(OWN, own);
     encoded(&document)
 }
@@ -370,7 +367,6 @@ pub(in super::super) fn given_back(
     meta: &DocumentMeta,
     update: &mut Document,
     token: Token,
-    transactions: bool,
 ) -> bool {
     if is_source_of(graph, meta, update) {
         put(update, "$inc", VERSION, 1_i64.into());
@@ -379,9 +375,6 @@ pub(in super::super) fn given_back(
         return false;
     }
     owe(update, token);
-    if !transactions {
-        former::mark_new(graph, meta, update);
-    }
     true
 }
 
@@ -703,7 +696,7 @@ pub(crate) async fn amend_update(
     if children {
         let token = *token.get_or_insert_with(Token::new);
         if !concern.eventual {
-            put(&mut built.update, "$setOnInsert", OWED, token.into());
+            put(&mut built.update, "$setOnInsert", OPERATION, token.into());
         }
         put(
             &mut built.update,
@@ -711,12 +704,6 @@ pub(crate) async fn amend_update(
             &due_of(CHILDREN),
             Token::new().into(),
         );
-    }
-    if !transactions {
-        if concern.eventual && former::moves(graph, meta, &built.update) {
-            built.marked = Some(Box::new(former::is_marked(graph, meta)));
-        }
-        former::mark_new(graph, meta, &mut built.update);
     }
     Ok(())
 }
@@ -743,7 +730,7 @@ fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
         }
     }
     if graph.derived_in(meta).next().is_some() {
-        put(update, "$setOnInsert", STAMP, first_version().into());
+        put(update, "$setOnInsert", REVISION, first_version().into());
     }
 }
 
@@ -905,10 +892,8 @@ pub(crate) async fn amend_replace(
     if !graph.is_depended_on(meta) {
         return Ok(None);
     }
-    let is_marked = pairs::are_marked(scope.odm, meta).await?;
     let transactions = transactions(scope, meta).await?;
     let concern = of_any(graph, meta, transactions);
-    let mark = is_marked.then(|| *token.get_or_insert_with(Token::new));
     let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
@@ -974,7 +959,7 @@ pub(crate) async fn amend_replace(
     if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
         // Without a version it was written past the library, and its copies may be of a time when it had one.
         let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
-        own.insert("v", doc! { "$add": [before, 1_i64] });
+        own.insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
     }
     if let Some(token) = token {
         let mut due = all_due();
@@ -982,17 +967,10 @@ pub(crate) async fn amend_replace(
         if graph.is_parent_of_others(meta) {
             due.insert(CHILDREN, Token::new());
         }
-        own.insert("owed", token);
-        own.insert(
-            "due",
-            doc! { "$mergeObjects": [format!("${DUE}"), { "$literal": due }] },
-        );
-    }
-    if !transactions && let Some(marks) = former::marks_with_new(graph, meta, raw) {
-        own.insert("was", marks);
+        own.insert(name_of(PENDING), pending_too(token, due));
     }
     if graph.is_linked(meta) {
-        pairs::count_replaced(&mut own, mark);
+        pairs::count_replaced(&mut own);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;
@@ -1035,7 +1013,7 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
 
 /// Whether a document is to be deleted as soon as its debt is paid.
 pub(in super::super) fn is_gone(document: &RawDocumentBuf) -> bool {
-    at(document, super::GONE).and_then(|gone| gone.as_bool()) == Some(true)
+    at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
 }
 
 #[cfg(test)]

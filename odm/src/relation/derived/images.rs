@@ -1,5 +1,6 @@
 //! The documents that a write changes in a transaction, as they were before it.
 
+use super::super::changes::touches;
 use super::super::effects::{by_ids, id as id_of};
 use super::super::graph::is;
 use super::super::scope::Scope;
@@ -7,12 +8,11 @@ use super::super::write::{Done, Limit, What, Write};
 use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
 use super::debt::Due;
 use super::fill::needed;
-use super::former::moves;
 use super::pay::is_kept;
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::Key;
-use mongodb::bson::{RawDocument, RawDocumentBuf};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -39,21 +39,24 @@ pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: boo
     }
 }
 
-/// Whether a write may take children away from their parents.
+/// Whether an update may take documents away from parents in which something is derived of them.
+fn moves(graph: &super::Graph, meta: &DocumentMeta, update: &Document) -> bool {
+    let mut edges = graph
+        .derived_from(meta)
+        .filter_map(|derived| graph.parent_edge(derived));
+    edges.any(|edge| touches(edge, update))
+}
+
+/// Whether a write may take children away from their parents, also from those in which programs with other models derive something.
 pub(in super::super) fn relinks(graph: &super::Graph, writes: &[Write<'_>]) -> bool {
     writes.iter().any(|write| match &write.what {
         What::Insert(_) => false,
-        What::Update { built, .. } => moves(graph, write.meta, &built.update),
-        What::Replace { .. } | What::Delete { .. } => graph.derived_from(write.meta).next().is_some(),
-    }) || relinks_for_others(graph, writes)
-}
-
-/// The same for parents in which programs with other models derive something.
-pub(in super::super) fn relinks_for_others(graph: &super::Graph, writes: &[Write<'_>]) -> bool {
-    writes.iter().any(|write| match &write.what {
-        What::Insert(_) => false,
-        What::Update { built, .. } => graph.moves_for_others(write.meta, &built.update),
-        What::Replace { .. } | What::Delete { .. } => graph.is_child_of_others(write.meta),
+        What::Update { built, .. } => {
+            moves(graph, write.meta, &built.update) || graph.moves_for_others(write.meta, &built.update)
+        }
+        What::Replace { .. } | What::Delete { .. } => {
+            graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta)
+        }
     })
 }
 

@@ -9,12 +9,13 @@ use super::debt::owing_all;
 use super::deliver::{To, clear, held, named, passed_on, pull, raise, sources, structs};
 use super::each::Written;
 use super::pay::settle;
-use super::{COPIED, Due, OWN, Token, VERSION, at};
+use super::{Due, Token, at};
 use crate::Result;
 use crate::bucket::BucketMeta;
 use crate::copy::{Operation, SyncMode};
 use crate::document::DocumentMeta;
 use crate::key::Key;
+use crate::own_fields::{COPIED, OWN, VERSION};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 

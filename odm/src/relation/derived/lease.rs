@@ -7,17 +7,15 @@
 
 use super::super::batch::{self, all};
 use super::super::scope::{Scope, Statement};
+use super::Token;
 use super::each;
 use super::fill::needed;
-use super::{OWED, Token};
 use crate::Result;
 use crate::document::DocumentMeta;
+use crate::own_fields::{LEASE, OPERATION};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
 use std::time::{Duration, SystemTime};
-
-/// Who of the workers pays what a document owes, and until when the others leave it to him.
-pub(super) const LEASE: &str = "_odm.lease";
 
 /// So long a debt is left to the process that made it, and to who has taken it over or has last told how far he has come.
 const LASTS: Duration = Duration::from_secs(10);
@@ -36,7 +34,7 @@ pub(super) fn end() -> String {
 /// The statement by which the leases that were taken by this token run from now: also those of documents whose turn comes later.
 pub(super) fn renewed(by: Token, longer: Duration) -> Statement {
     Statement {
-        filter: doc! { OWED: { "$exists": true }, format!("{LEASE}.by"): by },
+        filter: doc! { OPERATION: { "$exists": true }, format!("{LEASE}.by"): by },
         update: doc! { "$set": { end(): until(longer) } },
         array_filters: Vec::new(),
     }
@@ -58,7 +56,7 @@ pub(super) fn free() -> Document {
         "$gte": token(now_millis.saturating_sub(lasts)),
         "$lt": token(now_millis.saturating_add(lasts)),
     };
-    doc! { OWED: { "$exists": true, "$not": young }, end(): { "$not": { "$gt": now } } }
+    doc! { OPERATION: { "$exists": true, "$not": young }, end(): { "$not": { "$gt": now } } }
 }
 
 /// Takes the leases of these documents by the scope's token, of those that are free still. Gives the documents that it got, as

@@ -1,12 +1,16 @@
 //! Keeps copies true: fields copied through references, subsets, numbers computed of children.
 //!
 //! One mechanism serves all of them. A write that can touch a copy leaves a debt in the very documents that it writes, by
-//! the same atomic write (`_odm.owed`); then the debt is paid, and only then it is struck out, if no later write has left
+//! the same atomic write (`_odm.pending`); then the debt is paid, and only then it is struck out, if no later write has left
 //! another one. To pay means the same whatever the write was:
 //!
 //! - what the document copies itself is compared with its sources once more,
 //! - what others copy of it is delivered to them, with its version, to those that have an older one,
-//! - what is derived of it in its parents, the present and the former ones, is derived anew.
+//! - what is derived of it in its parents is derived anew.
+//!
+//! A child that leaves a parent does not name it any more, so the parent is derived anew in the transaction that takes the child
+//! away, or its own pending work says so: see `orphans`. On a standalone server, which has no transactions, it is a second
+//! statement behind the write.
 //!
 //! Each of these can be done twice, by several at once and in any order, so whoever finds a debt may pay it: the writer, or
 //! [`recover`](crate::Odm::recover) after it has died. Where the deployment has transactions and the copies are not declared
@@ -22,7 +26,6 @@ mod declaration;
 mod deliver;
 mod each;
 mod fill;
-mod former;
 mod images;
 mod inspect;
 mod lease;
@@ -45,13 +48,11 @@ pub(crate) use fill::{
     Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
 };
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
-pub(super) use former::{mark_former, mark_former_of, mark_new};
-pub(super) use images::{Before, concern, relinks, relinks_for_others};
+pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::{Kept, buckets};
 pub(crate) use looked::Looked;
 pub(crate) use newest::order as order_of;
 pub use others::backfill_at_once;
-pub(super) use others::refuse as refuse_for_others;
 pub(crate) use others::{Age, Known as KnownOthers};
 pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone, owe_all};
 pub(crate) use pay::{Left, settle};
@@ -63,36 +64,13 @@ use super::graph::{CopyField, Derived, Edge, Graph};
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::names::meet;
+use crate::own_fields::{COPIED, VERSION};
 use crate::reference::OnDelete;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 
 /// The name that a debt goes by: all that one operation owes.
 pub(crate) type Token = ObjectId;
-
-/// The field for what the library needs to know of a document.
-pub(crate) const OWN: &str = "_odm";
-/// The version of a source: every change of a copied field makes it greater.
-pub(super) const VERSION: &str = "_odm.v";
-/// Counts the changes of derived fields in a parent.
-pub(super) const STAMP: &str = "_odm.n";
-/// Modified to lock a document within a transaction.
-pub(super) const LOCK: &str = "_odm.l";
-/// A debt: the token of the operation that left it, or the last of them.
-pub(crate) const OWED: &str = "_odm.owed";
-/// What of the document is owed, by name: a field in it that is derived itself, whose change was passed on to it, or [`ALL`] where
-/// somebody wrote the document itself. Each has the id of the write that left it, and is struck out only where it is still the
-/// one that was read. The derived fields have no circle, so what is passed on by their names comes to an end, though documents
-/// may refer to each other in a circle.
-pub(super) const DUE: &str = "_odm.due";
-/// The parents that a child has had since its debts were struck out the last time, the present one among them.
-pub(crate) const FORMER: &str = "_odm.was";
-/// A document that is to be deleted as soon as its debt is paid.
-pub(super) const GONE: &str = "_odm.gone";
-/// How far a delivery has come.
-pub(super) const AT: &str = "_odm.at";
-/// Beside a reference, by the reference's name: the version of the source that the copies were taken from.
-pub(crate) const COPIED: &str = "_copied";
 
 /// The copies beside a reference that follow their source.
 pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
@@ -130,6 +108,14 @@ impl Edge {
             .iter()
             .map(|copy| copy.sync)
             .find(|sync| *sync != SyncMode::Snapshot)
+    }
+
+    /// The path of the key itself: in a union it stands beside a type.
+    pub(super) fn key_path(&self) -> String {
+        match self.reference.union {
+            true => format!("{}.id", self.path),
+            false => self.path.clone(),
+        }
     }
 
     /// The path of the version beside it.

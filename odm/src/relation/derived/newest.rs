@@ -8,7 +8,6 @@ use super::super::graph::{Derived, Edge};
 use super::super::parts::matches;
 use super::super::scope::Scope;
 use super::children::element;
-use super::former::key_path;
 use crate::copy::Subset;
 use crate::document::IndexKind;
 use crate::key::Key;
@@ -151,7 +150,7 @@ impl First<'_> {
         let lookup = doc! {
             "from": self.edge.holder.collection,
             "localField": "k",
-            "foreignField": key_path(self.edge),
+            "foreignField": self.edge.key_path(),
             "pipeline": children,
             "as": "c",
         };

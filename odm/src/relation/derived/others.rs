@@ -11,7 +11,8 @@
 //! - Of a reference whose copies are declared in another way, this program neither delivers copies nor notes their version. A
 //!   holder without a version is older than any source, so a program with the declaration takes all of its copies anew.
 //! - A child that leaves a parent, or goes, can't carry a mark that names the parent. So its write is a transaction that reads
-//!   the parent first, and stores it among the declarations in a document of its own.
+//!   the parent first, and stores it among the declarations in a document of its own. On a standalone server that is a second
+//!   statement, and a crash between the two is found by an `audit` of a program with the declaration.
 //!
 //! A process reads the declarations before its first write, and again when they are older than the [holding time](HOLDING).
 //! So that long after a declaration was stored every process marks what it reads, and then its backfill begins: what was
@@ -30,7 +31,7 @@ use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
 use crate::trace::Trace;
-use crate::{Error, Odm, Result};
+use crate::{Odm, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -367,15 +368,6 @@ impl Odm {
             None if WAITS.load(Ordering::Relaxed) => HOLDING,
             None => Duration::ZERO,
         }
-    }
-}
-
-/// The error for a write that no transaction can make right, by a program that lacks what is derived of these documents.
-pub(in super::super) fn refuse(meta: &DocumentMeta, graph: &Graph) -> Error {
-    let others = graph.others();
-    let derived = others.iter().flat_map(|others| parents(others, meta));
-    Error::UnknownCopies {
-        edges: derived.map(|(id, _)| id.to_owned()).collect(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, is};
 use super::super::links::Effect;
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, What, Write};
-use super::children::{adopt, follow, may_be_absent, missing, parents_of, refresh};
+use super::children::{adopt, follow, may_be_absent, missing, parents_of, previous_parents, refresh};
 use super::debt::{CHILDREN, as_read, owe, owe_of, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::each::Written;
@@ -15,10 +15,11 @@ use super::images::{Before, Image};
 use super::orphans;
 use super::others::{before_and_after, note_parents};
 use super::recover::pay_each;
-use super::{Debt, Due, LOCK, OWED, Token, VERSION, at, followed, is_atomic, is_number};
+use super::{Debt, Due, Token, at, followed, is_atomic, is_number};
 use crate::Result;
 use crate::document::DocumentMeta;
 use crate::key::{self, Key};
+use crate::own_fields::{DELETE, OPERATION, REVISION, VERSION};
 use crate::reference::OnDelete;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -39,6 +40,28 @@ pub(crate) struct Left {
     parents: HashMap<usize, HashSet<Key>>,
     /// What says so in the database.
     noted: Vec<Token>,
+}
+
+impl Left {
+    /// Parents that lose children which they are named by with this reference. That is stored before they lose them, or in the
+    /// same transaction.
+    pub(in super::super) async fn note_parents(
+        &mut self,
+        scope: &Scope<'_>,
+        edge: &Edge,
+        keys: impl IntoIterator<Item = Key>,
+    ) -> Result<()> {
+        let keys: Vec<Key> = keys.into_iter().collect();
+        if !keys.is_empty() {
+            self.parents
+                .entry(edge.at)
+                .or_default()
+                .extend(keys.iter().cloned());
+            self.noted
+                .extend(orphans::note(scope, vec![(edge.at, keys)]).await?);
+        }
+        Ok(())
+    }
 }
 
 impl Left {
@@ -137,8 +160,10 @@ async fn read<'k>(
         .collect())
 }
 
-/// What is owed within a transaction, and paid in it.
+/// What writes ask of other documents. Within a transaction it is done there, so far as it is kept true in it. On a standalone
+/// server, which has none, everything is eventual: it is pending in the documents, or [`Left`] says so, and done after the writes.
 pub(in super::super) struct Within {
+    transactions: bool,
     /// The documents that it changed from which others derive something.
     passed_on: Vec<PassedOn>,
     /// How many documents lie between what is being paid and the write.
@@ -152,8 +177,9 @@ pub(in super::super) struct Within {
 }
 
 impl Within {
-    pub(in super::super) fn new() -> Within {
+    pub(in super::super) fn new(scope: &Scope<'_>) -> Within {
         Within {
+            transactions: scope.session.is_some(),
             passed_on: Vec::new(),
             hop: 0,
             later: Token::new(),
@@ -174,7 +200,15 @@ impl Within {
 
     /// What updates of the library's own note in the documents that they change.
     pub(in super::super) fn debt(&self) -> Debt {
-        Debt::Later(self.later)
+        match self.transactions {
+            true => Debt::Later(self.later),
+            false => Debt::All(self.later),
+        }
+    }
+
+    /// Whether something of such a document is derived elsewhere after the write.
+    fn is_followed_later(&self, graph: &Graph, meta: &DocumentMeta) -> bool {
+        !self.transactions || graph.is_followed_later(meta)
     }
 
     /// Carries out what a write asks of the other side of two-way references. Gives the documents that it changes there, which
@@ -186,10 +220,10 @@ impl Within {
         effects: &[Effect],
     ) -> Result<Beside> {
         let beside = Within::look(scope, own, effects).await?;
-        effects::apply(scope, scope.odm.graph(), effects, None, self.debt()).await?;
+        effects::apply(scope, scope.odm.graph(), effects, self.debt()).await?;
         let graph = scope.odm.graph();
         for edge in effects.iter().filter_map(|effect| graph.edge(effect.edge)) {
-            if graph.is_read(edge.holder, &edge.path) && graph.is_followed_later(edge.holder) {
+            if graph.is_read(edge.holder, &edge.path) && self.is_followed_later(graph, edge.holder) {
                 self.left.add(edge.holder, self.later);
             }
         }
@@ -293,8 +327,11 @@ impl Within {
         if changed.is_empty() {
             return;
         }
-        if graph.is_followed_later(meta) {
+        if self.is_followed_later(graph, meta) {
             self.left.add(meta, self.later);
+        }
+        if !self.transactions {
+            return;
         }
         let hop = self.hop + 1;
         let same = |known: &&mut PassedOn| {
@@ -324,6 +361,13 @@ impl Within {
         let graph = scope.odm.graph();
         // The writes themselves have been validated.
         let scope = &scope.unvalidated();
+        if !self.transactions {
+            note_parents(scope, meta, before_and_after(images)).await?;
+            for (at, keys) in previous_parents(graph, meta, images) {
+                self.left.parents.entry(at).or_default().extend(keys);
+            }
+            return Ok(());
+        }
         for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
             if hold(scope, edge, images, self.debt()).await? {
                 let written = images.iter().filter_map(|image| image.after.as_ref());
@@ -653,7 +697,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
 fn lock(filter: Document) -> Statement {
     Statement {
         filter,
-        update: doc! { "$inc": { LOCK: 1_i64 } },
+        update: doc! { "$inc": { REVISION: 1_i64 } },
         array_filters: Vec::new(),
     }
 }
@@ -731,7 +775,7 @@ pub(crate) fn settle<'s>(
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
-        let owing = doc! { OWED: token };
+        let owing = doc! { OPERATION: token };
         let mut paid = Written::default();
         let mut before: HashSet<Key> = HashSet::new();
         loop {
@@ -841,7 +885,7 @@ pub(crate) fn pay<'s>(
 
 /// The id of a document and the token by which it owes something.
 fn owed_by(document: &RawDocumentBuf) -> Option<(Key, Key)> {
-    Some((id(document), Key::of(at(document, OWED)?)))
+    Some((id(document), Key::of(at(document, OPERATION)?)))
 }
 
 /// The same once. Gives also which documents were changed by others meanwhile, so that some who copy them have not got
@@ -893,7 +937,7 @@ async fn pay_once(
         // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
         // what is delivered is what they are now.
         let ids = batch::ids(all(&documents));
-        let which = doc! { "_id": { "$in": ids }, OWED: { "$exists": true } };
+        let which = doc! { "_id": { "$in": ids }, OPERATION: { "$exists": true } };
         documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
     }
     let mut edges = graph.copied(meta).peekable();
@@ -995,7 +1039,7 @@ pub(in super::super) async fn mark_gone(
     filter: Document,
     token: Token,
 ) -> Result<u64> {
-    let mut update = doc! { "$set": { super::GONE: true } };
+    let mut update = doc! { "$set": { DELETE: true } };
     owe(&mut update, token);
     let mark = Statement {
         filter,
@@ -1010,5 +1054,5 @@ pub(in super::super) async fn mark_gone(
 
 /// The condition of the documents that owe something.
 pub(crate) fn owing() -> Document {
-    doc! { OWED: { "$exists": true } }
+    doc! { OPERATION: { "$exists": true } }
 }

@@ -13,12 +13,13 @@ use super::inspect::Kept;
 use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::recover::{but_for_the_deployment, passes};
-use super::{COPIED, OWN, Token, VERSION, at, backfill, plain_name};
+use super::{Token, at, backfill, plain_name};
 use crate::bucket::BucketMeta;
 use crate::copy::SyncMode;
 use crate::document::DocumentMeta;
 use crate::key::Key;
 use crate::names::meet;
+use crate::own_fields::{COPIED, LINKS, OWN, VERSION};
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
@@ -155,7 +156,7 @@ impl Reconciler {
     /// What the server says; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
     ///
     /// ```no_run
-    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.caught_up().await?;
     /// # Ok(()) }
     /// ```
@@ -179,7 +180,7 @@ impl Reconciler {
     /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
     ///
     /// ```no_run
-    /// # async fn example(reconciler: odm::Reconciler) -> odm::Result<()> {
+    /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.stop().await?;
     /// # Ok(()) }
     /// ```
@@ -664,10 +665,10 @@ fn is_told_alone(bucket: &BucketMeta, event: &Event, touches: impl Fn(&str) -> b
 /// Whether an update was counted as one of both sides of two-way references. A server tells of the count alone, or of all that
 /// the library has in the document, where that is new.
 fn is_counted(event: &Event) -> bool {
-    let (own, name) = pairs::WRITES.split_once('.').unwrap_or((pairs::WRITES, ""));
+    let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
     event.update_description.as_ref().is_some_and(|update| {
         let fields = &update.updated_fields;
-        fields.contains_key(pairs::WRITES) || fields.get_document(own).is_ok_and(|own| own.contains_key(name))
+        fields.contains_key(LINKS) || fields.get_document(own).is_ok_and(|own| own.contains_key(name))
     })
 }
 
@@ -723,17 +724,17 @@ mod tests {
     #[test]
     fn only_a_count_says_that_both_sides_were_written() {
         for (fields, expected) in [
-            (doc! { "books": [1], "_odm.linked": 3_i64 }, true),
+            (doc! { "books": [1], "_odm.links": 3_i64 }, true),
             (
-                doc! { "books.1": 1, "_odm": { "linked": 1_i64, "n": 1_i64 } },
+                doc! { "books.1": 1, "_odm": { "links": 1_i64, "revision": 1_i64 } },
                 true,
             ),
-            (doc! { "books": [1], "_odm": { "owed": 1 } }, false),
+            (doc! { "books": [1], "_odm": { "pending": 1 } }, false),
             (
-                doc! { "books": [1], "_odm.owed": 1, "_odm.due": { "books": 1 } },
+                doc! { "books": [1], "_odm.pending": { "fields": { "books": 1 } } },
                 false,
             ),
-            (doc! { "books": [1], "linked": 1 }, false),
+            (doc! { "books": [1], "links": 1 }, false),
             (doc! { "_odm": 1 }, false),
         ] {
             assert_eq!(is_counted(&change(fields.clone())), expected, "{fields}");

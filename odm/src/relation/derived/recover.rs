@@ -2,7 +2,6 @@
 
 use super::super::batch::{self, all, behind};
 use super::super::graph::Graph;
-use super::super::pairs;
 use super::super::scope::Scope;
 use super::each::Written;
 use super::fill::needed;
@@ -10,8 +9,9 @@ use super::lease;
 use super::orphans;
 use super::pay::{owing, pay};
 use super::place::is_one_of;
-use super::{OWED, Token, at};
+use super::{Token, at};
 use crate::document::DocumentMeta;
+use crate::own_fields::OPERATION;
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -35,11 +35,12 @@ impl Graph {
 }
 
 impl Odm {
-    /// Finishes what writes have begun whose process has died: copies that were not delivered any more, subsets and numbers
-    /// that were not derived again, documents that were to be deleted, and two-way references that a deployment without
-    /// transactions has on one side alone.
+    /// Finishes what writes have begun whose process has died: copies that were not delivered any more, subsets and computed
+    /// fields that were not derived again, documents that were to be deleted.
     ///
-    /// A write leaves what it owes in the documents that it writes, by the same atomic write, so nothing can be forgotten.
+    /// A write leaves pending work in the documents that it writes, by the same atomic write, so nothing can be forgotten. Two
+    /// writes are more than one statement on a standalone server, which has no transactions: of a link and of a child that is
+    /// moved to another parent. An [`audit`](Odm::audit) finds what a crash between the statements leaves.
     /// It is safe to run this anywhere, at any time and by several processes at once, also while the writer is alive after
     /// all: every step can be done twice and in any order.
     ///
@@ -51,9 +52,8 @@ impl Odm {
     /// models, after everything else has been paid.
     ///
     /// # Cost
-    /// One round trip for the declarations that the database knows, one for each collection that holds copies or is copied from, and one for each with two-way references, on a
-    /// sparse index of the documents that owe something; for these what their writers would have needed. Of a two-way
-    /// reference it is also a look through the collection on the other side, for what may still refer to such a document.
+    /// One round trip for the declarations that the database knows, and one for each collection that holds copies or is copied
+    /// from, on a sparse index of the documents with pending work; for these what their writers would have needed.
     ///
     /// # Example
     /// ```no_run
@@ -74,7 +74,7 @@ impl Odm {
     /// any number of processes may have a worker: what is owed by a process that seems to be alive, or is being paid by another
     /// worker, it leaves to these. A debt is left alone in its first ten seconds, and as long as a delivery to many has told
     /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds, which its
-    /// deliveries to many prolong. (Marks of two-way references, where there are no transactions, each worker looks at.) This is by
+    /// deliveries to many prolong. This is by
     /// the clocks of the processes: where they differ, work is done twice or later, and nothing goes wrong.
     /// (`recover` itself leaves nothing to others.)
     ///
@@ -161,7 +161,7 @@ impl Recovered {
         self.documents += documents.len() as u64;
         let tokens = documents
             .iter()
-            .filter_map(|document| at(document, OWED)?.as_object_id());
+            .filter_map(|document| at(document, OPERATION)?.as_object_id());
         let began = tokens.map(|token| token.timestamp().to_system_time());
         let now = SystemTime::now();
         let ages = began.map(|began| now.duration_since(began).unwrap_or_default());
@@ -223,19 +223,6 @@ impl IntoFuture for Recovering {
                 match orphans::recover(&scope, &known, &mut recovered.copies).await {
                     Err(error @ Error::UnknownCopies { .. }) => unknown = unknown.and(Err(error)),
                     paid => failed = failed.and(but_for_the_deployment(paid)?),
-                }
-                for meta in odm.graph().models().filter(|meta| odm.graph().is_linked(meta)) {
-                    if let Err(error) = odm.knows_copies(meta) {
-                        // Nor can it be told which links the marks are of.
-                        let marked = scope.few(meta, pairs::are_open(), doc! { "_id": 1 }, 1).await?;
-                        if !marked.is_empty() {
-                            unknown = unknown.and(Err(error));
-                        }
-                        continue;
-                    }
-                    let linked = pairs::recover(&scope, meta).await;
-                    let linked = linked.map(|documents| recovered.documents += documents);
-                    failed = failed.and(but_for_the_deployment(linked)?);
                 }
                 if let Some(oldest) = recovered.oldest {
                     tracing::debug!(
@@ -361,7 +348,7 @@ impl Worker {
     /// until its lease has run out, in ten seconds and a [pause](crate::FanOut::pause) at most; `recover` does not wait for that.
     ///
     /// ```no_run
-    /// # async fn example(worker: odm::Worker) {
+    /// # async fn example(worker: odm::upkeep::Worker) {
     /// worker.stop().await;
     /// # }
     /// ```

@@ -164,18 +164,27 @@ impl Odm {
         Ok((not_filled(declared), self.unknown_to(&known).names))
     }
 
+    /// Refuses `sync = atomic` on a standalone server.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub(crate) async fn refuse_atomic(&self) -> Result<()> {
+        let graph = self.graph();
+        match graph.models().find_map(|meta| graph.needs_transactions(meta)) {
+            Some(name) if !self.has_transactions().await? => {
+                Err(super::super::unsupported(self, name).await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Stores the declared edges, and looks for those that the database knows and these models lack. Gives those that are
     /// to be backfilled.
     ///
     /// # Errors
-    /// [`Error::UnknownCopies`], and [`Error::Unsupported`] for `sync = atomic` without transactions.
+    /// [`Error::UnknownCopies`].
     pub(crate) async fn remember_edges(&self) -> Result<Vec<String>> {
         let graph = self.graph();
-        if !self.has_transactions().await?
-            && let Some(name) = graph.models().find_map(|meta| graph.needs_transactions(meta))
-        {
-            return Err(super::super::unsupported(self, name).await?);
-        }
         self.warn_of_references();
         for _ in 1..MEETINGS {
             let (unknown, declared, is_stored) = self.remember_once().await?;

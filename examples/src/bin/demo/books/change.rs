@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 use futures::future::join_all;
 use mongodb::bson::{Document, doc};
 use mongodb::error::{ErrorKind, WriteFailure};
-use odm::{Change, Collection, Error};
+use odm::update::Change;
+use odm::{Collection, Error};
 
 pub async fn run(show: &mut Show, books: &Collection<Book>, expected: &Expected) -> Result<()> {
     show.part("Changes");

@@ -6,7 +6,8 @@ use super::model::Book;
 use crate::show::{Show, shorten};
 use anyhow::{Context, Result, bail, ensure};
 use mongodb::bson::Bson;
-use odm::{Collection, Error, Odm, Violation};
+use odm::error::Violation;
+use odm::{Collection, Error, Odm};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub async fn schema(show: &mut Show, odm: &Odm) -> Result<()> {

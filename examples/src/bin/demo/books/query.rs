@@ -6,7 +6,8 @@ use super::model::{Book, BookId, Shelf, Status};
 use crate::show::{Show, shorten};
 use anyhow::{Context, Result};
 use mongodb::bson::doc;
-use odm::{Collection, Pattern};
+use odm::Collection;
+use odm::query::Pattern;
 use serde::Deserialize;
 use std::collections::HashSet;
 
@@ -220,7 +221,7 @@ async fn plans(show: &mut Show, books: &Collection<Book>, category: &str) -> Res
     )
 }
 
-pub fn describe(explain: &odm::Explain) -> String {
+pub fn describe(explain: &odm::query::Explain) -> String {
     format!(
         "{}{}; {} index entries and {} documents read for {}",
         explain.stages.join(" ← "),

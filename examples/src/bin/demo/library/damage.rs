@@ -6,7 +6,7 @@ use crate::show::{Show, plural, shorten};
 use anyhow::{Context, Result};
 use mongodb::bson::{self, doc, serialize_to_bson};
 use odm::prelude::*;
-use odm::{Audit, Findings, Mend};
+use odm::upkeep::{Audit, Findings, Mend};
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     show.part("After all of this");
@@ -215,7 +215,7 @@ fn count(
     audit: &Audit,
     collection: &str,
     field: &str,
-    findings: impl Fn(&odm::AuditedReference) -> &Findings,
+    findings: impl Fn(&odm::upkeep::AuditedReference) -> &Findings,
 ) -> u64 {
     let of_it = audit.references.iter();
     let of_it = of_it.filter(|reference| reference.collection == collection && reference.field == field);

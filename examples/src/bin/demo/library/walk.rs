@@ -175,7 +175,10 @@ async fn by_category(show: &mut Show, odm: &Odm, library: &Library) -> Result<()
     )?;
     let find = categories
         .find_all()
-        .include(|c| c.children_by(|b: odm::PathsOf<Book>| b.categories).limit(2))
+        .include(|c| {
+            c.children_by(|b: odm::query::PathsOf<Book>| b.categories)
+                .limit(2)
+        })
         .explain();
     let explain = show
         .step("And two books of every category, from the other side?", find)

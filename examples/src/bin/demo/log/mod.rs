@@ -10,8 +10,8 @@ use file::Line;
 use model::{Host, LogMsg, NewHost, NewLogMsg};
 use mongodb::Database;
 use mongodb::bson::DateTime;
-use odm::Pattern;
 use odm::prelude::*;
+use odm::query::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -162,7 +162,10 @@ async fn newest(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
     }));
     show.check(
         "by the index that the parent reference declares",
-        explain.joins.iter().any(odm::JoinExplain::is_collection_scan),
+        explain
+            .joins
+            .iter()
+            .any(odm::query::JoinExplain::is_collection_scan),
         false,
     )
 }

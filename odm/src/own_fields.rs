@@ -1,0 +1,62 @@
+//! The fields that the library stores in users' documents: `_copied` and `_odm`. They are declared here and nowhere else.
+//!
+//! Decoding ignores them, validators allow them, and a replacement keeps them. `book/src/internals.md` lists them for users.
+
+/// Beside references with copies, in the struct that holds them: by the name of each reference, the version of the source that
+/// its copies were taken from.
+pub(crate) const COPIED: &str = "_copied";
+
+/// The document that holds everything else that the library stores in a document.
+pub(crate) const OWN: &str = "_odm";
+
+/// The version of a source of copies: every change of a copied field raises it.
+pub(crate) const VERSION: &str = "_odm.version";
+
+/// Raised by every library write that other library writes must not miss: a change of a parent's derived fields, which are only
+/// written where the revision is still the one that was read; and, within a transaction, a write that only locks the document.
+pub(crate) const REVISION: &str = "_odm.revision";
+
+/// How many library writes have linked or unlinked a document with two-way references. It tells the reconciler that one
+/// transaction wrote both sides, and since a transaction counts in every document that it relies on, of two transactions that
+/// rely on the same document one is run again.
+pub(crate) const LINKS: &str = "_odm.links";
+
+/// Pending work: what a write left to be done after it. Missing where there is none.
+pub(crate) const PENDING: &str = "_odm.pending";
+
+/// The id of the operation that left the pending work, or of the last one that did. The collection has a sparse index of it.
+pub(crate) const OPERATION: &str = "_odm.pending.operation";
+
+/// What of the document is to be passed on: names of fields, each with the id of the write that left it. It is cleared only
+/// where that is still the id that was read. Derived fields have no cycle, so passing on by names comes to an end even where
+/// documents refer to each other in a cycle.
+pub(crate) const FIELDS: &str = "_odm.pending.fields";
+
+/// The document is deleted as soon as its pending work is done.
+pub(crate) const DELETE: &str = "_odm.pending.delete";
+
+/// How far a delivery to many documents has come.
+pub(crate) const PROGRESS: &str = "_odm.pending.progress";
+
+/// Which worker does the pending work, and until when the others leave it alone.
+pub(crate) const LEASE: &str = "_odm.pending.lease";
+
+/// The last part of a path.
+pub(crate) fn name_of(path: &'static str) -> &'static str {
+    path.rsplit_once('.').map_or(path, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_stands_below_one_of_four() {
+        for path in [VERSION, REVISION, LINKS, PENDING] {
+            assert_eq!(path, format!("{OWN}.{}", name_of(path)));
+        }
+        for path in [OPERATION, FIELDS, DELETE, PROGRESS, LEASE] {
+            assert_eq!(path, format!("{PENDING}.{}", name_of(path)));
+        }
+    }
+}

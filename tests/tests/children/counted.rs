@@ -1,0 +1,442 @@
+//! What is derived of children, when others come between or an operation is given up.
+
+use crate::copying::auto::{Author, Book, book, models, stocked};
+use crate::copying::{assert_true, owing, raw, watched};
+use futures::future::{Either, select};
+use odm::Error;
+use odm::bson::{Document as Doc, doc, oid::ObjectId};
+use odm::mongodb::event::command::CommandEvent;
+use odm::prelude::*;
+use odm_tests::fixtures::interleaved::{Step, another, meddled};
+use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use serde::{Deserialize, Serialize};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A deletion reads what it deletes, and then begins a transaction. What others do in between counts once.
+#[test]
+fn what_is_deleted_is_taken_away_as_it_was_in_the_end() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        for (id, between) in [(1, "deleted"), (2, "changed"), (3, "moved"), (4, "left alone")] {
+            let name = t.db.name().to_owned();
+            let step: Step = (
+                |_, command| command.contains_key("startTransaction"),
+                Box::new(move |runtime| {
+                    runtime.block_on(async {
+                        let books = another(&name, models()).await.collection::<Book>();
+                        match between {
+                            "deleted" => drop(books.delete(id).await.unwrap()),
+                            "changed" => drop(books.update(id).set(|b| b.pages, 777).await.unwrap()),
+                            "moved" => drop(books.update(id).set(|b| b.author, Ref::new(2)).await.unwrap()),
+                            _ => {}
+                        }
+                    });
+                }),
+            );
+            let (slow, taken) = meddled(&odm, models(), vec![step]).await;
+            let deleted = slow.collection::<Book>().delete(id).await.unwrap().deleted;
+            assert_eq!(taken.load(Ordering::SeqCst), 1, "{between}");
+            assert_eq!(deleted, u64::from(between != "deleted"), "{between}");
+            assert!(
+                odm.collection::<Book>().get(id).await.unwrap().is_none(),
+                "{between}"
+            );
+            assert!(owing(&odm).await.is_empty(), "{between}");
+            assert_clean(&odm).await;
+        }
+        let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
+        assert_eq!((author.books, author.pages), (1, 100));
+    });
+}
+
+/// Without transactions a child is marked with its parent before it is taken away from it. One that comes to fit the condition
+/// after that has no such mark.
+#[test]
+fn what_comes_to_fit_while_children_are_moved_is_not_moved_unmarked() {
+    with_db(async |t| {
+        let odm = stocked(&t).await.without_transactions();
+        let name = t.db.name().to_owned();
+        let step: Step = (
+            |name, command| {
+                let update = command
+                    .get_array("updates")
+                    .ok()
+                    .and_then(|all| all[0].as_document());
+                let moves = update.and_then(|update| update.get_document("u").ok());
+                name == "update"
+                    && moves
+                        .is_some_and(|u| u.get_document("$set").is_ok_and(|set| set.contains_key("author")))
+            },
+            Box::new(move |runtime| {
+                runtime.block_on(async {
+                    // Nothing is derived of it.
+                    let authors = another(&name, models()).await;
+                    let books = authors.database().collection::<Doc>("books");
+                    let late = doc! { "$set": { "note": "old" } };
+                    books.update_one(doc! { "_id": 5_i64 }, late).await.unwrap();
+                });
+            }),
+        );
+        let books = t.db.collection::<Doc>("books");
+        let old = doc! { "$set": { "note": "old" } };
+        books
+            .update_many(doc! { "_id": { "$lte": 2_i64 } }, old)
+            .await
+            .unwrap();
+        let (own, taken) = meddled(&odm, models(), vec![step]).await;
+        let own = own.without_transactions().collection::<Book>();
+        let of_old = own.update_where(|_| Filter::raw(doc! { "note": "old" }));
+        let moved = of_old.set(|b| b.author, Ref::new(2)).await.unwrap();
+        assert_eq!((moved.matched, taken.load(Ordering::SeqCst)), (2, 1));
+        assert_clean(&odm).await;
+        let all = odm.collection::<Book>();
+        let of_late = all.update_where(|_| Filter::raw(doc! { "note": "old" }));
+        assert_eq!(of_late.set(|b| b.author, Ref::new(2)).await.unwrap().matched, 3);
+        assert_true(&odm).await;
+        let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
+        assert_eq!(author.books, 2);
+    });
+}
+
+/// They look at what they change: one of them has to be done before the other one looks.
+#[test]
+fn operations_of_a_transaction_that_are_awaited_together_take_turns() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        odm.transaction(async |tx| {
+            let books = tx.collection::<Book>();
+            let more = |by| books.update(1).inc(|b| b.pages, by).into_future();
+            futures::future::try_join3(more(5), more(2), books.delete(2).into_future()).await?;
+            Ok(())
+        })
+        .await
+        .unwrap();
+        let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
+        assert_eq!((author.books, author.pages), (4, 407));
+        assert_true(&odm).await;
+    });
+}
+
+/// What follows from it in other documents may not be written yet.
+#[test]
+fn a_transaction_with_an_operation_that_was_dropped_is_not_committed() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        for command in ["insert", "delete"] {
+            let sent = Arc::new(tokio::sync::Notify::new());
+            let tell = sent.clone();
+            let other = watched(&t, models(), move |event| {
+                if let CommandEvent::Succeeded(done) = event
+                    && done.command_name == command
+                {
+                    tell.notify_one();
+                }
+            });
+            let outcome = other
+                .await
+                .transaction(async |tx| {
+                    let books = tx.collection::<Book>();
+                    let work = match command {
+                        "insert" => Either::Left(async { books.insert(book(10, 1)).await.map(drop) }),
+                        _ => Either::Right(async { books.delete(1).await.map(drop) }),
+                    };
+                    match select(pin!(sent.notified()), pin!(work)).await {
+                        Either::Left(_) => Ok(()),
+                        Either::Right(_) => panic!("{command}: nothing followed"),
+                    }
+                })
+                .await;
+            let error = outcome.expect_err(command).to_string();
+            assert!(error.contains("one was dropped before it ended"), "{error}");
+            let books = odm.collection::<Book>();
+            assert!(books.get(10).await.unwrap().is_none());
+            assert!(books.get(1).await.unwrap().is_some());
+            assert_true(&odm).await;
+        }
+    });
+}
+
+/// A child that goes takes with it what it owes, also to parents that it had before.
+#[test]
+fn a_deleted_child_leaves_no_former_parent_behind() {
+    with_db(async |t| {
+        let odm = stocked(&t).await;
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        // It was the first author's, and who moved it has died.
+        let owes = doc! {
+            "_odm.owed": ObjectId::new(), "_odm.due.*": ObjectId::new(),
+            "_odm.was": [{ "by": "author", "key": 1_i64 }, { "by": "author", "key": 2_i64 }],
+        };
+        let books = t.db.collection::<Doc>("books");
+        let id = doc! { "_id": 6_i64 };
+        books.update_one(id, doc! { "$set": owes }).await.unwrap();
+        let authors = t.db.collection::<Doc>("authors");
+        let stale = doc! { "$set": { "books": 6_i64, "pages": 600_i64 } };
+        authors.update_one(doc! { "_id": 1_i64 }, stale).await.unwrap();
+        odm.collection::<Book>().delete(6).await.unwrap();
+        let author = raw(&odm, "authors", 1).await;
+        let [books, pages] = ["books", "pages"].map(|name| author.get_i64(name).unwrap());
+        assert_eq!((books, pages), (5, 500), "{author}");
+        assert_true(&odm).await;
+    });
+}
+
+mod shop {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "branches")]
+    pub struct Branch {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(count = Basket, filter = |b| b.items.name.eq("lamp"))]
+        pub lamps: i64,
+        #[subset(of = Basket, limit = 2, order(title), keep = first, fields(title: String))]
+        pub first: Vec<FirstEntry>,
+        #[computed(min = Basket.title)]
+        pub least: Option<String>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "baskets")]
+    pub struct Basket {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub title: String,
+        #[parent_ref]
+        pub branch: Ref<Branch>,
+        #[embed(max = 5)]
+        pub items: Vec<Item>,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Item {
+        pub name: String,
+    }
+
+    pub fn basket(id: i32, title: &str, items: &[&str]) -> NewBasket {
+        let items = items.iter().map(|name| Item {
+            name: (*name).to_owned(),
+        });
+        NewBasket {
+            id,
+            title: title.to_owned(),
+            branch: Ref::new(1),
+            items: items.collect(),
+        }
+    }
+}
+
+/// The condition looks into an array, and the array alone says whether that has changed.
+#[test]
+fn a_condition_on_items_follows_every_change_of_them() {
+    use shop::*;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Branch, Basket]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Branch>()
+            .insert(NewBranch { id: 1 })
+            .await
+            .unwrap();
+        let baskets = odm.collection::<Basket>();
+        let lamps = async || odm.collection::<Branch>().get(1).await.unwrap().unwrap().lamps;
+        baskets.insert(basket(1, "a", &["chair", "lamp"])).await.unwrap();
+        assert_eq!(lamps().await, 1);
+        let chairs = baskets
+            .update(1)
+            .each(|b| b.items, |item| item.set(|i| i.name, "chair"));
+        chairs.await.unwrap();
+        assert_eq!(lamps().await, 0);
+        let lamp = Item { name: "lamp".into() };
+        baskets.update(1).push(|b| b.items, lamp.clone()).await.unwrap();
+        assert_eq!(lamps().await, 1);
+        baskets.update(1).pull(|b| b.items, lamp).await.unwrap();
+        assert_eq!(lamps().await, 0);
+        assert_clean(&odm).await;
+    });
+}
+
+/// The parents' collection would sort them in another way.
+#[test]
+fn texts_are_sorted_as_the_childrens_collection_does() {
+    use shop::*;
+    with_db(async |t| {
+        let create = doc! { "create": "baskets", "collation": { "locale": "en", "strength": 2 } };
+        t.db.run_command(create).await.unwrap();
+        let raw = t.db.collection::<Doc>("baskets");
+        raw.insert_one(doc! { "title": "a" }).await.unwrap();
+        let has_collations = raw.find_one(doc! { "title": "A" }).await.unwrap().is_some();
+        raw.delete_many(doc! {}).await.unwrap();
+        if !has_collations {
+            return;
+        }
+        let odm = Odm::new(t.db.clone(), models![Branch, Basket]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Branch>()
+            .insert(NewBranch { id: 1 })
+            .await
+            .unwrap();
+        let baskets = odm.collection::<Basket>();
+        for (id, title) in ["b", "B", "C", "a", "A"].into_iter().enumerate() {
+            baskets.insert(basket(id as i32, title, &[])).await.unwrap();
+            let branch = odm.collection::<Branch>().get(1).await.unwrap().unwrap();
+            let sorted = baskets.find_all().sort(|b| (b.title.asc(), b.id.asc())).limit(2);
+            let first: Vec<String> = sorted.all().await.unwrap().into_iter().map(|b| b.title).collect();
+            let kept: Vec<String> = branch.first.into_iter().map(|b| b.title).collect();
+            assert_eq!(kept, first);
+            assert_clean(&odm).await;
+        }
+    });
+}
+
+mod conditions {
+    use super::*;
+
+    macro_rules! counted {
+        ($($name:ident: $child:tt => $filter:expr;)*) => {$(
+            pub mod $name {
+                use super::*;
+
+                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[document(collection = "owners")]
+                pub struct Owner {
+                    #[serde(rename = "_id")]
+                    pub id: i32,
+                    #[computed(count = Owned, filter = |$child| $filter)]
+                    pub count: i64,
+                }
+
+                #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+                #[document(collection = "owned")]
+                pub struct Owned {
+                    #[serde(rename = "_id")]
+                    pub id: i32,
+                    #[parent_ref]
+                    pub owner: Ref<Owner>,
+                    pub paid: i32,
+                    pub price: i32,
+                    pub text: String,
+                }
+
+                pub fn refused(t: &TestDb) -> Option<Error> {
+                    Odm::new(t.db.clone(), models![Owner, Owned]).err()
+                }
+            }
+        )*};
+    }
+    counted! {
+        computes: _ => Filter::raw(doc! { "$expr": { "$gt": ["$paid", "$price"] } });
+        searches: o => o.paid.gt(1) & odm::query::text("good");
+        nested: o => !(o.paid.gt(1) | Filter::raw(doc! { "paid": { "$not": { "$jsonSchema": {} } } }));
+        allowed: o => o.paid.gt(1) & !o.text.eq("$expr") & o.text.regex("^a");
+    }
+}
+
+/// A filter has to say at which fields it looks, or no write would know that it changes what is counted.
+#[test]
+fn conditions_that_look_anywhere_are_refused() {
+    with_db(async |t| {
+        use conditions::*;
+        for (refused, operator) in [
+            (computes::refused(&t), "$expr"),
+            (searches::refused(&t), "$text"),
+            (nested::refused(&t), "$jsonSchema"),
+        ] {
+            let refused = refused.expect(operator).to_string();
+            assert!(
+                refused.contains(&format!("the filter of `Owner.count` has `{operator}`")),
+                "{refused}"
+            );
+        }
+        assert!(allowed::refused(&t).is_none());
+    });
+}
+
+mod tools {
+    use super::*;
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "makers")]
+    pub struct Maker {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "tools")]
+    pub struct Tool {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        #[reference(on_delete = keep)]
+        pub maker: Ref<Maker>,
+        #[denormalize(from = maker.name)]
+        pub made_by: String,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "boxes")]
+    pub struct Box {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference(many, max = 9, on_delete = keep)]
+        #[denormalize(from = Tool, fields(name: String))]
+        pub tools: Vec<ToolEntry>,
+    }
+}
+
+/// What is in a document already is not taken anew by a write that leaves it there.
+#[test]
+fn a_reference_that_is_kept_does_not_hold_up_writes_beside_it() {
+    use tools::{Box, Maker, NewBox, NewTool, Tool};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Tool, Box]).unwrap();
+        odm.sync().await.unwrap();
+        let (tools, boxes) = (odm.collection::<Tool>(), odm.collection::<Box>());
+        let maker = Maker {
+            id: 1,
+            name: "Acme".into(),
+        };
+        odm.collection::<Maker>().insert(maker).await.unwrap();
+        let tool = |id| NewTool {
+            id,
+            name: format!("tool {id}"),
+            maker: Ref::new(1),
+        };
+        tools.insert_many([tool(1), tool(2), tool(3)]).await.unwrap();
+        let of_two = NewBox {
+            id: 1,
+            tools: vec![Ref::new(1), Ref::new(2)],
+        };
+        boxes.insert(of_two).await.unwrap();
+        tools.delete(1).await.unwrap();
+        odm.collection::<Maker>().delete(1).await.unwrap();
+        boxes.update(1).push(|b| b.tools, Ref::new(3)).await.unwrap();
+        boxes.update(1).pull(|b| b.tools, Ref::new(2)).await.unwrap();
+        tools.update(3).set(|t| t.name, "new").await.unwrap();
+        let stored = boxes.get(1).await.unwrap().unwrap();
+        let names: Vec<&str> = stored.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["tool 1", "new"]);
+        assert_eq!(tools.get(3).await.unwrap().unwrap().made_by, "Acme");
+        // Only what is brought is looked for.
+        let missing = boxes.update(1).push(|b| b.tools, Ref::new(9)).await.unwrap_err();
+        assert!(
+            matches!(&missing, Error::MissingReference { ids, .. } if *ids == [9.into()]),
+            "{missing}"
+        );
+    });
+}

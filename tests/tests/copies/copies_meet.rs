@@ -1,0 +1,515 @@
+//! What processes do to copies at the same time, where each of them is right by itself: one is stopped before each of its
+//! commands in turn, and others do their work meanwhile.
+
+use super::stopped::Process;
+use odm::Error;
+use odm::bson::{Document as Raw, doc};
+use odm::copies::FanOut;
+use odm::prelude::*;
+use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "hosts")]
+pub struct Host {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub place: String,
+    #[computed(count = Job)]
+    pub jobs: i64,
+}
+
+/// Its reference is emptied when the host goes.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "messages")]
+pub struct Message {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = nullify)]
+    pub host: Option<Ref<Host>>,
+    #[denormalize(from = host.name)]
+    pub host_name: Option<String>,
+}
+
+/// Goes with the host.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "jobs")]
+pub struct Job {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref(on_delete = cascade)]
+    pub host: Ref<Host>,
+    #[denormalize(from = host.name)]
+    pub host_name: String,
+}
+
+/// Holds the host back.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "leases")]
+pub struct Lease {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = restrict)]
+    pub host: Ref<Host>,
+    #[denormalize(from = host.place)]
+    pub host_place: String,
+}
+
+/// Holds a lease back.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "bills")]
+pub struct Bill {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(on_delete = restrict)]
+    pub lease: Ref<Lease>,
+}
+
+fn handle(db: odm::mongodb::Database) -> Odm {
+    Odm::new(db, models![Host, Message, Job, Lease, Bill]).unwrap()
+}
+
+async fn odm(t: &TestDb) -> Odm {
+    let odm = handle(t.db.clone());
+    odm.sync().await.unwrap();
+    odm
+}
+
+async fn emptied(odm: &Odm) {
+    for collection in ["hosts", "messages", "jobs", "leases", "bills"] {
+        let all = odm.database().collection::<Raw>(collection);
+        all.delete_many(doc! {}).await.unwrap();
+    }
+}
+
+fn host(name: &str) -> NewHost {
+    NewHost {
+        id: 1,
+        name: name.to_owned(),
+        place: format!("{name}'s place"),
+    }
+}
+
+/// Puts a document of one kind there that refers to host 1, if that can be.
+async fn refer(odm: &Odm, kind: &str) {
+    let host = Ref::new(1);
+    let referred = match kind {
+        "a message" => {
+            let message = NewMessage {
+                id: 7,
+                host: Some(host),
+            };
+            odm.collection::<Message>().insert(message).await.map(drop)
+        }
+        "a job" => {
+            let job = NewJob { id: 7, host };
+            odm.collection::<Job>().insert(job).await.map(drop)
+        }
+        _ => {
+            let lease = NewLease { id: 7, host };
+            odm.collection::<Lease>().insert(lease).await.map(drop)
+        }
+    };
+    match referred {
+        Ok(()) | Err(Error::MissingReference { .. }) => {}
+        Err(error) => panic!("{kind}: {error}"),
+    }
+}
+
+/// A document comes between the two looks of a deletion, and a third client inserts the target again before the second one.
+/// It has copied from the former one, and the new one has not counted it.
+#[test]
+fn what_came_between_the_looks_of_a_deletion_follows_a_target_that_is_there_again() {
+    with_db(async |t| {
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let mut met = 0;
+        for alone in [false, true] {
+            let of_mode = |odm: Odm| match alone {
+                true => odm.without_transactions(),
+                false => odm,
+            };
+            let (first, other) = (of_mode(handle(process.db.clone())), of_mode(other.clone()));
+            first.server().await.unwrap();
+            for kind in ["a message", "a job", "a lease"] {
+                for from in 0.. {
+                    let mut ended = false;
+                    for to in from.. {
+                        emptied(&other).await;
+                        other.collection::<Host>().insert(host("old")).await.unwrap();
+                        let hosts = first.collection::<Host>();
+                        let work = async move { hosts.delete(1).await };
+                        let name = format!("{kind}, alone: {alone}, commands {from} and {to}");
+                        let Ok(stopped) = process.until(from, work).await else {
+                            ended = true;
+                            break;
+                        };
+                        refer(&other, kind).await;
+                        let stopped = match to {
+                            _ if to == from => Ok(stopped),
+                            to => stopped.until(to).await,
+                        };
+                        let done = match stopped {
+                            Ok(stopped) => {
+                                // Where it is there still, it stays as it is.
+                                match other.collection::<Host>().insert(host("new")).await {
+                                    Ok(_) => met += 1,
+                                    Err(Error::DuplicateKey { .. }) => {}
+                                    Err(error) => panic!("{name}: {error}"),
+                                }
+                                (stopped.go_on().await.unwrap(), true)
+                            }
+                            Err(done) => (done, false),
+                        };
+                        let (deleted, stopped) = done;
+                        match deleted {
+                            Ok(_) | Err(Error::StillReferenced { .. }) => {}
+                            Err(error) => panic!("{name}: {error}"),
+                        }
+                        assert_clean_after(&other, &name).await;
+                        assert_eq!(other.recover().await.unwrap().documents, 0, "{name}");
+                        if !stopped {
+                            break;
+                        }
+                    }
+                    if ended {
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(met >= 20, "the target was inserted again {met} times");
+    });
+}
+
+/// Without transactions: children are moved by a condition, and another client inserts one that fits it, which is counted
+/// where it is.
+#[test]
+fn a_child_that_comes_while_others_are_moved_by_a_condition_stays_counted() {
+    with_db(async |t| {
+        let other = odm(&t).await.without_transactions();
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).without_transactions();
+        first.server().await.unwrap();
+        let kinds = ["update_where", "bulk", "bulk with more"].map(|kind| [(kind, false), (kind, true)]);
+        for (kind, some) in kinds.into_iter().flatten() {
+            let mut stops = 0;
+            let mut stayed = 0;
+            loop {
+                emptied(&other).await;
+                let hosts = other.collection::<Host>();
+                for id in [1, 2] {
+                    hosts.insert(NewHost { id, ..host("a") }).await.unwrap();
+                }
+                if some {
+                    let job = NewJob {
+                        id: 6,
+                        host: Ref::new(1),
+                    };
+                    other.collection::<Job>().insert(job).await.unwrap();
+                }
+                let first = first.clone();
+                let work = async move {
+                    let done = match kind {
+                        "update_where" => {
+                            let jobs = first.collection::<Job>();
+                            let moved = jobs.update_where(|j| j.host.eq(Ref::new(1)));
+                            moved.set(|j| j.host, Ref::new(2)).await.map(|done| done.modified)
+                        }
+                        _ => {
+                            let bulk = first.bulk().update_where::<Job>(
+                                |j| j.host.eq(Ref::new(1)),
+                                |j| j.set(|j| j.host, Ref::new(2)),
+                            );
+                            let bulk = match kind {
+                                "bulk" => bulk,
+                                _ => bulk.insert::<Job>(NewJob {
+                                    id: 8,
+                                    host: Ref::new(1),
+                                }),
+                            };
+                            bulk.await.map(|done| done.modified)
+                        }
+                    };
+                    done.unwrap()
+                };
+                let (moved, stopped) = match process.until(stops, work).await {
+                    Ok(stopped) => {
+                        refer(&other, "a job").await;
+                        (stopped.go_on().await.unwrap(), true)
+                    }
+                    Err(moved) => (moved, false),
+                };
+                stayed += u64::from(stopped && moved == u64::from(some));
+                let name = format!("{kind}, some there: {some}, before command {stops}");
+                assert_clean_after(&other, &name).await;
+                let jobs = other.collection::<Job>();
+                let at_first = jobs.find(|j| j.host.eq(Ref::new(1))).count().await.unwrap();
+                let counted = hosts.get(1).await.unwrap().unwrap().jobs;
+                assert_eq!(counted as u64, at_first, "{name}");
+                if !stopped {
+                    break;
+                }
+                stops += 1;
+            }
+            // Where nothing fits, nothing is done behind the question for it.
+            assert!(stayed > 0 || !some, "{kind}: {stops}");
+            assert!(stayed < stops as u64, "{kind}, {some}: {stayed}");
+        }
+    });
+}
+
+/// Without transactions: a child is moved, and meanwhile another client inserts it, or deletes it and inserts it again with
+/// another parent. Wherever it is then, it is counted there and nowhere else.
+#[test]
+fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
+    with_db(async |t| {
+        let other = odm(&t).await.without_transactions();
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).without_transactions();
+        first.server().await.unwrap();
+        let job = |host: i32| NewJob {
+            id: 7,
+            host: Ref::new(host),
+        };
+        let kinds = [
+            "update",
+            "returning",
+            "upsert",
+            "replace",
+            "update_where",
+            "upsert where",
+            "bulk",
+            "bulk with more",
+        ];
+        for (kind, there) in kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+            let (mut stops, mut moved_on) = (0, 0);
+            loop {
+                emptied(&other).await;
+                let hosts = other.collection::<Host>();
+                for id in [1, 2, 3] {
+                    hosts.insert(NewHost { id, ..host("a") }).await.unwrap();
+                }
+                let jobs = other.collection::<Job>();
+                if there {
+                    jobs.insert(job(1)).await.unwrap();
+                }
+                let (of_first, bulk) = (first.collection::<Job>(), first.bulk());
+                let work = async move {
+                    let to = Ref::new(2);
+                    let update = || of_first.update(7).set(|j| j.host, to);
+                    let update_where = || of_first.update_where(|j| j.id.lt(8)).set(|j| j.host, to);
+                    match kind {
+                        "update" => update().await.map(drop),
+                        "returning" => update().returning().await.map(drop),
+                        "upsert" => update().upsert().await.map(drop),
+                        "replace" => {
+                            let job = Job {
+                                id: 7,
+                                host: to,
+                                host_name: String::new(),
+                            };
+                            of_first.replace(job).await.map(drop)
+                        }
+                        "update_where" => update_where().await.map(drop),
+                        "bulk" => bulk.update::<Job>(7, |j| j.set(|j| j.host, to)).await.map(drop),
+                        "bulk with more" => {
+                            let more = [8, 9].map(|id| NewJob {
+                                id,
+                                host: Ref::new(1),
+                            });
+                            let [eighth, ninth] = more;
+                            let bulk = bulk.insert::<Job>(eighth).insert::<Job>(ninth);
+                            let bulk = bulk.update::<Job>(7, |j| j.set(|j| j.host, to));
+                            let bulk = bulk.update::<Job>(8, |j| j.set(|j| j.host, Ref::new(3)));
+                            let second =
+                                |j: <Job as odm::Document>::Paths| j.host.eq(Ref::new(3)) & j.id.gt(7);
+                            let bulk = bulk.update_where::<Job>(second, |j| j.set(|j| j.host, to));
+                            bulk.delete::<Job>(9).await.map(drop)
+                        }
+                        _ => {
+                            let named = of_first.update_where(|j| j.id.eq(7));
+                            named.set(|j| j.host, to).upsert().await.map(drop)
+                        }
+                    }
+                };
+                let (done, stopped) = match process.until(stops, work).await {
+                    Ok(stopped) => {
+                        if there {
+                            jobs.delete(7).await.unwrap();
+                        }
+                        match jobs.insert(job(3)).await {
+                            // Of an upsert that has inserted it already.
+                            Ok(_) | Err(Error::DuplicateKey { .. }) => {}
+                            Err(error) => panic!("{kind}: {error}"),
+                        }
+                        (stopped.go_on().await.unwrap(), true)
+                    }
+                    Err(done) => (done, false),
+                };
+                let name = format!("{kind}, there: {there}, before command {stops}");
+                match done {
+                    Ok(()) | Err(Error::NotFound { .. }) => {}
+                    // Two insert it by the same id.
+                    Err(Error::DuplicateKey { .. }) if kind == "upsert where" => {}
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                assert_clean_after(&other, &name).await;
+                if kind == "bulk with more" {
+                    // Inserted, moved and moved again, or deleted again.
+                    let eighth = jobs.get(8).await.unwrap().expect("it was inserted");
+                    assert_eq!(
+                        (eighth.host, jobs.get(9).await.unwrap()),
+                        (Ref::new(2), None),
+                        "{name}"
+                    );
+                    jobs.delete(8).await.unwrap();
+                }
+                let mut counted = Vec::new();
+                for id in [1, 2, 3] {
+                    let at_host = jobs.find(|j| j.host.eq(Ref::new(id))).count().await.unwrap();
+                    let host = hosts.get(id).await.unwrap().unwrap();
+                    assert_eq!(host.jobs as u64, at_host, "{name}, host {id}");
+                    counted.push(at_host);
+                }
+                moved_on += u64::from(stopped && counted == [0, 1, 0]);
+                if !stopped {
+                    break;
+                }
+                stops += 1;
+            }
+            // One that has come is moved where it was there in time.
+            assert!(moved_on > 0, "{kind}, there: {there}: never in {stops} stops");
+        }
+    });
+}
+
+/// A lease that a bill holds back is put back without a transaction. One that began before changes what the lease copies, has
+/// not seen it, and commits when it has been compared with its source.
+#[test]
+fn what_is_put_back_waits_for_the_transactions_that_have_not_seen_it() {
+    with_transactions(async |t| {
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone());
+        first.server().await.unwrap();
+        let mut put_back = 0;
+        for from in 0.. {
+            let mut ended = false;
+            for to in from + 1.. {
+                emptied(&other).await;
+                other.collection::<Host>().insert(host("old")).await.unwrap();
+                refer(&other, "a lease").await;
+                let leases = first.collection::<Lease>();
+                let work = async move { leases.delete(7).await };
+                let name = format!("commands {from} and {to}");
+                let Ok(stopped) = process.until(from, work).await else {
+                    ended = true;
+                    break;
+                };
+                let bill = NewBill {
+                    id: 7,
+                    lease: Ref::new(7),
+                };
+                match other.collection::<Bill>().insert(bill).await {
+                    Ok(_) | Err(Error::MissingReference { .. }) => {}
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                let Ok(stopped) = stopped.until(to).await else {
+                    break;
+                };
+                let (written, is_written) = oneshot::channel();
+                let (commit, commits) = oneshot::channel::<()>();
+                let signals = Mutex::new(Some((written, commits)));
+                let changing = other.clone();
+                let change = tokio::spawn(async move {
+                    changing
+                        .transaction(async |tx| {
+                            let hosts = tx.collection::<Host>();
+                            hosts.update(1).set(|h| h.place, "elsewhere").await?;
+                            // The second time if it has to begin again.
+                            let signals = signals.lock().unwrap().take();
+                            if let Some((written, commits)) = signals {
+                                written.send(()).unwrap();
+                                commits.await.unwrap();
+                            }
+                            Ok(())
+                        })
+                        .await
+                });
+                is_written.await.unwrap();
+                let deletion = stopped.go_on();
+                // It is done by then, or waits.
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                commit.send(()).unwrap();
+                change.await.unwrap().unwrap();
+                match deletion.await.unwrap() {
+                    Ok(_) => {}
+                    Err(Error::StillReferenced { .. }) => put_back += 1,
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                // Where a server does not let a write wait for a transaction, it is still owed.
+                other.recover().await.unwrap();
+                assert_clean_after(&other, &name).await;
+            }
+            if ended {
+                break;
+            }
+        }
+        assert!(put_back > 0, "no lease was put back");
+    });
+}
+
+/// A delivery in batches meets a transaction that changes another field, and delivers that alone: the rest follows all the same.
+#[test]
+fn a_delivery_goes_on_behind_a_change_of_another_field() {
+    with_transactions(async |t| {
+        const HOLDERS: i32 = 1_010;
+        let other = odm(&t).await;
+        let process = Process::new(&t).await;
+        let first = handle(process.db.clone()).with_fan_out(FanOut::new().batch(250));
+        first.server().await.unwrap();
+        other.collection::<Host>().insert(host("old")).await.unwrap();
+        refer(&other, "a lease").await;
+        let message = |id| NewMessage {
+            id,
+            host: Some(Ref::new(1)),
+        };
+        let messages = other.collection::<Message>();
+        messages.insert_many((0..HOLDERS).map(message)).await.unwrap();
+        let mut overtaken = 0;
+        for at in 0.. {
+            let hosts = first.collection::<Host>();
+            let work = async move { hosts.update(1).set(|h| h.name, format!("host {at}")).await };
+            let stopped = match process.until(at, work).await {
+                Ok(stopped) => stopped,
+                Err(done) => {
+                    done.unwrap();
+                    break;
+                }
+            };
+            // What the transaction of the first one has written can't be changed before its end.
+            let hosts = other.collection::<Host>();
+            let place = format!("place {at}");
+            let change = async { hosts.update(1).set(|h| h.place, place).await };
+            let changed = tokio::time::timeout(Duration::from_millis(500), change).await;
+            if let Ok(changed) = &changed {
+                overtaken += 1;
+                // The lease: no message copies the place.
+                assert_eq!(changed.as_ref().unwrap().copies_updated, 1, "command {at}");
+            }
+            stopped.go_on().await.unwrap().unwrap();
+            let name = format!("command {at}");
+            if changed.is_ok() {
+                assert_clean_after(&other, &name).await;
+            }
+            assert_eq!(other.recover().await.unwrap().documents, 0, "{name}");
+            assert_clean_after(&other, &name).await;
+        }
+        assert!(overtaken >= 6, "{overtaken} deliveries were overtaken");
+    });
+}

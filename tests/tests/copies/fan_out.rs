@@ -1,0 +1,456 @@
+//! A change of a source with very many holders: in batches, and where an interrupted one goes on.
+
+use futures::TryStreamExt;
+use odm::Error;
+use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
+use odm::copies::FanOut;
+use odm::prelude::*;
+use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// More than one transaction delivers to.
+const HOLDERS: i32 = 1_050;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "devices")]
+struct Device {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    place: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "events")]
+struct Event {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    device: Ref<Device>,
+    #[denormalize(from = device.name)]
+    name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "alarms")]
+struct Alarm {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference]
+    device: Ref<Device>,
+    #[denormalize(from = device.place, sync = atomic)]
+    place: String,
+}
+
+/// Two devices, of which the first has the holders but for every tenth.
+async fn stored(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+    odm.sync().await.unwrap();
+    let device = |id| NewDevice {
+        id,
+        name: "old".into(),
+        place: "Bonn".into(),
+    };
+    odm.collection::<Device>()
+        .insert_many([device(1), device(2)])
+        .await
+        .unwrap();
+    let events = (0..HOLDERS * 10 / 9 + 1).map(|id| NewEvent {
+        id,
+        device: Ref::new(if id % 10 == 9 { 2 } else { 1 }),
+    });
+    odm.collection::<Event>().insert_many(events).await.unwrap();
+    odm
+}
+
+async fn named(odm: &Odm, name: &str) -> u64 {
+    let events = odm.collection::<Event>();
+    events.find(|e| e.name.eq(name)).count().await.unwrap()
+}
+
+#[test]
+fn every_holder_is_reached_whatever_the_size_of_the_batches() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let events = odm.collection::<Event>();
+        let holders = events.find(|e| e.device.eq(Ref::new(1)));
+        let holders = holders.count().await.unwrap();
+        assert!(holders > 1_000, "{holders}");
+        let both = [odm.clone(), odm.clone().without_transactions()];
+        // The replies with ids behind a transaction, whose look has read the first ones already, and without one: one for each batch, and
+        // at the end of a full one there may be an empty one.
+        let cases = [
+            (100, Duration::ZERO, holders / 100 + 1, (1, holders / 100 + 1)),
+            (holders as usize / 2, Duration::ZERO, 3, (1, 3)),
+            (holders as usize, Duration::ZERO, 1, (1, 1)),
+            (2_000, Duration::ZERO, 1, (1, 1)),
+            (usize::MAX, Duration::ZERO, 1, (1, 1)),
+            (400, Duration::from_millis(1), 3, (1, 3)),
+            // As many as are asked for at first.
+            (holders as usize, Duration::from_millis(1), 1, (1, 1)),
+        ];
+        for (size, pause, batches, replies) in cases {
+            for odm in &both {
+                let transactions =
+                    odm.server().await.unwrap().has_transactions() && !std::ptr::eq(odm, &both[1]);
+                let told = Arc::new(Mutex::new(Vec::new()));
+                let tell = told.clone();
+                let fan_out = FanOut::new().batch(size).pause(pause).progress(move |progress| {
+                    let so_far = (progress.batches, progress.changed, progress.source.clone());
+                    tell.lock().unwrap().push(so_far);
+                });
+                let odm = odm.clone().with_fan_out(fan_out);
+                let name = format!("{size} with {pause:?} between them, transactions: {transactions}");
+                t.commands.clear();
+                let done = odm
+                    .collection::<Device>()
+                    .update(1)
+                    .set(|d| d.name, &name)
+                    .await
+                    .unwrap();
+                let sent = t.commands.take();
+                assert_eq!(done.copies_updated, holders, "{name}");
+                assert_eq!(named(&odm, &name).await, holders, "{name}");
+                let told = told.lock().unwrap();
+                assert_eq!(told.last(), Some(&(batches, holders, 1.into())), "{name}");
+                let counts: Vec<u64> = told.iter().map(|(batches, ..)| *batches).collect();
+                assert_eq!(counts, (1..=batches).collect::<Vec<_>>(), "{name}");
+                // In the transaction the source, the document as it is then, whether it has few holders, and what is owed.
+                // Behind it, or without one behind the update of the source, the source once more. Then the replies, the
+                // batches, after each two of them the note how far they have come (with a pause after each one), and that
+                // nothing is owed.
+                let count =
+                    |names: &[&str]| sent.iter().filter(|sent| names.contains(&sent.as_str())).count() as u64;
+                let (before, looks, replies) = match transactions {
+                    true => (2, 3, replies.0),
+                    false => (1, 1, replies.1),
+                };
+                let more = count(&["find", "getMore"]).checked_sub(looks + replies);
+                let is_full = u64::from(holders % size as u64 == 0);
+                assert!(more.is_some_and(|more| more <= is_full), "{name}: {sent:?}");
+                let notes = batches.div_ceil(if pause.is_zero() { 2 } else { 1 }) - 1;
+                assert_eq!(
+                    count(&["update"]),
+                    before + batches + notes + 1,
+                    "{name}: {sent:?}"
+                );
+            }
+        }
+        assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is owed");
+        assert_eq!(named(&odm, "old").await, HOLDERS as u64 * 10 / 9 + 1 - holders);
+    });
+}
+
+#[test]
+fn an_interrupted_delivery_goes_on_where_it_stopped() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let devices = t.db.collection::<Doc>("devices");
+        let version = devices.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+        let version = version.get_document("_odm").unwrap().get_i64("v").unwrap() + 1;
+        // A process has changed the name, has delivered it up to an id, and has died. What is before that is left out, to
+        // be seen here.
+        let changed = doc! {
+            "name": "new",
+            "_odm.v": version,
+            "_odm.owed": ObjectId::new(),
+            "_odm.at": { "events%2edevice": { "v": version, "last": 600 } },
+        };
+        devices
+            .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
+            .await
+            .unwrap();
+        let odm = odm.with_fan_out(FanOut::new().batch(50));
+        let recovered = odm.recover().await.unwrap();
+        assert_eq!(recovered.documents, 1);
+        let events = odm.collection::<Event>();
+        let behind = events.find(|e| e.device.eq(Ref::new(1)) & e.id.gt(600));
+        let behind = behind.count().await.unwrap();
+        assert_eq!((named(&odm, "new").await, recovered.copies), (behind, behind));
+        let before = events.find(|e| e.name.eq("new") & e.id.lte(600));
+        assert_eq!(before.count().await.unwrap(), 0);
+        // Of another version the note means nothing.
+        let changed = doc! { "name": "newer", "_odm.v": version + 1, "_odm.owed": ObjectId::new(), "_odm.at": {
+            "events%2edevice": { "v": version, "last": 600 },
+        } };
+        devices
+            .update_one(doc! { "_id": 1 }, doc! { "$set": changed })
+            .await
+            .unwrap();
+        odm.recover().await.unwrap();
+        assert_eq!(named(&odm, "new").await, 0);
+        assert_clean(&odm).await;
+    });
+}
+
+#[test]
+fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Alarm]).unwrap();
+        if !odm.server().await.unwrap().has_transactions() {
+            return;
+        }
+        odm.sync().await.unwrap();
+        let device = NewDevice {
+            id: 1,
+            name: "fan".into(),
+            place: "Bonn".into(),
+        };
+        odm.collection::<Device>().insert(device).await.unwrap();
+        let alarms = (0..HOLDERS).map(|id| NewAlarm {
+            id,
+            device: Ref::new(1),
+        });
+        odm.collection::<Alarm>().insert_many(alarms).await.unwrap();
+        let there = async |alarms: odm::Collection<Alarm>| alarms.find(|a| a.place.eq("Köln")).count().await;
+        let within = odm
+            .transaction(async |tx| {
+                tx.collection::<Device>()
+                    .update(1)
+                    .set(|d| d.place, "Köln")
+                    .await?;
+                there(tx.collection()).await
+            })
+            .await
+            .unwrap();
+        assert_eq!(there(odm.collection()).await.unwrap(), HOLDERS as u64);
+        assert_eq!(within, HOLDERS as u64);
+        let owed = doc! { "_odm.owed": { "$exists": true } };
+        let devices = t.db.collection::<Doc>("devices");
+        let owed = devices.count_documents(owed);
+        assert_eq!(owed.await.unwrap(), 0);
+    });
+}
+
+/// A delivery that takes its time holds nobody back, and what is written meanwhile is right at the end. It waits after its
+/// second batch until the others have done what they do.
+#[test]
+fn others_write_while_a_delivery_pauses() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let pause = Duration::from_millis(20);
+        let (reached, mut is_reached) = tokio::sync::mpsc::unbounded_channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+        let may_go_on = Mutex::new(may_go_on);
+        let slow = FanOut::new().batch(100).pause(pause).progress(move |progress| {
+            if progress.batches == 2 {
+                reached.send(()).unwrap();
+                tokio::task::block_in_place(|| may_go_on.lock().unwrap().recv().unwrap());
+            }
+        });
+        let slow = odm.clone().with_fan_out(slow);
+        let started = std::time::Instant::now();
+        let delivery = tokio::spawn(async move {
+            let devices = slow.collection::<Device>();
+            devices.update(1).set(|d| d.name, "slow").await.unwrap()
+        });
+        is_reached.recv().await.unwrap();
+        // A holder of either device, before and behind where the delivery is; one that comes, one that moves, one that goes.
+        let (devices, events) = (odm.collection::<Device>(), odm.collection::<Event>());
+        let other = devices.update(2).set(|d| d.name, "other").await.unwrap();
+        assert!(other.copies_updated > 0);
+        for id in [-1, 5_000] {
+            let new = NewEvent {
+                id,
+                device: Ref::new(1),
+            };
+            assert_eq!(events.insert(new).await.unwrap().name, "slow");
+        }
+        for id in [2, 1_000] {
+            events.update(id).set(|e| e.device, Ref::new(2)).await.unwrap();
+        }
+        for id in [9, 1_009] {
+            events.update(id).set(|e| e.device, Ref::new(1)).await.unwrap();
+        }
+        for id in [3, 1_001] {
+            events.delete(id).await.unwrap();
+        }
+        assert!(!delivery.is_finished());
+        go_on.send(()).unwrap();
+        let done = delivery.await.unwrap();
+        assert!(started.elapsed() >= 10 * pause, "{:?}", started.elapsed());
+        assert!(done.copies_updated >= HOLDERS as u64 - 5, "{done:?}");
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
+        assert_clean(&odm).await;
+        assert_eq!(named(&odm, "old").await, 0);
+    });
+}
+
+/// Who no longer waits for a delivery leaves the rest of it to a recovery.
+#[test]
+fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let told = Arc::new(Mutex::new(0));
+        let tell = told.clone();
+        let slow = FanOut::new()
+            .batch(100)
+            .pause(Duration::from_secs(60))
+            .progress(move |progress| {
+                *tell.lock().unwrap() = progress.changed;
+            });
+        let devices = odm.clone().with_fan_out(slow).collection::<Device>();
+        let update = devices.update(1).set(|d| d.name, "new").into_future();
+        let waited = tokio::time::timeout(Duration::from_secs(2), update).await;
+        assert!(waited.is_err(), "{waited:?}");
+        let before = *told.lock().unwrap();
+        assert!((1..HOLDERS as u64).contains(&before), "{before}");
+        assert_eq!(named(&odm, "new").await, before);
+        let recovered = odm.recover().await.unwrap();
+        assert_eq!(recovered.documents, 1);
+        assert_clean(&odm).await;
+        let events = odm.collection::<Event>();
+        let holders = events.find(|e| e.device.eq(Ref::new(1)));
+        assert_eq!(named(&odm, "new").await, holders.count().await.unwrap());
+    });
+}
+
+/// One holder that nobody can write does not keep the others from their copies, and is not forgotten.
+#[test]
+fn a_holder_that_is_refused_does_not_hold_up_the_others() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let events = t.db.collection::<Doc>("events");
+        let of_all = odm.collection::<Event>();
+        let holders = of_all.find(|e| e.device.eq(Ref::new(1)));
+        let holders = holders.count().await.unwrap();
+        // Nothing can be set within what is no document. One is in the middle and one is the first.
+        let broken = doc! { "_id": { "$in": [0, 501] } };
+        let copied = events.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+        let copied = copied.get("_copied").cloned();
+        let spoil = async |with: Bson| {
+            let spoilt = doc! { "$set": { "_copied": with } };
+            events.update_many(broken.clone(), spoilt).await.unwrap();
+        };
+        for (round, batch) in [100, 2_000].into_iter().enumerate() {
+            let name = format!("round {round}");
+            spoil("?".into()).await;
+            let few = odm.clone().with_fan_out(FanOut::new().batch(batch));
+            let refused = few.collection::<Device>().update(1).set(|d| d.name, &name).await;
+            assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+            assert_eq!(named(&odm, &name).await, holders - 2);
+            // It is owed until it can be paid.
+            for _ in 0..2 {
+                let refused = few.recover().await;
+                assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
+            }
+            spoil(copied.clone().unwrap()).await;
+            let recovered = few.recover().await.unwrap();
+            assert_eq!((recovered.documents, recovered.copies), (1, 2));
+            assert_eq!(named(&odm, &name).await, holders);
+            assert_eq!(odm.recover().await.unwrap().documents, 0);
+        }
+        assert_clean(&odm).await;
+    });
+}
+
+/// The last of all types has none behind it.
+#[test]
+fn ids_of_every_type_have_their_place_in_a_fan_out() {
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[embed(id)]
+    #[serde(untagged)]
+    enum Key {
+        Number(i32),
+        Text(#[field(max_len = 10)] String),
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "plants")]
+    struct Plant {
+        #[serde(rename = "_id")]
+        id: i32,
+        name: String,
+    }
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "pots")]
+    struct Pot {
+        #[serde(rename = "_id")]
+        id: Key,
+        #[reference]
+        plant: Ref<Plant>,
+        #[denormalize(from = plant.name, sync = eventual)]
+        name: String,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Plant, Pot]).unwrap();
+        // What others write is no id of this type.
+        let raw = t.db.collection::<odm::bson::Document>("pots");
+        let pot = |id: Bson| doc! { "_id": id, "plant": 1, "name": "" };
+        let ids = [Bson::MinKey, 1.into(), "x".into(), true.into(), Bson::MaxKey];
+        raw.insert_many(ids.iter().cloned().map(pot)).await.unwrap();
+        let plants = odm.clone().with_fan_out(FanOut::new().batch(1));
+        let plants = plants.collection::<Plant>();
+        let plant = Plant {
+            id: 1,
+            name: "fern".into(),
+        };
+        plants.insert(plant).await.unwrap();
+        let named = async || {
+            let named = raw.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
+            let named: Vec<odm::bson::Document> = named.try_collect().await.unwrap();
+            let name =
+                |pot: odm::bson::Document| (pot.get("_id").cloned(), pot.get_str("name").unwrap().to_owned());
+            named.into_iter().map(name).collect::<Vec<_>>()
+        };
+        let all = |name: &str| {
+            ids.iter()
+                .map(|id| (Some(id.clone()), name.to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let done = plants.update(1).set(|p| p.name, "moss").await.unwrap();
+        assert_eq!((named().await, done.copies_updated), (all("moss"), 5));
+        raw.update_many(doc! {}, doc! { "$set": { "name": "", "_copied": {} } })
+            .await
+            .unwrap();
+        odm.backfill().all().await.unwrap();
+        assert_eq!(named().await, all("moss"));
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
+    });
+}
+
+/// A source with more holders than that is committed before they follow, and one without holders owes nothing.
+#[test]
+fn how_many_holders_follow_in_the_transaction_can_be_said() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
+        if lacks_transactions(&odm).await {
+            return;
+        }
+        odm.sync().await.unwrap();
+        let devices = (1..=3).map(|id| NewDevice {
+            id,
+            name: "old".into(),
+            place: "Bonn".into(),
+        });
+        odm.collection::<Device>().insert_many(devices).await.unwrap();
+        // Of the first device four, of the second one one.
+        let events = (1..=5).map(|id| NewEvent {
+            id,
+            device: Ref::new(1 + id / 5),
+        });
+        odm.collection::<Event>().insert_many(events).await.unwrap();
+        for (most, device, behind) in [
+            (usize::MAX, 1, false),
+            (4, 1, false),
+            (3, 1, true),
+            (0, 1, true),
+            (0, 2, true),
+            (0, 3, false),
+        ] {
+            let odm = odm.clone().with_fan_out(FanOut::new().in_transaction(most));
+            t.commands.take();
+            let name = format!("most {most} of {device}");
+            let devices = odm.collection::<Device>();
+            let done = devices.update(device).set(|d| d.name, &name).await.unwrap();
+            assert_eq!(done.copies_updated, [4, 1, 0][device as usize - 1], "{name}");
+            let sent = t.commands.take();
+            let commit = sent.iter().position(|sent| sent == "commitTransaction").unwrap();
+            let is_behind = sent[commit..].iter().any(|sent| sent == "update");
+            assert_eq!(is_behind, behind, "{name}: {sent:?}");
+            assert_eq!(named(&odm, &name).await, [4, 1, 0][device as usize - 1]);
+            assert_clean(&odm).await;
+        }
+    });
+}

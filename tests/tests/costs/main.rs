@@ -1,0 +1,8 @@
+//! What each operation costs, in commands and documents; and the programs of the guide.
+#![allow(missing_docs)]
+
+mod commands;
+mod costs;
+mod north_star;
+
+use odm_tests::fixtures::models;

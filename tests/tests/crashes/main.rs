@@ -1,0 +1,6 @@
+//! The crash matrix: writes by a process that dies after each of its commands.
+#![allow(missing_docs)]
+
+mod matrix;
+
+use odm_tests::fixtures::links;

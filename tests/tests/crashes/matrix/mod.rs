@@ -1,0 +1,658 @@
+//! The crash matrix: the kinds of writes on each kind of edge, by a process that dies after each command that it sends.
+//!
+//! A process is a task with a handle and connections of its own, which go through a [proxy](proxy::Proxy). For each row the
+//! write is begun again and again from the same documents, and cut off at its first command, at its second, and so on, until
+//! it comes to its end uncut. Each time somebody else runs `recover()`, and then
+//! - nothing is owed any more, and the audit is clean;
+//! - what the application wrote is there or is not, as a whole; where the write is several writes by its nature, each
+//!   document for itself; if the process was told that it is done, it is there;
+//! - no other document has changed in any field but its copies, also not in its version;
+//! - the copies are those of the write that was not disturbed, or those from before it;
+//! - and they follow the next change of their source: what a crash leaves in a version that is kept beside a copy would show
+//!   there.
+//!
+//! The matrix is printed with `cargo test -p odm-tests --test crashes -- --nocapture`. It has
+//! one row of nine, since the whole takes minutes, each time others (`ODM_CRASH_SHARE` says which, and is printed):
+//! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
+//! a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with these words in their names.
+
+/// One row: the name of the write, what a crash may leave of it, and the write.
+macro_rules! row {
+    ($name:literal, $effect:ident, |$odm:ident| $body:block) => {
+        Row {
+            write: $name,
+            effect: Effect::$effect,
+            run: |$odm: Odm| {
+                async move {
+                    $body
+                    Ok(())
+                }
+                .boxed()
+            },
+        }
+    };
+}
+
+mod atomic;
+mod eventual;
+mod linked;
+use odm_tests::fixtures::edges::{clean, remove, through};
+use odm_tests::proxy::{self, server};
+
+use futures::future::BoxFuture;
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::{Client, Database};
+use odm::bson::{Bson, Document, doc};
+use odm::copies::FanOut;
+use odm::{Model, Odm};
+use odm_tests::{assert_clean_after, unique_name, with_db};
+use proxy::Proxy;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A kind of edge, with the writes that can touch it.
+pub struct Edge {
+    pub name: &'static str,
+    pub models: fn() -> Vec<Model>,
+    /// The copies: collection and path.
+    pub copies: &'static [(&'static str, &'static str)],
+    pub setup: Run,
+    /// Changes what is copied once more, whichever of the rows was there before, done or not.
+    pub again: Run,
+    pub rows: Vec<Row>,
+}
+
+/// One write.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub write: &'static str,
+    pub effect: Effect,
+    pub run: Run,
+}
+
+/// What an operation does with a handle.
+pub type Run = fn(Odm) -> BoxFuture<'static, odm::Result<()>>;
+
+/// What a crash may leave of what the application writes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// One document is written: it is, or is not.
+    One,
+    /// Several are, together if the deployment and the copies' declaration allow it.
+    Many,
+    /// Several are, in parts, always: a deletion with its cascades.
+    Parts,
+    /// Two-way references are, together if there are transactions; else the side that is believed decides after a crash.
+    Linked,
+    /// The same, and others in parts; also a deletion that empties several references of one document, one after the other.
+    LinkedParts,
+    /// A transaction of the application.
+    Transaction,
+}
+
+/// How copies follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Alone,
+    Eventual,
+    Atomic,
+    Behind,
+}
+
+impl Mode {
+    const ALL: [Mode; 4] = [Mode::Alone, Mode::Eventual, Mode::Atomic, Mode::Behind];
+
+    fn name(self) -> &'static str {
+        match self {
+            Mode::Atomic => "in a transaction",
+            Mode::Behind => "to many, behind it",
+            Mode::Eventual => "sync = eventual",
+            Mode::Alone => "without transactions",
+        }
+    }
+
+    fn edges(self) -> Vec<Edge> {
+        let mut edges = match self {
+            Mode::Eventual => eventual::rows::edges(),
+            Mode::Atomic | Mode::Alone | Mode::Behind => atomic::rows::edges(),
+        };
+        edges.extend(linked::edges());
+        edges
+    }
+
+    fn odm(self, db: Database, edge: &Edge) -> Odm {
+        let odm = Odm::new(db, (edge.models)()).unwrap();
+        match self {
+            Mode::Alone => odm.without_transactions(),
+            // Each source has more holders than may follow in its transaction, and more than one batch.
+            Mode::Behind => odm.with_fan_out(FanOut::new().in_transaction(0).batch(1)),
+            Mode::Eventual | Mode::Atomic => odm,
+        }
+    }
+
+    /// Whether the row's documents are written together.
+    fn is_whole(self, effect: Effect) -> bool {
+        match effect {
+            Effect::One | Effect::Transaction => true,
+            Effect::Many => matches!(self, Mode::Atomic | Mode::Behind),
+            Effect::Parts | Effect::LinkedParts => false,
+            Effect::Linked => self != Mode::Alone,
+        }
+    }
+}
+
+/// The documents of an edge, by collection and id.
+type State = BTreeMap<(String, String), Document>;
+
+/// How often a cut left what.
+#[derive(Clone, Debug, Default)]
+struct Cuts {
+    undone: usize,
+    done: usize,
+    parts: usize,
+    failures: Vec<String>,
+    /// The commands of the whole write.
+    names: Vec<String>,
+    /// It sends the same commands as without transactions, so that it is not cut once more.
+    same: bool,
+}
+
+impl Cuts {
+    fn all(&self) -> usize {
+        self.undone + self.done + self.parts
+    }
+
+    fn result(&self) -> String {
+        if !self.failures.is_empty() {
+            return "WRONG".to_owned();
+        }
+        if self.same {
+            return "the same".to_owned();
+        }
+        format!("{} ({}/{}/{})", self.all(), self.undone, self.done, self.parts)
+    }
+}
+
+/// An edge in one mode, in a database of its own.
+struct Place {
+    edge: Edge,
+    mode: Mode,
+    db: Database,
+    odm: Odm,
+    collections: Vec<String>,
+    /// The documents before each write, as they are stored.
+    stored: Vec<(String, Vec<Document>)>,
+}
+
+impl Place {
+    async fn new(client: &Client, mode: Mode, edge: Edge) -> Place {
+        let db = client.database(&unique_name());
+        let odm = mode.odm(db.clone(), &edge);
+        odm.sync().await.unwrap();
+        (edge.setup)(odm.clone()).await.unwrap();
+        assert_clean_after(&odm, edge.name).await;
+        let names = db.list_collection_names().await.unwrap();
+        // The library's own is not written by these.
+        let collections: Vec<String> = names.into_iter().filter(|name| !name.starts_with('_')).collect();
+        let mut stored = Vec::new();
+        for name in &collections {
+            let all = db.collection::<Document>(name).find(doc! {}).await.unwrap();
+            stored.push((name.clone(), all.try_collect().await.unwrap()));
+        }
+        Place {
+            edge,
+            mode,
+            db,
+            odm,
+            collections,
+            stored,
+        }
+    }
+
+    /// Makes the documents what they were before.
+    async fn reset(&self) {
+        for (name, documents) in &self.stored {
+            let collection = self.db.collection::<Document>(name);
+            collection.delete_many(doc! {}).await.unwrap();
+            if !documents.is_empty() {
+                collection.insert_many(documents).await.unwrap();
+            }
+        }
+    }
+
+    /// The documents, without what the library knows of them; and those that owe something.
+    async fn state(&self) -> (State, Vec<String>) {
+        let (mut state, mut owing) = (State::new(), Vec::new());
+        for name in &self.collections {
+            let all = self.db.collection::<Document>(name).find(doc! {}).await.unwrap();
+            let all: Vec<Document> = all.try_collect().await.unwrap();
+            for mut document in all {
+                rename(&mut document);
+                let id = document.get("_id").unwrap().to_string();
+                if let Ok(own) = document.get_document("_odm")
+                    && own
+                        .keys()
+                        .any(|key| matches!(key.as_str(), "owed" | "gone" | "at" | "links"))
+                {
+                    owing.push(format!("{name} {id}: {own}"));
+                }
+                clean(&mut document);
+                state.insert((name.clone(), id), document);
+            }
+        }
+        (state, owing)
+    }
+
+    /// What the application wrote of it.
+    fn own(&self, state: &State) -> State {
+        let mut state = state.clone();
+        for ((collection, _), document) in &mut state {
+            let copies = self.edge.copies.iter().filter(|(of, _)| of == collection);
+            for (_, path) in copies {
+                remove(document, path);
+            }
+        }
+        state
+    }
+
+    async fn row(&self, row: Row, alone: Option<&[String]>) -> Cuts {
+        let mut cuts = Cuts::default();
+        self.reset().await;
+        let (before, _) = self.state().await;
+        let after = match self.undisturbed(row, &before).await {
+            Ok(after) => after,
+            Err(failure) => {
+                let (edge, write, mode) = (self.edge.name, row.write, self.mode.name());
+                cuts.failures
+                    .push(format!("{edge}, {write}, {mode}, uncut: {failure}"));
+                return cuts;
+            }
+        };
+        // With 0 it is not cut.
+        for at in 0.. {
+            self.reset().await;
+            match self.cut(row, at, &before, &after, &mut cuts).await {
+                Ok(true) => {}
+                Ok(false) if at == 0 && alone == Some(cuts.names.as_slice()) => {
+                    cuts.same = true;
+                    return cuts;
+                }
+                Ok(false) if at == 0 => {}
+                Ok(false) => return cuts,
+                Err(failure) => cuts.failures.push(format!(
+                    "{}, {}, {}, cut {at}: {failure}",
+                    self.edge.name,
+                    row.write,
+                    self.mode.name()
+                )),
+            }
+            if cuts.failures.len() > 3 {
+                return cuts;
+            }
+        }
+        cuts
+    }
+
+    /// What the write makes of the documents.
+    async fn undisturbed(&self, row: Row, before: &State) -> Result<State, String> {
+        (row.run)(self.odm.clone())
+            .await
+            .map_err(|error| error.to_string())?;
+        let (after, owing) = self.state().await;
+        let audit = self.odm.audit().await.map_err(|error| error.to_string())?;
+        if *before == after {
+            return Err("it does nothing".to_owned());
+        }
+        match owing.is_empty() && audit.is_clean() {
+            true => Ok(after),
+            false => Err(format!("{audit}; owed: {owing:?}; now: {after:?}")),
+        }
+    }
+
+    /// One process, which dies at its n-th command. Gives whether it has come to that.
+    async fn cut(
+        &self,
+        row: Row,
+        at: usize,
+        before: &State,
+        after: &State,
+        cuts: &mut Cuts,
+    ) -> Result<bool, String> {
+        let proxy = Proxy::start(&server().await, at).await;
+        let odm = self.mode.odm(through(&proxy, self.db.name()).await, &self.edge);
+        odm.server().await.map_err(|error| error.to_string())?;
+        odm.check_models().await.map_err(|error| error.to_string())?;
+        proxy.arm();
+        let mut process = tokio::spawn((row.run)(odm));
+        let ended = tokio::select! {
+            ended = &mut process => Some(ended),
+            () = proxy.cut() => {
+                process.abort();
+                process.await.map_or_else(|error| error.is_panic().then_some(Err(error)), |done| Some(Ok(done)))
+            }
+            () = tokio::time::sleep(Duration::from_secs(20)) => return Err("hangs".to_owned()),
+        };
+        let cut = proxy.is_cut();
+        let names = proxy.names();
+        let sent = names.join(" ");
+        proxy.bury().await;
+        let told = match ended {
+            Some(Ok(Ok(()))) => true,
+            Some(Ok(Err(error))) if !cut => return Err(format!("{error} after {sent}")),
+            Some(Err(error)) => return Err(format!("{error} after {sent}")),
+            _ => false,
+        };
+        if !cut {
+            let (_, owing) = self.state().await;
+            if !owing.is_empty() {
+                return Err(format!("it is done, and owes: {owing:?} after {sent}"));
+            }
+        }
+
+        // Somebody else.
+        let other = self.mode.odm(self.db.clone(), &self.edge);
+        let recovered = other
+            .recover()
+            .await
+            .map_err(|error| format!("recover: {error} after {sent}"))?;
+        let (state, owing) = self.state().await;
+        // Also what is as it was, or as it was to be: the audit looks at more than that.
+        let audit = other.audit().await.map_err(|error| error.to_string())?;
+        if !audit.is_clean() {
+            return Err(format!(
+                "the audit says: {audit} after {sent}; {recovered:?}; now: {state:?}"
+            ));
+        }
+        let tell = |what: &str| {
+            Err(format!(
+                "{what}\n  sent: {sent}\n  {recovered:?}\n  before: {before:?}\n  after: {after:?}\n  now: {state:?}"
+            ))
+        };
+        if !owing.is_empty() {
+            return tell(&format!("owed for ever: {owing:?}"));
+        }
+        if told && state != *after {
+            return tell("it was told that it is done");
+        }
+        if let Err(failure) = self.again(&other).await {
+            return tell(&format!("a change after it: {failure}"));
+        }
+        if !cut {
+            cuts.names = names;
+            return Ok(false);
+        }
+        if state == *before {
+            cuts.undone += 1;
+        } else if state == *after {
+            cuts.done += 1;
+        } else if self.mode.is_whole(row.effect) {
+            return tell("neither undone nor done");
+        } else {
+            let [before, after, now] = [before, after, &state].map(|state| self.own(state));
+            let keys: BTreeSet<_> = before.keys().chain(after.keys()).chain(now.keys()).collect();
+            for key in keys {
+                let (was, to_be, now) = (before.get(key), after.get(key), now.get(key));
+                // Two rules may each empty one reference of a document; without transactions one link may be made and not the next.
+                let by_field = matches!(row.effect, Effect::Linked | Effect::LinkedParts);
+                let right = now == was || now == to_be || by_field && is_either(was, to_be, now);
+                if !right {
+                    return tell(&format!("{key:?} is neither as it was nor as it was to be"));
+                }
+            }
+            cuts.parts += 1;
+        }
+        Ok(true)
+    }
+}
+
+impl Place {
+    /// What is copied is changed once more, and everything follows.
+    async fn again(&self, odm: &Odm) -> Result<(), String> {
+        let changed = (self.edge.again)(odm.clone()).await;
+        changed.map_err(|error| error.to_string())?;
+        let (_, owing) = self.state().await;
+        let audit = odm.audit().await.map_err(|error| error.to_string())?;
+        match owing.is_empty() && audit.is_clean() {
+            true => Ok(()),
+            false => Err(format!("{audit}; owed: {owing:?}")),
+        }
+    }
+}
+
+/// A bucket's own id is another one each time: it is known by its parent, its beginning and its page.
+fn rename(document: &mut Document) {
+    if document.get_object_id("_id").is_err() {
+        return;
+    }
+    let names = ["post", "sensor", "start", "page"];
+    let values: Vec<&Bson> = names.iter().filter_map(|name| document.get(name)).collect();
+    let id = values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    document.insert("_id", id.join(" "));
+}
+
+/// The single references of two-way ones. Without transactions one that names another document by and by names none for a
+/// moment, as an array has lost a member then: the old link is taken away before the new one is made.
+const SINGLE: [&str; 5] = ["parent", "partner", "pilot", "plane", "team"];
+
+/// Whether each field is as it was or as it was to be, and each member one that was or was to be there.
+fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Document>) -> bool {
+    let Some(now) = now else { return false };
+    let of =
+        |document: Option<&Document>, name: &str| document.and_then(|document| document.get(name)).cloned();
+    let names: BTreeSet<&String> = [was, to_be, Some(now)]
+        .into_iter()
+        .flatten()
+        .flat_map(Document::keys)
+        .collect();
+    names.into_iter().all(|name| {
+        let (was, to_be, now) = (of(was, name), of(to_be, name), now.get(name).cloned());
+        let items = |value: &Option<Bson>| {
+            value
+                .as_ref()
+                .and_then(Bson::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let known = [items(&was), items(&to_be)].concat();
+        // A link that was changed and put back has raised it twice.
+        let is_raised = |now: &Option<Bson>| match (now, &was) {
+            (Some(Bson::Int64(now)), Some(Bson::Int64(was))) => now > was,
+            _ => false,
+        };
+        now == was
+            || name == "version" && is_raised(&now)
+            || now == to_be
+            || !items(&now).is_empty() && items(&now).iter().all(|item| known.contains(item))
+            || now == Some(Bson::Array(Vec::new()))
+            || now.is_none() && SINGLE.contains(&name.as_str())
+    })
+}
+
+/// How many edges are tried at once: each in a database of its own.
+const AT_ONCE: usize = 4;
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    with_db(async |t| {
+        let started = Instant::now();
+        let only = std::env::var("ODM_CRASH_EDGE").ok();
+        let whole = std::env::var("ODM_CRASH_MATRIX").ok();
+        let all = whole.is_some() || only.is_some();
+        let share = std::env::var("ODM_CRASH_SHARE").ok();
+        let share = share.and_then(|share| share.parse().ok());
+        let share = share.unwrap_or(std::process::id() as usize) % SHARE;
+        println!("ODM_CRASH_SHARE={share}");
+        let client = t.db.client().clone();
+        let transactions = {
+            let odm = Odm::new(t.db.clone(), (atomic::rows::edges()[0].models)()).unwrap();
+            odm.server().await.unwrap().has_transactions()
+        };
+        let modes = Mode::ALL
+            .into_iter()
+            .filter(|mode| transactions || *mode == Mode::Alone);
+        let mut places: BTreeMap<usize, Vec<(usize, Mode, Edge)>> = BTreeMap::new();
+        for mode in modes {
+            for (n, edge) in mode.edges().into_iter().enumerate() {
+                if only.as_ref().is_none_or(|only| edge.name.contains(only.as_str())) {
+                    places.entry(n).or_default().push((n, mode, edge));
+                }
+            }
+        }
+        // The longest first.
+        let done: Vec<_> = stream::iter(places.into_values().rev())
+            .map(|modes| {
+                let client = client.clone();
+                // Each on the runtime's threads.
+                tokio::spawn(async move {
+                    let mut results = Vec::new();
+                    let mut alone: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+                    for (n, mode, edge) in modes {
+                        let place = Place::new(&client, mode, edge).await;
+                        for (m, row) in place.edge.rows.iter().enumerate() {
+                            if row.effect == Effect::Transaction && mode == Mode::Alone {
+                                continue;
+                            }
+                            if !all && (n + m + share) % SHARE != mode as usize {
+                                continue;
+                            }
+                            let known = alone.get(&m).filter(|_| mode == Mode::Eventual);
+                            let cuts = place.row(*row, known.map(Vec::as_slice)).await;
+                            if mode == Mode::Alone {
+                                alone.insert(m, cuts.names.clone());
+                            }
+                            results.push(((n, m), place.edge.name, row.write, mode, cuts));
+                        }
+                        place.db.drop().await.unwrap();
+                    }
+                    results
+                })
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_collect()
+            .await
+            .unwrap();
+        let mut matrix: Matrix = BTreeMap::new();
+        for (at, edge, write, mode, cuts) in done.into_iter().flatten() {
+            let (.., modes) = matrix.entry(at).or_insert((edge, write, BTreeMap::new()));
+            modes.insert(mode, cuts);
+        }
+        let table = table(&matrix);
+        println!("{}", table.text);
+        println!("{}, in {:.1} s", table.total(), started.elapsed().as_secs_f64());
+        let cuts = matrix.values().flat_map(|(.., modes)| modes.values());
+        let failures: Vec<&String> = cuts.flat_map(|cuts| &cuts.failures).collect();
+        for failure in &failures {
+            println!("{failure}\n");
+        }
+        assert!(
+            failures.is_empty(),
+            "{} cuts left something wrong",
+            failures.len()
+        );
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        match whole.filter(|_| only.is_none()) {
+            Some(path) => std::fs::write(root.join(path), page(&table)).unwrap(),
+            // How many commands there are is the server's, too; which rows there are is not.
+            None => {
+                let page = std::fs::read_to_string(root.join("book/src/crash-matrix.md")).unwrap();
+                let rows: HashSet<String> = page.lines().map(name_of_row).collect();
+                for row in table.text.lines().map(name_of_row) {
+                    assert!(
+                        rows.contains(&row),
+                        "the book lacks the row `{row}`: make its page anew"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// Of the rows one of so many is tried by the plain test, of every edge some: each time others.
+const SHARE: usize = 9;
+
+type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
+
+/// The matrix as a table.
+#[derive(Default)]
+struct Table {
+    text: String,
+    /// The cells that were cut, and at how many points in all.
+    cut: usize,
+    points: usize,
+    /// The cells that were not: they send the same commands as those without transactions.
+    same: usize,
+}
+
+impl Table {
+    fn total(&self) -> String {
+        let Table {
+            cut, points, same, ..
+        } = self;
+        format!(
+            "{} cells (a write, an edge, a mode): {cut} cut at {points} points, and {same} the same and not cut",
+            cut + same
+        )
+    }
+}
+
+fn table(matrix: &Matrix) -> Table {
+    let mut table = Table {
+        text: format!("| {:<27} | {:<25}", "edge", "write"),
+        ..Table::default()
+    };
+    for mode in Mode::ALL {
+        write!(table.text, " | {:<20}", mode.name()).unwrap();
+    }
+    table.text.push_str(" |\n|");
+    for width in [27, 25, 20, 20, 20, 20] {
+        write!(table.text, " {} |", "-".repeat(width)).unwrap();
+    }
+    for (edge, write, modes) in matrix.values() {
+        write!(table.text, "\n| {edge:<27} | {write:<25}").unwrap();
+        for mode in Mode::ALL {
+            let result = modes.get(&mode).map(Cuts::result).unwrap_or_default();
+            write!(table.text, " | {result:<20}").unwrap();
+        }
+        table.text.push_str(" |");
+        let same = modes.values().filter(|cuts| cuts.same).count();
+        table.same += same;
+        table.cut += modes.len() - same;
+        table.points += modes.values().map(Cuts::all).sum::<usize>();
+    }
+    table
+}
+
+/// The edge and the write of a row.
+fn name_of_row(row: &str) -> String {
+    let cells: Vec<&str> = row.split('|').take(3).map(str::trim).collect();
+    cells.join(" | ")
+}
+
+fn page(table: &Table) -> String {
+    format!(
+        "# The crash matrix\n\n\
+         The kinds of writes on each kind of edge, by a process that is killed after each command it sends: the server has\n\
+         carried the command out, the answer is withheld, and nothing passes any more. Then somebody else runs `recover()`.\n\
+         After each of the cuts below the audit was clean, nothing was owed, and what the application had written was there\n\
+         or was not: never a copy without its source, never half of a document, never a change of anything else. And when the\n\
+         source was changed once more, its copies followed.\n\n\
+         On buckets, the rows are the writes of items, the deletion of a parent, and by count an update of it. What a document\n\
+         with `append_only` refuses to the compiler has no row.\n\n\
+         Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
+         by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
+         transaction spans them. Then each document is as it was or as it was to be, and its copies are right. Of a\n\
+         two-way reference without transactions the side that is believed decides.\n\
+         *To many, behind it*: a source with more holders than one transaction changes, which is what each of them is here\n\
+         (`FanOut::new().in_transaction(0).batch(1)`), so its copies follow the commit, holder by holder.\n\
+         *The same*: the write sends the same commands as without transactions, and is not cut once more.\n\n\
+         {}\n\n\
+         {}.\n\
+         The program that makes this table is a test:\n\
+         `ODM_CRASH_MATRIX=book/src/crash-matrix.md cargo test -p odm-tests --test crashes`. Without the variable it\n\
+         tries one row of nine, some on every edge, each time others.\n",
+        table.text,
+        table.total()
+    )
+}

@@ -1,0 +1,5 @@
+//! Deletions with what they mean for other documents, and operations on more documents than one transaction changes.
+#![allow(missing_docs)]
+
+mod deletion;
+mod parts;

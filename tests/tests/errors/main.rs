@@ -1,0 +1,10 @@
+//! Errors as an application sees them, retries, and how other systems fail.
+#![allow(missing_docs)]
+
+mod concerns;
+mod errors;
+mod failures;
+mod faults;
+mod retries;
+
+use odm_tests::fixtures::{copying, models};

@@ -1,0 +1,230 @@
+//! Transactions whose commands fail for a moment, or whose answers get lost on the way: what the closure does happens once.
+
+use super::models::*;
+use odm::bson::{Document as Doc, doc};
+use odm::mongodb::{Client, Database};
+use odm::prelude::*;
+use odm::{Error, Tx};
+use odm_tests::fixtures::edges::options;
+use odm_tests::proxy::{Fate, Proxy, server};
+use odm_tests::{TestDb, lacks_transactions, with_db};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The test's database by way of the proxy. What fails breaks connections, and the driver asks for the server again twice a
+/// second at most.
+async fn through(proxy: &Proxy, t: &TestDb) -> Odm {
+    let mut options = options(proxy).await;
+    options.server_selection_timeout = Some(std::time::Duration::from_secs(20));
+    let db: Database = Client::with_options(options).unwrap().database(t.db.name());
+    let odm = Odm::new(db, models![Shop, Note]).unwrap();
+    odm.server().await.unwrap();
+    odm
+}
+
+/// The kinds of commands that a transaction sends, each of which changes something or depends on it.
+async fn work(tx: &Tx, runs: &AtomicU32) -> odm::Result<f64> {
+    runs.fetch_add(1, Ordering::SeqCst);
+    let (shops, notes) = (tx.collection::<Shop>(), tx.collection::<Note>());
+    let before = notes.find_all().count().await? as i64;
+    notes.insert(note(before)).await?;
+    notes.insert_many([note(before + 1), note(before + 2)]).await?;
+    let ada = shops
+        .find(|s| s.name.eq("Ada"))
+        .one()
+        .await?
+        .expect("she is there");
+    shops.update(ada.id).inc(|s| s.revenue, 1.0).await?;
+    tx.bulk()
+        .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
+        .delete::<Note>(before + 2)
+        .await?;
+    let now = shops
+        .update(ada.id)
+        .inc(|s| s.revenue, 1.0)
+        .returning()
+        .await?
+        .expect("she is there");
+    notes.delete(before + 1).await?;
+    Ok(now.revenue)
+}
+
+/// Carries the work out once, and compares what it has done to that.
+async fn once(t: &TestDb, odm: &Odm) -> u32 {
+    let direct = Odm::new(t.db.clone(), models![Shop, Note]).unwrap();
+    let state = async || {
+        let shops = direct.collection::<Shop>();
+        let ada = shops.find(|s| s.name.eq("Ada")).one().await.unwrap().unwrap();
+        let notes = direct.collection::<Note>().find_all().count().await.unwrap();
+        (ada.revenue, notes)
+    };
+    let (revenue, notes) = state().await;
+    let runs = AtomicU32::new(0);
+    let told = odm.transaction(async |tx| work(&tx, &runs).await).await.unwrap();
+    assert_eq!(told, revenue + 3.0);
+    assert_eq!(state().await, (revenue + 3.0, notes + 1));
+    runs.into_inner()
+}
+
+/// A proxy, and a handle that goes by way of it. `None` on a deployment without transactions.
+async fn start(t: &TestDb) -> Option<(Proxy, Odm)> {
+    let direct = odm(t).await;
+    if lacks_transactions(&direct).await {
+        return None;
+    }
+    direct.collection::<Shop>().insert(shop("Ada", 1)).await.unwrap();
+    let proxy = Proxy::start(&server().await, 0).await;
+    let odm = through(&proxy, t).await;
+    proxy.arm();
+    Some((proxy, odm))
+}
+
+/// Once the driver itself sends a commit again; what is lost more often, the library does.
+#[test]
+fn a_commit_whose_answer_is_lost_is_sent_again_and_nothing_happens_twice() {
+    with_db(async |t| {
+        let Some((proxy, odm)) = start(&t).await else {
+            return;
+        };
+        for fate in [Fate::Unanswered, Fate::Lost] {
+            for lost in [1, 2, 3] {
+                proxy.take_names();
+                proxy.next("commitTransaction", lost, fate.clone());
+                let runs = once(&t, &odm).await;
+                assert_eq!(runs, 1, "{fate:?} {lost} times: the closure is not run again");
+                assert!(proxy.is_done());
+                let commits = proxy.take_names();
+                let commits = commits.iter().filter(|name| *name == "commitTransaction");
+                assert_eq!(commits.count(), lost + 1, "{fate:?} {lost} times");
+            }
+        }
+        proxy.bury().await;
+    });
+}
+
+/// Another transaction was in the way: the server's answer to any command of a transaction.
+fn conflict() -> Doc {
+    doc! {
+        "ok": 0.0, "code": 112, "codeName": "WriteConflict", "errmsg": "WriteConflict error: please retry your operation",
+        "errorLabels": ["TransientTransactionError"],
+    }
+}
+
+#[test]
+fn a_transient_error_of_any_command_runs_the_closure_again() {
+    with_db(async |t| {
+        let Some((proxy, odm)) = start(&t).await else {
+            return;
+        };
+        assert_eq!(once(&t, &odm).await, 1);
+        let commands: BTreeSet<String> = proxy.take_names().into_iter().collect();
+        for name in [
+            "aggregate",
+            "insert",
+            "find",
+            "findAndModify",
+            "delete",
+            "commitTransaction",
+        ] {
+            assert!(commands.contains(name), "{name} of {commands:?}");
+        }
+        for name in &commands {
+            proxy.next(name, 2, Fate::Answered(conflict()));
+            assert_eq!(once(&t, &odm).await, 3, "{name} conflicts twice");
+            assert!(proxy.is_done(), "{name}");
+        }
+        // A broken connection is such an error too, whether the server had the command or not: the one that begins the
+        // transaction, one in between, and the last.
+        for name in ["aggregate", "insert", "delete"] {
+            for fate in [Fate::Lost, Fate::Unanswered] {
+                proxy.next(name, 1, fate.clone());
+                assert_eq!(once(&t, &odm).await, 2, "{name}: {fate:?}");
+            }
+        }
+        proxy.bury().await;
+    });
+}
+
+#[test]
+fn an_error_that_is_not_transient_ends_the_transaction_at_once() {
+    with_db(async |t| {
+        let Some((proxy, odm)) = start(&t).await else {
+            return;
+        };
+        let refused = doc! { "ok": 0.0, "code": 13, "codeName": "Unauthorized", "errmsg": "not authorized" };
+        // The commit first: what the server has open then is ended by the session's next transaction.
+        for name in ["commitTransaction", "insert", "findAndModify"] {
+            proxy.next(name, 1, Fate::Answered(refused.clone()));
+            let runs = AtomicU32::new(0);
+            let error = odm
+                .transaction(async |tx| work(&tx, &runs).await)
+                .await
+                .unwrap_err();
+            assert!(matches!(error, Error::Driver(_)), "{name}: {error}");
+            assert_eq!(runs.into_inner(), 1, "{name}");
+        }
+        let direct = Odm::new(t.db.clone(), models![Shop, Note]).unwrap();
+        assert_eq!(direct.collection::<Note>().find_all().count().await.unwrap(), 0);
+        let ada = direct
+            .collection::<Shop>()
+            .find_all()
+            .one()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(ada.revenue, 10.5);
+        proxy.bury().await;
+    });
+}
+
+/// A server of MongoDB 8.0 whose `featureCompatibilityVersion` has not been raised has `bulkWrite` by its version, and refuses
+/// it.
+#[test]
+fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
+    with_db(async |t| {
+        let Some((proxy, odm)) = start(&t).await else {
+            return;
+        };
+        if !odm.server().await.unwrap().has_bulk_write() {
+            return proxy.bury().await;
+        }
+        let refused = doc! {
+            "ok": 0.0, "code": 115, "codeName": "CommandNotSupported",
+            "errmsg": "BulkWrite may not be run without featureFlagBulkWriteCommand enabled",
+        };
+        let direct = Odm::new(t.db.clone(), models![Shop, Note]).unwrap();
+        let ada = direct
+            .collection::<Shop>()
+            .find_all()
+            .one()
+            .await
+            .unwrap()
+            .unwrap();
+        let write = |odm: &Odm, id: i64| {
+            odm.bulk()
+                .update::<Shop>(ada.id, |s| s.inc(|s| s.revenue, 1.0))
+                .insert(note(id))
+        };
+        odm.check_models().await.unwrap();
+        proxy.take_names();
+        proxy.next("bulkWrite", 1, Fate::Answered(refused.clone()));
+        for id in [100, 101] {
+            write(&odm, id).await.unwrap();
+        }
+        assert!(proxy.is_done());
+        let names = proxy.take_names();
+        assert_eq!(
+            names,
+            ["bulkWrite", "update", "insert", "update", "insert"],
+            "it is asked once"
+        );
+        // A transaction is run again, since that has ended it.
+        let odm = through(&proxy, &t).await;
+        proxy.next("bulkWrite", 1, Fate::Answered(refused));
+        assert_eq!(once(&t, &odm).await, 2);
+        assert!(proxy.is_done());
+        assert_eq!(once(&t, &odm).await, 1);
+        assert_eq!(direct.collection::<Note>().find_all().count().await.unwrap(), 4);
+        proxy.bury().await;
+    });
+}

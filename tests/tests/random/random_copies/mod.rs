@@ -1,0 +1,387 @@
+//! Random operations by eight tasks on documents with every kind of edge, some of which are killed on the way.
+//!
+//! Each task owns the documents whose ids leave its number when divided by eight: it alone writes what the application
+//! writes of them, while their references name documents of all tasks. So what the application wrote is known for sure, in
+//! memory, and the copies follow from it; what the tasks contend for are the copies. Some of them follow in the
+//! transaction of the write, others are declared to follow behind it.
+//!
+//! And there are documents that all tasks write. Each of those writes adds its number to a list in the document, so that the
+//! list says which of them have happened, and in which order. What they make of the other fields, one after the other, is
+//! what the document has to say; one whose end the task was told of has to be there, and none may be there twice.
+//!
+//! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
+//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Meanwhile a worker pays what
+//! the dead ones owe. At the end `recover()` runs, the audit is clean, and the database is what was computed in memory.
+//!
+//! `ODM_RANDOM_OPERATIONS` says how many operations there are (100,000 for a thorough run), `ODM_RANDOM_SEED` which; the seed
+//! is printed. The operations of a task follow from it, but not how those of several tasks meet.
+
+mod documents;
+mod expected;
+mod operations;
+
+use documents::*;
+use expected::*;
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt, TryFutureExt, join_all};
+use mongodb::Database;
+use odm::bson::{Bson, Document as Raw, doc};
+use odm::prelude::*;
+use odm_tests::fixtures::edges::atomic::{
+    Bar, Board, City, Comment, CommentBucket, Host, Line, Log, Mayor, Member, NewBar, NewBoard, NewCity,
+    NewHost, NewLog, NewMayor, NewMember, NewOrder, NewPart, NewPost, NewProduct, NewRegion, NewReview,
+    NewSensor, NewShop, NewStreet, NewTeam, NewUser, NewVote, Order, Part, Post, Product, Reading,
+    ReadingBucket, Region, Review, Sensor, Shop, Street, Team, User, Vote,
+};
+use odm_tests::fixtures::edges::eventual::{
+    Basket, Course, Gift, Good, Grade, Guard, Item, Market, NewBasket, NewCourse, NewGood, NewGrade,
+    NewMarket, NewOffer, NewSample, NewWell, Offer, Sample, Well,
+};
+use odm_tests::fixtures::edges::{clean, remove, through};
+use odm_tests::proxy::{Proxy, server};
+use odm_tests::random::Random;
+use odm_tests::{lacks_transactions, may_stand_still, with_db};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const TASKS: i32 = 8;
+/// One that is to be killed is killed at one of its next commands, of so many.
+const KILLED_WITHIN: i32 = 15;
+/// Of each kind of document that others refer to there are so many, always.
+const SOURCES: i32 = 48;
+
+/// There are so many parents that come and go at most.
+const WELLS: i32 = 24;
+
+/// A task has so many documents of a kind at most, then it deletes one: else there would be more and more of them, and each
+/// operation would write more than the one before.
+const MOST: usize = 24;
+
+/// So many tills there are, always.
+const TILLS: i32 = 6;
+
+/// The first of these are always there; the others come and go.
+const STUBS: i32 = 12;
+const STAYING: i32 = 5;
+
+type Key = (&'static str, i32);
+
+/// What the application has written: no copies.
+type Written = BTreeMap<Key, Raw>;
+
+/// What one operation does with a document that all tasks write.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// Of a till: its name is the number of the operation, and its total grows.
+    Pay(i64),
+    /// Of a stub: it is another till's.
+    Move(i32),
+    /// It grows.
+    Add(i32),
+    /// It is made, or made anew.
+    Put { till: i32, amount: i32 },
+    /// It is deleted.
+    Delete,
+}
+
+/// One operation on such a document.
+#[derive(Clone, Debug)]
+struct Event {
+    /// The number of the operation.
+    number: i32,
+    key: Key,
+    deed: Deed,
+    /// Whether it has happened; nobody knows of one whose task was killed.
+    done: Option<bool>,
+}
+
+struct Operation {
+    name: &'static str,
+    /// What its documents are to be.
+    after: Vec<(Key, Option<Raw>)>,
+    /// They are written together: a transaction.
+    whole: bool,
+    /// What it does with documents that all tasks write.
+    events: Vec<Event>,
+    /// It has done nothing if this gives `false`: somebody else was first.
+    run: BoxFuture<'static, odm::Result<bool>>,
+}
+
+struct Task {
+    number: i32,
+    random: Random,
+    own: Written,
+    ids: i32,
+    direct: Database,
+    alone: bool,
+    kills: usize,
+    /// Kills after which the operation was found done.
+    done: usize,
+    events: Vec<Event>,
+    errors: Vec<String>,
+    /// The server can't do with transactions beside the deliveries of others.
+    stands_still: bool,
+    /// The names that receipts were told to have taken.
+    taken: Arc<Mutex<BTreeMap<i32, String>>>,
+}
+
+struct Process {
+    proxy: Proxy,
+    odm: Odm,
+}
+
+impl Task {
+    async fn process(&self) -> Process {
+        let proxy = Proxy::start(&server().await, 0).await;
+        let db = through(&proxy, self.direct.name()).await;
+        let odm = handle(db, self.alone);
+        odm.server().await.unwrap();
+        odm.check_models().await.unwrap();
+        proxy.arm();
+        Process { proxy, odm }
+    }
+
+    async fn run(mut self, operations: usize, kill_one_of: i32) -> Task {
+        let mut process = self.process().await;
+        let mut dies = false;
+        for n in 0..operations {
+            // At half time certainly, whatever the seed is; and one after the other.
+            if (self.random.below(kill_one_of) == 0 || n == operations / 2) && !dies {
+                let commands = 1 + self.random.below(KILLED_WITHIN) as usize;
+                process.proxy.cut_after(commands);
+                dies = true;
+            }
+            let Operation {
+                name,
+                after,
+                whole,
+                events,
+                run,
+            } = self.operation(process.odm.clone());
+            let mut running = tokio::spawn(run);
+            let ended = tokio::select! {
+                ended = &mut running => ended,
+                () = process.proxy.cut() => {
+                    running.abort();
+                    running.await
+                }
+            };
+            // One that was cut off has ended somehow, but never by a panic.
+            let ended = match ended {
+                Ok(ended) => Some(ended),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => None,
+            };
+            let cut = process.proxy.is_cut();
+            if cut {
+                self.kills += 1;
+                dies = false;
+                process.proxy.bury().await;
+                process = self.process().await;
+            }
+            let done = match &ended {
+                Some(Ok(done)) => Some(*done),
+                _ => None,
+            };
+            self.events
+                .extend(events.into_iter().map(|event| Event { done, ..event }));
+            match ended {
+                Some(Ok(_)) => {
+                    for (key, after) in after {
+                        self.note(key, after);
+                    }
+                }
+                ended => {
+                    if let (Some(Err(error)), false) = (&ended, cut) {
+                        self.errors.push(format!("{name}: {error}"));
+                    }
+                    self.look(name, after, whole).await;
+                }
+            }
+        }
+        process.proxy.bury().await;
+        self
+    }
+
+    fn note(&mut self, key: Key, after: Option<Raw>) {
+        match after {
+            Some(after) => drop(self.own.insert(key, cleaned(after))),
+            None => drop(self.own.remove(&key)),
+        }
+    }
+
+    /// What an operation has done that did not come to its end.
+    async fn look(&mut self, name: &str, after: Vec<(Key, Option<Raw>)>, whole: bool) {
+        let (mut undone, mut done) = (Vec::new(), Vec::new());
+        for (key, after) in after {
+            let now = now(&self.direct, key).await;
+            let after = after.map(cleaned);
+            let was = self.own.get(&key);
+            assert!(
+                now.as_ref() == was || now == after,
+                "{name} of {key:?} is neither undone nor done:\n{was:?}\n{after:?}\n{now:?}"
+            );
+            if was != after.as_ref() {
+                match now == after {
+                    true => done.push(key),
+                    false => undone.push(key),
+                }
+            }
+            self.note(key, now);
+        }
+        assert!(
+            !whole || undone.is_empty() || done.is_empty(),
+            "{name} is done in part: {done:?} and not {undone:?}"
+        );
+        self.done += done.len();
+    }
+}
+
+fn run(alone: bool) {
+    with_db(async |t| {
+        let of_environment = |name: &str| {
+            std::env::var(name)
+                .ok()
+                .and_then(|value| value.parse::<u64>().ok())
+        };
+        let operations = of_environment("ODM_RANDOM_OPERATIONS").unwrap_or(240) as usize;
+        let seed =
+            of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
+        let odm = handle(t.db.clone(), alone);
+        if !alone && lacks_transactions(&odm).await {
+            return;
+        }
+        println!("ODM_RANDOM_SEED={seed} ODM_RANDOM_OPERATIONS={operations} alone: {alone}");
+        odm.sync().await.unwrap();
+        sources(&odm).await;
+        let first: Written = stored(&t.db)
+            .await
+            .into_iter()
+            .filter(|(key, _)| !["tills", "stubs"].contains(&key.0))
+            .filter_map(|(key, document)| Some((key, written(key.0, document)?)))
+            .collect();
+        let stands_still = !alone && may_stand_still(&t.db).await;
+        let started = Instant::now();
+        // The worker leaves alone what is young, so that the other one meets the living too.
+        let worker = odm.worker(Duration::from_millis(500));
+        let recovering = odm.clone();
+        let meets_the_living = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let _ = recovering.recover().await;
+            }
+        });
+        let taken = Arc::<Mutex<BTreeMap<i32, String>>>::default();
+        let tasks = (0..TASKS).map(|number| {
+            let own = first
+                .iter()
+                .filter(|((_, id), _)| id % TASKS == number)
+                .map(|(key, document)| (*key, document.clone()));
+            let task = Task {
+                number,
+                random: Random(seed.wrapping_add(number as u64)),
+                own: own.collect(),
+                ids: 1_000 * TASKS + number,
+                direct: t.db.clone(),
+                alone,
+                kills: 0,
+                done: 0,
+                events: Vec::new(),
+                errors: Vec::new(),
+                stands_still,
+                taken: taken.clone(),
+            };
+            tokio::spawn(task.run(operations / TASKS as usize, 40))
+        });
+        let tasks: Vec<Task> = join_all(tasks)
+            .await
+            .into_iter()
+            .map(|task| task.unwrap())
+            .collect();
+        worker.stop().await;
+        meets_the_living.abort();
+        let took = started.elapsed();
+        let recovered = odm.recover().await.unwrap();
+        let mut own = Written::new();
+        let (mut kills, mut done) = (0, 0);
+        let (mut errors, mut events) = (Vec::<String>::new(), Vec::<Event>::new());
+        for task in tasks {
+            assert!(task.own.keys().all(|(_, id)| id % TASKS == task.number));
+            own.extend(task.own);
+            events.extend(task.events);
+            kills += task.kills;
+            done += task.done;
+            errors.extend(task.errors);
+        }
+        println!(
+            "{operations} operations, {kills} kills (after {done} of them the operation was done), {} errors, {} documents, \
+             {recovered:?}, {:.1} s",
+            errors.len(),
+            own.len(),
+            took.as_secs_f64()
+        );
+        let each = operations / TASKS as usize;
+        if each - each / 2 >= KILLED_WITHIN as usize {
+            assert!(
+                kills >= TASKS as usize,
+                "each of {TASKS} processes is killed once at least, and {kills} kills were there"
+            );
+            let done = events.iter().filter(|event| event.done == Some(true)).count();
+            assert!(done > 0, "nothing was done with what all tasks write");
+        }
+        errors.iter().take(5).for_each(|error| println!("{error}"));
+        let mut found = stored(&t.db).await;
+        own.extend(after_all(&events, &found));
+        let wanted = with_copies(&own);
+        let taken = std::mem::take(&mut *taken.lock().unwrap());
+        for ((collection, id), document) in &mut found {
+            if *collection == "receipts" {
+                // The name that the host had then. Of one whose task was killed nobody was told it.
+                let name = document.remove("host_name");
+                let told = taken.get(id).cloned().map(Bson::from);
+                assert_eq!(
+                    name,
+                    told.or(name.clone().filter(|name| name.as_str().is_some())),
+                    "receipt {id}"
+                );
+            }
+        }
+        let audit = odm.audit().await.unwrap();
+        let keys: BTreeSet<&Key> = wanted.keys().chain(found.keys()).collect();
+        let mut differ = 0;
+        for key in keys {
+            let (wanted, found) = (wanted.get(key), found.get(key));
+            if wanted != found {
+                differ += 1;
+                if differ <= 5 {
+                    println!("{key:?}\n  {wanted:?}\n  {found:?}");
+                }
+            }
+        }
+        assert!(audit.is_clean(), "{audit}");
+        assert_eq!(differ, 0, "documents differ");
+        assert_eq!(errors, Vec::<String>::new());
+        let owing = doc! { "$or": [
+            { "_odm.owed": { "$exists": true } },
+            { "_odm.gone": true },
+            { "_odm.links": { "$exists": true } },
+        ] };
+        for collection in COLLECTIONS {
+            let documents = t.db.collection::<Raw>(collection);
+            let count = documents.count_documents(owing.clone()).await.unwrap();
+            assert_eq!(count, 0, "{collection} owe something");
+        }
+    });
+}
+
+#[test]
+fn random_operations_end_as_the_model_says() {
+    run(false);
+}
+
+#[test]
+fn random_operations_without_transactions_end_as_the_model_says() {
+    run(true);
+}

@@ -1,0 +1,11 @@
+//! Finds, joins, pages and text search: what is read is what is stored.
+#![allow(missing_docs)]
+
+mod chunks;
+mod join_keys;
+mod joins;
+mod loaders;
+mod pages;
+mod text;
+
+use odm_tests::fixtures::{copying, models};

@@ -1,0 +1,10 @@
+//! References that go one way: their targets exist, whatever is written, and whatever fails.
+#![allow(missing_docs)]
+
+mod beside;
+mod gone;
+mod integrity;
+mod references;
+mod undone;
+
+use odm_tests::fixtures::links;

@@ -1,0 +1,318 @@
+//! What a write did is taken back, and nothing of what others have done since.
+
+use super::links::{self, Citizen, Member, Passport, Team, member};
+use odm::Error;
+use odm::bson::oid::ObjectId;
+use odm::bson::{Bson, Document as Doc, doc};
+use odm::prelude::*;
+use odm::update::Changes;
+use odm_tests::fixtures::interleaved::{Step, another, meddled};
+use odm_tests::{TestDb, assert_clean, with_db};
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "places")]
+pub struct Place {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "trips")]
+pub struct Trip {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference]
+    pub to: Ref<Place>,
+    #[denormalize(from = to.name)]
+    pub name: String,
+    #[embed]
+    pub leg: Leg,
+    #[reference(many, max = 10)]
+    pub stops: Vec<Ref<Place>>,
+    #[embed(max = 10)]
+    pub legs: Vec<Leg>,
+    #[embed]
+    pub way: Way,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Leg {
+    pub minutes: i32,
+    #[reference]
+    pub over: Ref<Place>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "by")]
+pub enum Way {
+    Foot,
+    Train {
+        #[reference]
+        from: Ref<Place>,
+    },
+}
+
+fn leg(over: i32) -> Leg {
+    Leg {
+        minutes: 5,
+        over: Ref::new(over),
+    }
+}
+
+fn places(ids: &[i32]) -> Vec<Ref<Place>> {
+    ids.iter().copied().map(Ref::new).collect()
+}
+
+fn stored(leg: &Leg) -> Bson {
+    odm::bson::serialize_to_bson(leg).unwrap()
+}
+
+/// Whether it is this command, on this collection.
+fn is(command: &Doc, name: &str, collection: &str) -> bool {
+    command.get_str(name).is_ok_and(|of| of == collection)
+}
+
+/// One write, what somebody else writes behind it before its target goes, and what is left in the end.
+struct Case {
+    write: fn(Changes<Trip>) -> Changes<Trip>,
+    others: Doc,
+    left: Doc,
+}
+
+fn cases() -> Vec<(&'static str, Case)> {
+    let case = |write, others, left| Case { write, others, left };
+    vec![
+        (
+            "nobody",
+            case(
+                |t| t.set(|t| t.to, Ref::new(100)),
+                doc! {},
+                doc! { "to": 1, "name": "place 1" },
+            ),
+        ),
+        (
+            "another reference",
+            case(
+                |t| t.set(|t| t.to, Ref::new(100)),
+                doc! { "$set": { "to": 2, "name": "place 2" } },
+                doc! { "to": 2, "name": "place 2" },
+            ),
+        ),
+        (
+            "a field beside it",
+            case(
+                |t| t.set(|t| t.leg.over, Ref::new(100)),
+                doc! { "$set": { "leg.minutes": 7 } },
+                doc! { "leg": { "minutes": 7, "over": 1 } },
+            ),
+        ),
+        (
+            "another variant",
+            case(
+                |t| t.set(|t| t.way, Way::Train { from: Ref::new(100) }),
+                doc! {},
+                doc! { "way": { "by": "Foot" } },
+            ),
+        ),
+        (
+            "more of an array that was set",
+            case(
+                |t| t.set(|t| t.stops, places(&[100])),
+                doc! { "$push": { "stops": 3 } },
+                doc! { "stops": [1, 2, 3] },
+            ),
+        ),
+        (
+            "another array",
+            case(
+                |t| t.set(|t| t.stops, places(&[100])),
+                doc! { "$set": { "stops": [3] } },
+                doc! { "stops": [3] },
+            ),
+        ),
+        (
+            "less of an array",
+            case(
+                |t| t.push(|t| t.stops, Ref::new(100)),
+                doc! { "$pull": { "stops": 1 } },
+                doc! { "stops": [2] },
+            ),
+        ),
+        (
+            "nothing but what was brought",
+            case(
+                |t| t.push(|t| t.stops, Ref::new(100)),
+                doc! { "$pull": { "stops": { "$in": [1, 2] } } },
+                doc! { "stops": [] },
+            ),
+        ),
+        (
+            "an element",
+            case(
+                |t| t.set(|t| t.legs, vec![leg(100)]),
+                doc! { "$push": { "legs": { "minutes": 5, "over": 3 } } },
+                doc! { "legs": [stored(&leg(1)), stored(&leg(3))] },
+            ),
+        ),
+    ]
+}
+
+async fn trips(t: &TestDb) -> Odm {
+    let odm = Odm::new(t.db.clone(), models![Place, Trip]).unwrap();
+    odm.sync().await.unwrap();
+    odm
+}
+
+#[test]
+fn what_others_have_written_since_stays() {
+    with_db(async |t| {
+        let odm = trips(&t).await.without_transactions();
+        let all = odm.collection::<Place>();
+        let place = |id: i32| Place {
+            id,
+            name: format!("place {id}"),
+        };
+        all.insert_many((1..=3).map(place)).await.unwrap();
+        for (who, case) in cases() {
+            all.insert(place(100)).await.unwrap();
+            let trip = NewTrip {
+                id: 1,
+                to: Ref::new(1),
+                leg: leg(1),
+                stops: places(&[1, 2]),
+                legs: vec![leg(1)],
+                way: Way::Foot,
+            };
+            odm.collection::<Trip>().insert(trip).await.unwrap();
+            let (db, others) = (t.db.clone(), case.others.clone());
+            let steps: Vec<Step> = vec![
+                (|_, command| is(command, "update", "trips"), Box::new(|_| {})),
+                (
+                    |_, command| is(command, "find", "places"),
+                    Box::new(move |runtime| {
+                        let name = db.name().to_owned();
+                        runtime.block_on(async {
+                            let (client, _) = odm_tests::client().await;
+                            let db = client.database(&name);
+                            if !others.is_empty() {
+                                let trips = db.collection::<Doc>("trips");
+                                trips.update_one(doc! { "_id": 1 }, others.clone()).await.unwrap();
+                            }
+                            let places = db.collection::<Doc>("places");
+                            places.delete_one(doc! { "_id": 100 }).await.unwrap();
+                        });
+                    }),
+                ),
+            ];
+            let (own, taken) = meddled(&odm, models![Place, Trip], steps).await;
+            let own = own.without_transactions();
+            let bulk = own.bulk().without_bulk_write_command();
+            let error = bulk.update::<Trip>(1, case.write).await;
+            assert!(
+                matches!(error, Err(Error::MissingReference { .. })),
+                "{who}: {error:?}"
+            );
+            assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 2, "{who}");
+            let trips = t.db.collection::<Doc>("trips");
+            let now = trips.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
+            for (name, value) in &case.left {
+                assert_eq!(now.get(name), Some(value), "{who}: {now}");
+            }
+            assert_clean(&odm).await;
+            trips.delete_many(doc! {}).await.unwrap();
+        }
+    });
+}
+
+/// Whoever changes the second of these collections by the second field is preceded by this.
+fn before_an_update(collection: fn(&str, &Doc) -> bool, db: &str, work: Work) -> Vec<Step> {
+    let db = db.to_owned();
+    vec![(
+        collection,
+        Box::new(move |runtime| {
+            runtime.block_on(async {
+                let models = models![Team, Member, Citizen, Passport];
+                work(another(&db, models).await.without_transactions()).await;
+            });
+        }),
+    )]
+}
+
+type Work = fn(Odm) -> futures::future::BoxFuture<'static, ()>;
+
+/// The other side can't follow, since its document has gone, and meanwhile somebody has emptied the array, or named another.
+#[test]
+fn what_others_have_linked_since_stays() {
+    with_db(async |t| {
+        let odm = links::odm(&t).await.without_transactions();
+        let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
+        members
+            .insert_many([1, 2].map(|id| member(id, None)))
+            .await
+            .unwrap();
+        let team = links::team("a", &[1]);
+        teams.insert(team).await.unwrap();
+        let work: Work = |odm| {
+            Box::pin(async move {
+                let teams = odm.collection::<Team>();
+                let a = teams.get("a".to_owned()).await.unwrap().unwrap();
+                assert_eq!(a.members, [Ref::new(1), Ref::new(2)], "the write was made");
+                let pull = teams.update("a".to_owned()).pull(|t| t.members, Ref::new(1));
+                pull.await.unwrap();
+                let members = odm.database().collection::<Doc>("members");
+                members.delete_one(doc! { "_id": 2_i64 }).await.unwrap();
+            })
+        };
+        let steps = before_an_update(|_, command| is(command, "update", "members"), t.db.name(), work);
+        let (own, taken) = meddled(&odm, models![Team, Member], steps).await;
+        let own = own.without_transactions();
+        let own = own.collection::<Team>();
+        let push = own.update("a".to_owned());
+        let refused = push.push(|t| t.members, Ref::new(2)).await.unwrap_err();
+        assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
+        assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 1);
+        let a = teams.get("a".to_owned()).await.unwrap().unwrap();
+        assert_eq!(a.members, []);
+        assert_eq!(members.get(1).await.unwrap().unwrap().team, None);
+        assert_clean(&odm).await;
+    });
+}
+
+#[test]
+fn a_reference_that_others_have_set_since_stays() {
+    const PASSPORT: [u8; 12] = [7; 12];
+    with_db(async |t| {
+        let odm = links::odm(&t).await.without_transactions();
+        let (citizens, passports) = (odm.collection::<Citizen>(), odm.collection::<Passport>());
+        let new = |id| links::NewCitizen { id, passport: None };
+        citizens.insert_many([1, 2].map(new)).await.unwrap();
+        let id = ObjectId::from_bytes(PASSPORT);
+        passports.insert(Passport { id, holder: None }).await.unwrap();
+        let work: Work = |odm| {
+            Box::pin(async move {
+                let (passports, id) = (odm.collection::<Passport>(), ObjectId::from_bytes(PASSPORT));
+                let now = passports.get(id).await.unwrap().unwrap();
+                assert_eq!(now.holder, Some(Ref::new(1)), "the write was made");
+                let set = passports.update(id).set(|p| p.holder, Ref::new(2));
+                set.await.unwrap();
+                let citizens = odm.database().collection::<Doc>("citizens");
+                citizens.delete_one(doc! { "_id": 1 }).await.unwrap();
+            })
+        };
+        let steps = before_an_update(|_, command| is(command, "update", "citizens"), t.db.name(), work);
+        let (own, taken) = meddled(&odm, models![Citizen, Passport], steps).await;
+        let own = own.without_transactions();
+        let own = own.collection::<Passport>();
+        let set = own.update(id).set(|p| p.holder, Ref::new(1));
+        let refused = set.await.unwrap_err();
+        assert!(matches!(refused, Error::MissingReference { .. }), "{refused}");
+        assert_eq!(taken.load(std::sync::atomic::Ordering::SeqCst), 1);
+        let now = passports.get(id).await.unwrap().unwrap();
+        assert_eq!(now.holder, Some(Ref::new(2)));
+        let now = citizens.get(2).await.unwrap().unwrap();
+        assert_eq!(now.passport, Some(Ref::new(id)));
+        assert_clean(&odm).await;
+    });
+}

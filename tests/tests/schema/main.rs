@@ -1,0 +1,9 @@
+//! Plans and their application: collections, validators, indexes, collations.
+#![allow(missing_docs)]
+
+mod collations;
+mod expiry;
+mod partial;
+mod refused;
+mod schema;
+mod shared_null;

@@ -1,0 +1,8 @@
+//! Transactions and sessions, and what meets in one of them.
+#![allow(missing_docs)]
+
+mod sessions;
+mod together;
+mod transactions;
+
+use odm_tests::fixtures::{copying, models};

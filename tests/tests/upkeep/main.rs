@@ -1,0 +1,10 @@
+//! Audit, repair, reconciler and workers; the command line and the spans by which operations are watched.
+#![allow(missing_docs)]
+
+mod audit;
+mod cli;
+mod leases;
+mod reconciler;
+mod tracing;
+
+use odm_tests::fixtures::{copying, models};

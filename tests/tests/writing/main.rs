@@ -1,0 +1,15 @@
+//! Inserts, updates, replacements, upserts and bulk writes of documents, seen from the database.
+#![allow(missing_docs)]
+
+mod builders;
+mod bulk;
+mod input;
+mod items;
+mod items_that_meet_nothing;
+mod operations;
+mod racing_upserts;
+mod replacing;
+mod upserts;
+mod versions;
+
+use odm_tests::fixtures::{copying, models};

@@ -1,0 +1,565 @@
+//! The rooms of `ARCHITECTURE.md`: which file is in which, and what leads from a room to one above it.
+//!
+//! A room uses those below it. The paths that lead up are listed in `xtask/rooms.txt`: a test fails where the code has one that
+//! is not listed, and where one is listed that the code does not have. So the list shrinks, until it is empty.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use anyhow::Result;
+use syn::visit::Visit;
+use syn::{Item, ItemUse};
+
+use crate::source::{Module, Source, Token, tokens, uses};
+
+/// A room, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Room(pub &'static str);
+
+/// The rooms of the library, from above. Each uses those that follow it.
+pub const ODM: [Room; 11] = [
+    Room("tools"),
+    Room("api"),
+    Room("upkeep"),
+    Room("schema"),
+    Room("engine"),
+    Room("rules"),
+    Room("plan"),
+    Room("query"),
+    Room("store"),
+    Room("model"),
+    Room("error"),
+];
+
+/// The rooms of the derives, from above. What was written (`ast`) holds its attributes (`attr`), so it uses them.
+pub const DERIVE: [Room; 5] = [
+    Room("expand"),
+    Room("check"),
+    Room("ast"),
+    Room("attr"),
+    Room("syntax"),
+];
+
+/// Files and folders that are not in the folder of their room yet. Of two that name a file, the longer one holds.
+const NOT_MOVED: [(&str, &str); 91] = [
+    ("aggregate.rs", "query"),
+    ("asserts", "model"),
+    ("asserts.rs", "model"),
+    ("average.rs", "model"),
+    ("bucket", "api"),
+    ("bucket/summary.rs", "rules"),
+    ("bulk.rs", "api"),
+    ("check", "model"),
+    ("cli", "tools"),
+    ("collection.rs", "api"),
+    ("copy.rs", "model"),
+    ("decode.rs", "store"),
+    ("default.rs", "model"),
+    ("document.rs", "model"),
+    ("edges", "tools"),
+    ("elements.rs", "model"),
+    ("equal.rs", "query"),
+    ("explain.rs", "query"),
+    ("fan_out.rs", "store"),
+    ("filter.rs", "query"),
+    ("find.rs", "query"),
+    ("geo.rs", "model"),
+    ("insert_many.rs", "api"),
+    ("join", "query"),
+    ("keep.rs", "plan"),
+    ("key.rs", "model"),
+    ("map", "store"),
+    ("map.rs", "store"),
+    ("modify.rs", "api"),
+    ("names.rs", "model"),
+    ("odm.rs", "api"),
+    ("operand.rs", "query"),
+    ("page", "query"),
+    ("page.rs", "query"),
+    ("path.rs", "model"),
+    ("reference.rs", "model"),
+    ("relation/audit.rs", "upkeep"),
+    ("relation/back.rs", "rules"),
+    ("relation/batch.rs", "engine"),
+    ("relation/changes.rs", "plan"),
+    ("relation/checks.rs", "rules"),
+    ("relation/derived/backfill.rs", "upkeep"),
+    ("relation/derived/children.rs", "rules"),
+    ("relation/derived/concern.rs", "plan"),
+    ("relation/derived/debt.rs", "engine"),
+    ("relation/derived/declaration.rs", "model"),
+    ("relation/derived/deliver.rs", "engine"),
+    ("relation/derived/each.rs", "engine"),
+    ("relation/derived/fill.rs", "rules"),
+    ("relation/derived/former.rs", "rules"),
+    ("relation/derived/images.rs", "engine"),
+    ("relation/derived/inspect.rs", "upkeep"),
+    ("relation/derived/lease.rs", "engine"),
+    ("relation/derived/looked.rs", "engine"),
+    ("relation/derived/mod.rs", "engine"),
+    ("relation/derived/newest.rs", "rules"),
+    ("relation/derived/orphans.rs", "upkeep"),
+    ("relation/derived/others.rs", "upkeep"),
+    ("relation/derived/pay.rs", "engine"),
+    ("relation/derived/place.rs", "upkeep"),
+    ("relation/derived/reconcile.rs", "upkeep"),
+    ("relation/derived/recover.rs", "upkeep"),
+    ("relation/derived/snapshots.rs", "upkeep"),
+    ("relation/derived/stored.rs", "upkeep"),
+    ("relation/effects.rs", "rules"),
+    ("relation/expiry.rs", "upkeep"),
+    ("relation/follow.rs", "upkeep"),
+    ("relation/graph", "model"),
+    ("relation/inspect.rs", "upkeep"),
+    ("relation/links.rs", "plan"),
+    ("relation/mod.rs", "engine"),
+    ("relation/order.rs", "engine"),
+    ("relation/pairs.rs", "rules"),
+    ("relation/parts.rs", "engine"),
+    ("relation/raw.rs", "plan"),
+    ("relation/remove.rs", "rules"),
+    ("relation/repair.rs", "upkeep"),
+    ("relation/rule.rs", "rules"),
+    ("relation/scope.rs", "engine"),
+    ("relation/write.rs", "engine"),
+    ("schema", "schema"),
+    ("server.rs", "store"),
+    ("session.rs", "engine"),
+    ("shape.rs", "model"),
+    ("size.rs", "model"),
+    ("trace.rs", "store"),
+    ("update", "plan"),
+    ("upsert.rs", "plan"),
+    ("value.rs", "model"),
+    ("visit.rs", "model"),
+    ("write.rs", "api"),
+];
+
+/// The same of the derives, whose rooms are folders already.
+const DERIVE_FILES: [(&str, &str); 5] = [
+    ("case.rs", "syntax"),
+    ("ctxt.rs", "syntax"),
+    ("fallback.rs", "expand"),
+    ("receiver.rs", "syntax"),
+    ("ty.rs", "syntax"),
+];
+
+/// The room of a file of the package's sources. `lib.rs`, which puts the rooms together, is in none.
+pub fn of(package: &str, file: &str) -> Option<Room> {
+    let (rooms, files) = match package {
+        "odm" => (&ODM[..], &NOT_MOVED[..]),
+        _ => (&DERIVE[..], &DERIVE_FILES[..]),
+    };
+    let listed = files.iter().filter(|(listed, _)| holds(listed, file));
+    let named = match listed.max_by_key(|(listed, _)| listed.len()) {
+        Some((_, room)) => room,
+        None => file.split(['/', '.']).next()?,
+    };
+    rooms.iter().find(|room| room.0 == named).copied()
+}
+
+/// Whether a file is the listed one, or below the listed folder.
+fn holds(listed: &str, file: &str) -> bool {
+    file.strip_prefix(listed)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// One file that uses another one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrow {
+    /// The rooms of the two.
+    pub rooms: (Room, Room),
+    /// The file in which the path stands.
+    pub from: String,
+    /// The file in which that is declared to which it leads.
+    pub to: String,
+}
+
+/// What leads from a room to one above it.
+pub fn upward(package: &str) -> Result<BTreeSet<Arrow>> {
+    let rooms = match package {
+        "odm" => &ODM[..],
+        _ => &DERIVE[..],
+    };
+    let height = |room: Room| rooms.iter().position(|other| *other == room);
+    let source = Source::of(package)?;
+    let all = arrows(&source).into_iter().filter_map(|(from, to)| {
+        let rooms = (of(package, &from)?, of(package, &to)?);
+        (height(rooms.1) < height(rooms.0)).then_some(Arrow { rooms, from, to })
+    });
+    Ok(all.collect())
+}
+
+/// The files that use each other: in `use` lines, and in the paths within the code.
+fn arrows(source: &Source) -> BTreeSet<(String, String)> {
+    let names = Names::of(source);
+    let mut found = BTreeSet::new();
+    for module in &source.modules {
+        let mut add = |path: &[String], is_glob: bool| {
+            let to = match names.resolve(&module.path, path, 0) {
+                Some(Found::Item(file)) => file,
+                // A module that is named alone says nothing of what is used of it.
+                Some(Found::Module(path)) if is_glob => names.scopes[&path].file.clone(),
+                _ => return,
+            };
+            if to != module.file {
+                found.insert((module.file.clone(), to));
+            }
+        };
+        for (name, path) in used(module) {
+            add(&path, name == "*");
+        }
+        for item in module.items.iter().filter(|item| !matches!(item, Item::Use(_))) {
+            for path in paths(&tokens(item)) {
+                add(&path, false);
+            }
+        }
+    }
+    found
+}
+
+/// What the `use` lines of a module bring in, and those within its functions.
+fn used(module: &Module) -> Vec<(String, Vec<String>)> {
+    struct Uses(Vec<(String, Vec<String>)>);
+    impl<'a> Visit<'a> for Uses {
+        fn visit_item_use(&mut self, item: &'a ItemUse) {
+            self.0.extend(uses(&item.tree));
+        }
+    }
+    let mut found = Uses(Vec::new());
+    module.items.iter().for_each(|item| found.visit_item(item));
+    found.0
+}
+
+/// The paths of several names among tokens.
+fn paths(tokens: &[Token]) -> Vec<Vec<String>> {
+    let colons = |at: usize| {
+        tokens.get(at) == Some(&Token::Sign(':')) && tokens.get(at + 1) == Some(&Token::Sign(':'))
+    };
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let Token::Name(first) = &tokens[at] else {
+            at += 1;
+            continue;
+        };
+        let follows = at > 0 && tokens[at - 1] == Token::Sign('.') || at > 1 && colons(at - 2);
+        let mut path = vec![first.clone()];
+        at += 1;
+        while colons(at) {
+            let Some(Token::Name(next)) = tokens.get(at + 2) else {
+                break;
+            };
+            path.push(next.clone());
+            at += 3;
+        }
+        if path.len() > 1 && !follows {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq)]
+enum Found {
+    Module(Vec<String>),
+    /// Something that is declared in this file.
+    Item(String),
+}
+
+/// The names of a module.
+#[derive(Default)]
+struct Scope {
+    file: String,
+    declared: BTreeSet<String>,
+    used: BTreeMap<String, Vec<String>>,
+    globs: Vec<Vec<String>>,
+}
+
+/// The names of all modules of a crate.
+struct Names {
+    scopes: HashMap<Vec<String>, Scope>,
+}
+
+/// So many `use` lines may lead to each other. Names of other crates lead to themselves.
+const DEPTH: usize = 16;
+
+impl Names {
+    fn of(source: &Source) -> Self {
+        let mut scopes = HashMap::new();
+        for module in &source.modules {
+            let mut scope = Scope {
+                file: module.file.clone(),
+                ..Scope::default()
+            };
+            scope.declared.extend(module.items.iter().filter_map(name));
+            for (name, path) in used(module) {
+                match name.as_str() {
+                    "*" => scope.globs.push(path),
+                    _ => {
+                        scope.used.insert(name, path);
+                    }
+                }
+            }
+            scopes.insert(module.path.clone(), scope);
+        }
+        Names { scopes }
+    }
+
+    /// What a path leads to that stands in a module: `None` for what is not of this crate.
+    fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Found> {
+        let (first, rest) = path.split_first()?;
+        match first.as_str() {
+            "crate" => self.descend(Vec::new(), rest, depth),
+            "self" => self.descend(from.to_vec(), rest, depth),
+            "super" => {
+                let (_, parent) = from.split_last()?;
+                let mut parent = parent.to_vec();
+                let mut rest = rest;
+                while let Some(("super", more)) = rest.split_first().map(|(name, more)| (name.as_str(), more))
+                {
+                    parent.pop()?;
+                    rest = more;
+                }
+                self.descend(parent, rest, depth)
+            }
+            _ => self.descend(from.to_vec(), path, depth),
+        }
+    }
+
+    fn descend(&self, module: Vec<String>, path: &[String], depth: usize) -> Option<Found> {
+        if depth > DEPTH {
+            return None;
+        }
+        let scope = self.scopes.get(&module)?;
+        let Some((first, rest)) = path.split_first() else {
+            return Some(Found::Module(module));
+        };
+        let mut child = module.clone();
+        child.push(first.clone());
+        if self.scopes.contains_key(&child) {
+            return self.descend(child, rest, depth);
+        }
+        if scope.declared.contains(first) {
+            return Some(Found::Item(scope.file.clone()));
+        }
+        if let Some(target) = scope.used.get(first) {
+            return match self.resolve(&module, target, depth + 1)? {
+                Found::Module(module) => self.descend(module, rest, depth + 1),
+                item => Some(item),
+            };
+        }
+        scope.globs.iter().find_map(|glob| {
+            let Found::Module(of) = self.resolve(&module, glob, depth + 1)? else {
+                return None;
+            };
+            (of != module).then(|| self.descend(of, path, depth + 1))?
+        })
+    }
+}
+
+/// The name that an item declares.
+fn name(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::root;
+    use anyhow::{bail, ensure};
+    use std::fmt::Write as _;
+
+    /// What leads up today, as the list has it.
+    fn listed() -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for package in ["odm", "odm-derive"] {
+            for Arrow { rooms, from, to } in upward(package)? {
+                lines.push(format!("{package}: {} → {}: {from} → {to}", rooms.0.0, rooms.1.0));
+            }
+        }
+        Ok(lines)
+    }
+
+    const HEAD: &str = "# Paths that lead from a room to one above it (ARCHITECTURE.md). The list only shrinks: see xtask/src/rooms.rs.\n";
+
+    /// With `ROOMS=overwrite` the list is written anew, unless it would be longer.
+    #[test]
+    fn what_leads_up_is_listed_and_nothing_else_is() -> Result<()> {
+        let file = root().join("xtask/rooms.txt");
+        let text = std::fs::read_to_string(&file)?;
+        let before: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let now = listed()?;
+        let new: Vec<&String> = now
+            .iter()
+            .filter(|line| !before.contains(&line.as_str()))
+            .collect();
+        let gone: Vec<&&str> = before
+            .iter()
+            .filter(|line| !now.iter().any(|other| other == *line))
+            .collect();
+        if std::env::var_os("ROOMS").is_some_and(|what| what == "overwrite") {
+            ensure!(
+                now.len() <= before.len(),
+                "{} more lead up than before: {new:#?}",
+                now.len() - before.len()
+            );
+            let mut text = HEAD.to_owned();
+            now.iter().try_for_each(|line| writeln!(text, "{line}"))?;
+            return Ok(std::fs::write(file, text)?);
+        }
+        if !new.is_empty() {
+            bail!(
+                "these lead from a room to one above it, against the order of ARCHITECTURE.md: {new:#?}\nput what they use into a \
+                 lower room, or hand it in"
+            );
+        }
+        if !gone.is_empty() {
+            bail!(
+                "these are listed in xtask/rooms.txt and lead up no more: {gone:#?}\nremove them (ROOMS=overwrite does)"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn every_file_is_in_a_room() -> Result<()> {
+        for package in ["odm", "odm-derive"] {
+            for module in Source::of(package)?.modules {
+                ensure!(
+                    module.file == "lib.rs" || of(package, &module.file).is_some(),
+                    "{package}/src/{} is in no room: move it into the folder of one, or name its room in xtask/src/rooms.rs",
+                    module.file
+                );
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_moved_is_there_and_named_once() -> Result<()> {
+        for (package, files) in [("odm", &NOT_MOVED[..]), ("odm-derive", &DERIVE_FILES[..])] {
+            let source = Source::of(package)?;
+            let listed: BTreeSet<&str> = files.iter().map(|(file, _)| *file).collect();
+            ensure!(listed.len() == files.len(), "a file is listed twice");
+            for file in listed {
+                let is_there = source.modules.iter().any(|module| holds(file, &module.file));
+                ensure!(is_there, "{package}/src/{file} is not there any more");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_architecture_page_has_the_rooms_in_their_order() -> Result<()> {
+        let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+        for rooms in [&ODM[..], &DERIVE[..]] {
+            let mut rest = page.as_str();
+            for room in rooms {
+                let Some((_, after)) = rest.split_once(&format!("\n| `{}` | ", room.0)) else {
+                    bail!("ARCHITECTURE.md has no row for {} behind those above it", room.0);
+                };
+                rest = after;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_architecture_page_names_what_is_there() -> Result<()> {
+        let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+        let below = ["", "odm/src", "odm/src/relation", "odm-derive/src"].map(|folder| root().join(folder));
+        // Every second part stands between two backticks.
+        for name in page.split('`').skip(1).step_by(2) {
+            let is_path = name.ends_with(".rs")
+                || name.ends_with(".md")
+                || name.ends_with(".txt")
+                || name.ends_with('/');
+            for path in alternatives(name).iter().filter(|_| is_path) {
+                ensure!(
+                    below.iter().any(|folder| folder.join(path).exists()),
+                    "ARCHITECTURE.md names `{path}`, which is not there"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+    fn alternatives(name: &str) -> Vec<String> {
+        let parts = name
+            .split_once('{')
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+        match parts {
+            Some((before, (names, after))) => names
+                .split(',')
+                .map(|name| format!("{before}{name}{after}"))
+                .collect(),
+            None => vec![name.to_owned()],
+        }
+    }
+
+    #[test]
+    fn paths_are_followed_to_where_a_name_is_declared() -> Result<()> {
+        let module = |file: &str, path: &[&str], code: &str| {
+            Ok::<_, anyhow::Error>(Module {
+                file: file.to_owned(),
+                path: path.iter().map(|name| (*name).to_owned()).collect(),
+                items: syn::parse_file(code)?.items,
+                is_public: false,
+            })
+        };
+        let source = Source {
+            modules: vec![
+                module(
+                    "lib.rs",
+                    &[],
+                    "pub use a::One; use mongodb::bson; pub use mongodb;",
+                )?,
+                module(
+                    "a.rs",
+                    &["a"],
+                    "pub struct One; pub(crate) use b::two; fn f() { b::two(); }",
+                )?,
+                module(
+                    "a/b.rs",
+                    &["a", "b"],
+                    "pub fn two() { m!(super::super::c::Three::new(), mongodb::x()) }",
+                )?,
+                module(
+                    "c.rs",
+                    &["c"],
+                    "pub struct Three; fn f() -> crate::One { use crate::a; a::two() }",
+                )?,
+                module(
+                    "d.rs",
+                    &["d"],
+                    "use crate::c::*; use crate::mongodb::Client; fn f(x: T) { x.a::<u8>() }",
+                )?,
+            ],
+        };
+        let expected = [
+            ("a.rs", "a/b.rs"),
+            ("a/b.rs", "c.rs"),
+            ("c.rs", "a.rs"),
+            ("c.rs", "a/b.rs"),
+            ("d.rs", "c.rs"),
+            ("lib.rs", "a.rs"),
+        ];
+        let expected = expected.map(|(from, to)| (from.to_owned(), to.to_owned()));
+        assert_eq!(arrows(&source), BTreeSet::from(expected));
+        Ok(())
+    }
+}
