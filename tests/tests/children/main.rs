@@ -5,6 +5,7 @@ mod buckets;
 mod buckets_beside;
 mod buckets_true;
 mod counted;
+mod late_parents;
 mod subsets;
 mod unpaid;
 
