@@ -6,7 +6,7 @@ use odm::prelude::*;
 use odm::{BulkDone, Error};
 use odm_tests::with_db;
 
-#[test]
+#[odm_tests::test]
 fn a_duplicate_key_names_index_fields_and_value() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -60,7 +60,7 @@ fn a_duplicate_key_names_index_fields_and_value() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn insert_many_says_which_and_why() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -146,7 +146,7 @@ fn insert_many_says_which_and_why() {
 }
 
 /// What takes copies is whole, and checked, when those are there.
-#[test]
+#[odm_tests::test]
 fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
     #[document(collection = "hosts")]
@@ -224,7 +224,7 @@ fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
 }
 
 /// One that is left out may be what another one has copies of.
-#[test]
+#[odm_tests::test]
 fn of_many_that_copy_each_other_all_or_none_are_inserted() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
     #[document(collection = "twigs")]
@@ -268,7 +268,7 @@ fn of_many_that_copy_each_other_all_or_none_are_inserted() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn models_that_share_a_collection_are_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
     #[document(collection = "shops")]
@@ -287,7 +287,7 @@ fn models_that_share_a_collection_are_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_index_over_two_arrays_is_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
     #[document(collection = "things", index(fields(tags, part.words)), index(fields(part.n, -tags)))]
@@ -313,8 +313,8 @@ fn an_index_over_two_arrays_is_refused() {
     });
 }
 
-#[test]
-fn very_many_documents_keep_their_places() {
+#[odm_tests::test]
+fn errors_of_an_insert_of_many_keep_the_positions_of_the_documents() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let notes = odm.collection::<Note>();

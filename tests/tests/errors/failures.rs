@@ -9,14 +9,14 @@ use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm::{Error, FanOut};
 use odm_tests::fixtures::interleaved::interrupted;
-use odm_tests::{lacks_transactions, with_db, with_transactions};
+use odm_tests::{lacks_transactions, require_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// "crash between source and copies: copies stale for ever": every hook-based library read (mongoid_alize,
 /// herteby:denormalize, MongoEngine CachedReferenceField, …).
-#[test]
+#[odm_tests::test]
 fn a_crash_between_source_and_copies_leaves_nothing_stale() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -59,7 +59,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
 }
 
 /// "older update overtakes newer, old value wins": PeerDB (guards by value, not version), mongodb-data-sync.
-#[test]
+#[odm_tests::test]
 fn an_older_update_that_overtakes_a_newer_one_does_not_win() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
@@ -121,13 +121,11 @@ async fn past_the_library(db: &odm::mongodb::Database, name: &str) {
 }
 
 /// "resume token stored before the event is applied": mongodb-data-sync.
-#[test]
-fn the_place_in_the_stream_is_stored_behind_what_was_applied() {
+#[odm_tests::test]
+fn the_resume_token_is_stored_after_its_changes_are_applied() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         reconcile(&odm).await;
         let mut writes = 0;
         loop {
@@ -186,13 +184,11 @@ fn the_place_in_the_stream_is_stored_behind_what_was_applied() {
 }
 
 /// "events of one source applied in parallel": mongodb-data-sync.
-#[test]
+#[odm_tests::test]
 fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         reconcile(&odm).await;
         let all_are = async |name: &str| {
             for book in odm.collection::<eventual::Book>().of_author(1).await {
@@ -244,7 +240,7 @@ fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
 }
 
 /// "array element found by index, then `$set arr.<index>` while another writer shifts the array": herteby:denormalize.
-#[test]
+#[odm_tests::test]
 fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
     with_db(async |t| {
         // Where there are transactions, the one of the two waits for the other.
@@ -268,7 +264,7 @@ fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
 }
 
 /// "`$pull` then `$push` as two writes: the entry is briefly missing": mongoid_alize.
-#[test]
+#[odm_tests::test]
 fn an_entry_is_never_missing_while_its_copy_changes() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await.without_transactions();
@@ -305,7 +301,7 @@ fn an_entry_is_never_missing_while_its_copy_changes() {
 }
 
 /// "unsets never propagate": MongoEngine CachedReferenceField.
-#[test]
+#[odm_tests::test]
 fn a_field_that_is_unset_is_unset_in_its_copies() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -334,7 +330,7 @@ fn a_field_that_is_unset_is_unset_in_its_copies() {
 }
 
 /// "bulk or query updates bypass the hooks": Mongoose hooks, MongoEngine `QuerySet.update`.
-#[test]
+#[odm_tests::test]
 fn bulk_and_query_updates_change_the_copies_too() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -416,7 +412,7 @@ mod ignorant {
 }
 
 /// "delete rules depend on what happens to be loaded in the process": MongoEngine, Beanie `DELETE_LINKS`.
-#[test]
+#[odm_tests::test]
 fn delete_rules_do_not_depend_on_what_is_loaded() {
     with_transactions(async |t| {
         let odm = atomic::stocked(&t).await;
@@ -479,7 +475,7 @@ mod referred {
 }
 
 /// The same, where the process lacks the model that refers: the database knows the reference.
-#[test]
+#[odm_tests::test]
 fn a_reference_that_is_not_loaded_is_not_left_dangling() {
     use referred::{Chair, Room, Sticker};
     with_db(async |t| {
@@ -566,8 +562,8 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
 }
 
 /// "copy writes bump the holder's `updatedAt`": Meteor denormalize.
-#[test]
-fn a_write_of_copies_is_no_change_of_the_holder() {
+#[odm_tests::test]
+fn an_update_of_copies_does_not_change_the_version_of_the_holder() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
         for odm in [odm.clone(), odm.without_transactions()] {
@@ -621,7 +617,7 @@ async fn without_copies(t: &odm_tests::TestDb, many: i64) {
 
 /// "backfill in one transaction dies at ~180,000 documents; backfill cursor meets its own writes again and never ends":
 /// Beanie #727, #501.
-#[test]
+#[odm_tests::test]
 fn a_backfill_goes_in_batches_meets_each_document_once_and_resumes() {
     with_db(async |t| {
         const MANY: u64 = 3_500;
@@ -677,8 +673,8 @@ fn a_backfill_goes_in_batches_meets_each_document_once_and_resumes() {
 }
 
 /// "one huge `updateMany` times out": wildduck #148.
-#[test]
-fn many_holders_are_told_in_batches() {
+#[odm_tests::test]
+fn many_holders_are_updated_in_batches() {
     with_db(async |t| {
         let tell: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
         let told = tell.clone();
@@ -771,7 +767,7 @@ async fn talks(t: &odm_tests::TestDb, topics: usize) -> Odm {
 
 /// "populate collapses duplicates and loses the array's order; missing targets silently dropped": Beanie #414 #527,
 /// Mongoose #4161 #6432 #9913.
-#[test]
+#[odm_tests::test]
 fn a_join_keeps_duplicates_order_and_tells_of_missing_targets() {
     with_db(async |t| {
         let odm = talks(&t, 4).await;
@@ -810,7 +806,7 @@ fn a_join_keeps_duplicates_order_and_tells_of_missing_targets() {
 }
 
 /// "`$in` beyond the message size; above a threshold one query per document": Mongoose #5890.
-#[test]
+#[odm_tests::test]
 fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split() {
     with_db(async |t| {
         let odm = talks(&t, 1_500).await;
@@ -839,7 +835,7 @@ fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split()
 }
 
 /// "two paths to one collection cost two queries": Mongoose #3812.
-#[test]
+#[odm_tests::test]
 fn two_paths_to_one_collection_are_one_query() {
     with_db(async |t| {
         let odm = talks(&t, 3).await;
@@ -861,7 +857,7 @@ fn two_paths_to_one_collection_are_one_query() {
 
 /// "the session is ignored in nested loads, parallel loads inside one transaction": Mongoose #7742 #15210; the Rust
 /// driver's `&mut ClientSession` forbids it.
-#[test]
+#[odm_tests::test]
 fn nested_and_parallel_loads_are_part_of_the_transaction() {
     with_transactions(async |t| {
         let odm = auto::stocked(&t).await;
@@ -901,7 +897,7 @@ fn nested_and_parallel_loads_are_part_of_the_transaction() {
 }
 
 /// "an array grows to 16 MB and its document can never be written again": sillsdev/TheCombine #4320.
-#[test]
+#[odm_tests::test]
 fn an_array_has_a_bound_and_its_document_stays_writable() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -939,7 +935,7 @@ fn an_array_has_a_bound_and_its_document_stays_writable() {
 }
 
 /// "index sync drops what it did not declare": wither, mongodm, spark-orm.
-#[test]
+#[odm_tests::test]
 fn a_sync_keeps_the_indexes_that_it_did_not_declare() {
     with_db(async |t| {
         auto::stocked(&t).await;
@@ -959,7 +955,7 @@ fn a_sync_keeps_the_indexes_that_it_did_not_declare() {
 }
 
 /// "field name renamed in serde, not in the query": mongodm `field!`, mongo-rust-driver PR #1108.
-#[test]
+#[odm_tests::test]
 fn a_field_that_serde_renames_is_renamed_in_queries_updates_and_joins() {
     with_db(async |t| {
         let odm = talks(&t, 3).await;

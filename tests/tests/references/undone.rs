@@ -164,8 +164,8 @@ async fn trips(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
-fn what_others_have_written_since_stays() {
+#[odm_tests::test]
+fn undoing_a_write_keeps_later_writes() {
     with_db(async |t| {
         let odm = trips(&t).await.without_transactions();
         let all = odm.collection::<Place>();
@@ -242,8 +242,8 @@ fn before_an_update(collection: fn(&str, &Doc) -> bool, db: &str, work: Work) ->
 type Work = fn(Odm) -> futures::future::BoxFuture<'static, ()>;
 
 /// The other side can't follow, since its document has gone, and meanwhile somebody has emptied the array, or named another.
-#[test]
-fn what_others_have_linked_since_stays() {
+#[odm_tests::test]
+fn undoing_a_write_keeps_later_links() {
     with_db(async |t| {
         let odm = links::odm(&t).await.without_transactions();
         let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
@@ -279,7 +279,7 @@ fn what_others_have_linked_since_stays() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_that_others_have_set_since_stays() {
     const PASSPORT: [u8; 12] = [7; 12];
     with_db(async |t| {

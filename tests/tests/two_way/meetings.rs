@@ -11,8 +11,8 @@ use odm_tests::{TestDb, assert_clean_after, with_db};
 /// Another process recovers between any two commands of a deletion without transactions, or deletes between any two of a
 /// recovery. Then the first one goes on, or dies. Neither leaves a reference to what is gone, and who lives has deleted what
 /// he was to.
-#[test]
-fn deletions_and_recoveries_meet() {
+#[odm_tests::test]
+fn concurrent_deletions_and_recoveries_keep_both_sides_in_sync() {
     with_db(async |t| {
         odm(&t).await;
         for what in ["a member", "a team", "an author", "nodes", "a recovery"] {
@@ -97,8 +97,8 @@ const MEETINGS: [(&[&str], &[&str]); 3] = [
 ];
 
 /// Another process carries out a write of two-way references between any two commands of a write without transactions.
-#[test]
-fn writes_of_links_meet() {
+#[odm_tests::test]
+fn concurrent_writes_of_links_keep_both_sides_in_sync() {
     with_db(async |t| {
         odm(&t).await;
         let mut meeting = Meeting::new(&t).await;

@@ -5,7 +5,7 @@ use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::{Changes, Error, Target};
-use odm_tests::{TestDb, assert_clean, is_the_stand_in, lacks_transactions, with_db, with_transactions};
+use odm_tests::{TestDb, assert_clean, is_the_stand_in, require_transactions, with_db, with_transactions};
 use std::collections::HashSet;
 
 /// Runs a test with transactions, and without.
@@ -60,7 +60,7 @@ async fn authors_of(odm: &Odm, book: i32) -> Vec<i32> {
     book.authors.iter().map(|author| *author.key()).collect()
 }
 
-#[test]
+#[odm_tests::test]
 fn a_task_and_its_owner_agree() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
@@ -151,8 +151,8 @@ fn a_task_and_its_owner_agree() {
     });
 }
 
-#[test]
-fn many_at_once_and_in_their_order() {
+#[odm_tests::test]
+fn many_documents_are_linked_at_once_in_their_order() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         people.insert_many((1..=3).map(person)).await.unwrap();
@@ -229,7 +229,7 @@ fn many_at_once_and_in_their_order() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn every_change_of_an_array_reaches_the_other_side() {
     both_ways(async |_, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
@@ -354,7 +354,7 @@ fn every_change_of_an_array_reaches_the_other_side() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
@@ -401,7 +401,7 @@ fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_full_array_on_the_other_side_holds_the_write_back() {
     both_ways(async |_, odm| {
         let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
@@ -497,8 +497,8 @@ fn a_full_array_on_the_other_side_holds_the_write_back() {
     });
 }
 
-#[test]
-fn one_to_one() {
+#[odm_tests::test]
+fn a_one_to_one_link_moves_with_every_write() {
     both_ways(async |_, odm| {
         let (citizens, passports) = (odm.collection::<Citizen>(), odm.collection::<Passport>());
         citizens
@@ -556,8 +556,8 @@ fn one_to_one() {
     });
 }
 
-#[test]
-fn within_one_collection() {
+#[odm_tests::test]
+fn links_within_one_collection_are_kept_in_sync() {
     both_ways(async |_, odm| {
         let nodes = odm.collection::<Node>();
         // A tree in one go, with the parents named by some and the children by others.
@@ -629,8 +629,8 @@ fn within_one_collection() {
     });
 }
 
-#[test]
-fn a_bulk_keeps_both_sides_too() {
+#[odm_tests::test]
+fn a_bulk_write_keeps_both_sides_in_sync() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors
@@ -706,13 +706,11 @@ impl WithoutOne for NewAuthor {
     }
 }
 
-#[test]
-fn in_the_callers_transaction() {
+#[odm_tests::test]
+fn links_are_written_in_the_callers_transaction() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         people.insert_many((1..=2).map(person)).await.unwrap();
         odm.transaction(async |tx| {
@@ -767,13 +765,11 @@ fn in_the_callers_transaction() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_number_of_commands_does_not_grow_with_the_documents() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         let sent = || t.commands.take();
         people.insert_many((0..20).map(person)).await.unwrap();
@@ -842,7 +838,7 @@ fn the_number_of_commands_does_not_grow_with_the_documents() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn spans_count_the_commands_for_the_other_side() {
     use std::sync::{Arc, Mutex};
     #[derive(Clone, Default)]
@@ -858,9 +854,7 @@ fn spans_count_the_commands_for_the_other_side() {
     }
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         odm.collection::<Person>()
             .insert_many((1..=2).map(person))
             .await
@@ -884,13 +878,11 @@ fn spans_count_the_commands_for_the_other_side() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_refused_insert_leaves_nothing_of_several() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let books = odm.collection::<Book>();
         odm.collection::<Author>()
             .insert_many((1..=6).map(|id| author(id, &[])))
@@ -954,8 +946,8 @@ fn a_refused_insert_leaves_nothing_of_several() {
     });
 }
 
-#[test]
-fn what_held_an_upsert_back_is_named() {
+#[odm_tests::test]
+fn an_error_names_the_bound_that_prevented_an_upsert() {
     both_ways(async |_, odm| {
         let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
         members
@@ -994,7 +986,7 @@ fn what_held_an_upsert_back_is_named() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_array_that_is_null_takes_references() {
     both_ways(async |_, odm| {
         let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
@@ -1147,13 +1139,11 @@ async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
 }
 
 /// 16 tasks for thirty seconds, or for as many as `ODM_SECONDS` says.
-#[test]
+#[odm_tests::test]
 fn whatever_happens_at_once_both_sides_agree() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let seconds = std::env::var("ODM_SECONDS")
             .ok()
             .and_then(|text| text.parse().ok())
@@ -1217,7 +1207,7 @@ mod before {
 }
 
 /// A program that does not know the other side would delete one without it.
-#[test]
+#[odm_tests::test]
 fn an_older_program_does_not_write_one_side_alone() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -1272,8 +1262,8 @@ fn an_older_program_does_not_write_one_side_alone() {
 }
 
 /// Of a field that is its own other side both documents are marked, and each leads to the same link.
-#[test]
-fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
+#[odm_tests::test]
+fn a_repair_restores_a_link_within_one_collection_from_either_side() {
     with_db(async |t| {
         let odm = odm(&t).await.without_transactions();
         let nodes = odm.collection::<Node>();
@@ -1300,7 +1290,7 @@ fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
 }
 
 /// Documents are found by their links with each other, which the deletion of one takes off the next.
-#[test]
+#[odm_tests::test]
 fn a_condition_on_links_is_asked_before_they_go() {
     both_ways(|_, odm| async move {
         let nodes = odm.collection::<Node>();
@@ -1334,7 +1324,7 @@ fn a_condition_on_links_is_asked_before_they_go() {
 }
 
 /// Nothing can be pushed onto `null`, which an optional list may be; and a list with `null` in it is one.
-#[test]
+#[odm_tests::test]
 fn a_list_that_is_null_gets_its_references_back() {
     both_ways(async |t, odm| {
         let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
@@ -1365,7 +1355,7 @@ fn a_list_that_is_null_gets_its_references_back() {
 }
 
 /// A new document refers to what the condition of an upsert demands.
-#[test]
+#[odm_tests::test]
 fn an_upsert_is_linked_with_what_its_condition_names() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
@@ -1398,8 +1388,8 @@ fn an_upsert_is_linked_with_what_its_condition_names() {
 }
 
 /// One that finds nothing is no error in a bulk, and writes nothing: neither does its other side.
-#[test]
-fn what_misses_in_a_bulk_links_nothing() {
+#[odm_tests::test]
+fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors
@@ -1448,7 +1438,7 @@ fn what_misses_in_a_bulk_links_nothing() {
 }
 
 /// Whether the document can be read is seen when all is written.
-#[test]
+#[odm_tests::test]
 fn an_update_that_gives_what_does_not_fit_its_struct_is_made() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());

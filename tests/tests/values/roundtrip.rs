@@ -430,7 +430,7 @@ fn date() -> impl Strategy<Value = DateTime> {
     (first..=last).prop_map(DateTime::from_millis)
 }
 
-#[test]
+#[odm_tests::test]
 fn numbers() {
     check(
         (
@@ -472,7 +472,7 @@ fn numbers() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn texts() {
     check(
         (
@@ -495,7 +495,7 @@ fn texts() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn arrays() {
     check(
         (
@@ -521,7 +521,7 @@ fn arrays() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn maps() {
     check(
         (
@@ -540,7 +540,7 @@ fn maps() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn nested() {
     check(
         (
@@ -566,7 +566,7 @@ fn nested() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn enums() {
     let plain = prop_oneof![Just(Plain::Red), Just(Plain::Green), Just(Plain::Blue)];
     let internal = prop_oneof![
@@ -609,7 +609,7 @@ fn enums() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn generics() {
     check(
         (
@@ -637,7 +637,7 @@ fn generics() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn bsons() {
     check(
         (
@@ -666,12 +666,12 @@ fn bsons() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn trees() {
     check((date(), node()).prop_map(|(id, root)| Tree { id, root }));
 }
 
-#[test]
+#[odm_tests::test]
 fn managed() {
     check(
         (oid(), date(), date(), any::<i64>(), proptest::option::of(leaf())).prop_map(
@@ -686,7 +686,7 @@ fn managed() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn strict() {
     check(
         (any::<i32>(), any::<i32>(), any::<Option<bool>>()).prop_map(|(id, only_this, r#struct)| Strict {
@@ -697,7 +697,7 @@ fn strict() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn coded() {
     check(any::<(i32, u64, u64)>().prop_map(|(id, amount, other)| Coded { id, amount, other }));
     // A filter and an update write the value as the document does.

@@ -40,7 +40,7 @@ use odm_tests::fixtures::edges::eventual::{
 use odm_tests::fixtures::edges::{clean, remove, through};
 use odm_tests::proxy::{Proxy, server};
 use odm_tests::random::Random;
-use odm_tests::{lacks_transactions, may_stand_still, with_db};
+use odm_tests::{may_stand_still, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -250,8 +250,8 @@ fn run(alone: bool) {
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
         let odm = handle(t.db.clone(), alone);
-        if !alone && lacks_transactions(&odm).await {
-            return;
+        if !alone {
+            require_transactions(&odm).await;
         }
         println!("ODM_RANDOM_SEED={seed} ODM_RANDOM_OPERATIONS={operations} alone: {alone}");
         odm.sync().await.unwrap();
@@ -376,12 +376,12 @@ fn run(alone: bool) {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn random_operations_end_as_the_model_says() {
     run(false);
 }
 
-#[test]
+#[odm_tests::test]
 fn random_operations_without_transactions_end_as_the_model_says() {
     run(true);
 }
