@@ -61,7 +61,7 @@ async fn item(odm: &Odm, id: i32, basket: i32) {
     odm.collection::<Item>().insert(item).await.unwrap();
 }
 
-#[test]
+#[odm_tests::test]
 fn a_parent_that_comes_while_its_children_get_new_copies_is_computed_of_these() {
     with_db(async |t| {
         let other = odm(&t).await;

@@ -1,4 +1,4 @@
-//! What is derived of children and of the items of buckets: subsets, computed fields, summaries.
+//! Values derived of children and of the items of buckets: subsets, computed fields, summaries.
 #![allow(missing_docs)]
 
 mod buckets;
@@ -10,3 +10,7 @@ mod subsets;
 mod unpaid;
 
 use odm_tests::fixtures::copying;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

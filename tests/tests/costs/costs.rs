@@ -1160,8 +1160,8 @@ fn in_short(commands: &[String]) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
-#[test]
-fn the_table_of_the_book_says_what_copies_cost() {
+#[odm_tests::test]
+fn the_cost_table_of_the_book_equals_the_measured_costs() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models()).unwrap();
         let server = odm.server().await.unwrap();

@@ -166,8 +166,8 @@ async fn trips(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
-fn what_others_have_written_since_stays() {
+#[odm_tests::test]
+fn undoing_a_write_keeps_later_writes() {
     with_db(async |t| {
         let odm = t.standalone_of(&trips(&t).await).await;
         let all = odm.collection::<Place>();
