@@ -1,9 +1,9 @@
 //! Pipelines: typed at the start, any stage behind it, any type at the end.
 
+use crate::batches::Batch;
 use crate::collection::{Core, batches};
 use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
-use crate::find::Batch;
 use crate::path::{Holds, Path, Step};
 use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};

@@ -303,11 +303,9 @@ impl Bulk {
         self
     }
 
-    /// Takes the way of the servers before 8.0, so that it can be tested on later ones.
-    #[doc(hidden)]
-    pub fn without_bulk_write_command(mut self) -> Bulk {
+    /// Sends one command for each run of writes of one kind, also where the server has `bulkWrite`.
+    pub(crate) fn set_by_runs(&mut self) {
         self.by_runs = true;
-        self
     }
 
     /// Inserts a document.

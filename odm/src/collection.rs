@@ -1,7 +1,7 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::batches::Take;
 use crate::document::DocumentMeta;
-use crate::find::Take;
 use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;

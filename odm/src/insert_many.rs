@@ -1,8 +1,8 @@
 //! Many documents, inserted at once.
 
+use crate::batches::Take;
 use crate::collection::{Core, act};
 use crate::document::{DocumentMeta, Fresh};
-use crate::find::Take;
 use crate::map::Context;
 use crate::relation::{self, Duties, IN_ONE, Outcome, What as Relation, Write};
 use crate::session::Shared;

@@ -259,14 +259,6 @@ impl Odm {
         &self.inner.models
     }
 
-    /// Asks for the first children of many parents parent by parent, so that this can be tested on servers that have a better
-    /// way.
-    #[doc(hidden)]
-    pub fn by_queries(mut self) -> Odm {
-        self.by_queries = true;
-        self
-    }
-
     /// Delivers copies to many documents in this way from now on.
     ///
     /// ```no_run
@@ -307,6 +299,11 @@ impl Odm {
 
     pub(crate) fn holding(&self) -> Option<Duration> {
         self.holding
+    }
+
+    /// Asks for the first children of many parents parent by parent, also where the server has a better way.
+    pub(crate) fn set_by_queries(&mut self) {
+        self.by_queries = true;
     }
 
     pub(crate) fn set_holding(&mut self, time: Duration) {

@@ -8,3 +8,7 @@ mod reconciler;
 mod tracing;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

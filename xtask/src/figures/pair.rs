@@ -6,8 +6,8 @@
 //! anything is timed.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -68,7 +68,7 @@ impl Program {
             manifest.push_str(line);
             manifest.push('\n');
         }
-        // As in the workspace: nobody debugs what an application uses.
+        // As in the workspace. The application itself has the default profile.
         manifest.push_str("\n[profile.dev.package.\"*\"]\ndebug = false\n");
         std::fs::write(self.dir.join("Cargo.toml"), manifest)?;
         std::fs::copy(root().join("Cargo.lock"), self.dir.join("Cargo.lock"))?;
@@ -196,22 +196,21 @@ pub async fn functions() -> Result<Vec<Line>> {
         executable(&wrapper, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec \"$@\"\n")?;
         // Nothing is printed where nothing is compiled.
         program.change(" counted")?;
+        let listed = program.dir.join("functions.txt");
         let mut command = program.cargo(&["rustc", "--quiet"]);
         command
             .args(["--", "-Zprint-mono-items=yes"])
             .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        let output = command.output().await?;
-        if !output.status.success() {
+            .stdout(File::create(&listed)?);
+        let code = exit_code(Process::spawn("cargo", &mut command, STOP_WITHIN)?.wait().await?);
+        if code != 0 {
             bail!(
-                "the functions of {} can't be counted:\n{}",
-                program.name,
-                String::from_utf8_lossy(&output.stderr)
+                "the functions of {} can't be counted (exit code {code})",
+                program.name
             );
         }
         program.change("")?;
-        counts.push(instantiated(&String::from_utf8_lossy(&output.stdout)));
+        counts.push(instantiated(&std::fs::read_to_string(listed)?));
     }
     let now = match counts[..] {
         [with, without] => format!("{with} / {without}"),
