@@ -138,7 +138,7 @@ fn taken(offer: &Offer) -> Option<Arc<Work>> {
 }
 
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
-/// and the server has nothing to do meanwhile. Nobody holds `encode` afterwards.
+/// and the server has nothing to do meanwhile. `encode` is dropped before the parts are returned.
 fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec<Part>> {
     async move {
         let threads = (documents / WORTH_A_THREAD).min(*CORES);
@@ -175,7 +175,7 @@ fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec
                 Ok(Work { parts, .. }) => {
                     return parts.into_iter().filter_map(OnceLock::into_inner).collect();
                 }
-                // Nobody has it any more who has been waited for.
+                // A thread that has ended drops it.
                 Err(shared) => work = shared,
             }
             tokio::task::yield_now().await;

@@ -325,7 +325,7 @@ struct Prepared {
     reply: Reply,
 }
 
-/// What the server is asked to answer an update of one document with.
+/// The answer that an update of one document asks the server for.
 #[derive(Clone)]
 enum Reply {
     /// How many documents matched, and how many were changed.

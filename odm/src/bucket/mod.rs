@@ -546,7 +546,7 @@ impl Untyped {
         let refused = |error| Refused { inserted: 0, error };
         let mut page = newest;
         let mut buckets = Part::default();
-        // What one item breaks is said of the item, as where it is pushed onto a bucket.
+        // A bound that one item breaks is reported for the item, as where it is pushed onto a bucket.
         for start in which.clone().step_by(meta.most()) {
             let part = start..which.end.min(start + meta.most());
             items.update(part).map_err(refused)?;

@@ -38,7 +38,7 @@ pub(super) fn of(doc: &RawDocument, fails: Fails) -> Vec<String> {
 
 struct Search<'a> {
     fails: Fails<'a>,
-    /// What holds the value that is looked at, from the document inwards.
+    /// The containers of the value that is looked at, from the document inwards.
     around: Vec<Step<'a>>,
 }
 

@@ -92,7 +92,7 @@ impl ReadFrom for Core {
     }
 }
 
-/// A function that notes what is wanted behind hop number `level`, when the hops up to it are carried out.
+/// A function that notes what is wanted behind hop number `level`, when the hops up to it have their documents.
 pub(super) type Further<'a> = &'a mut (dyn FnMut(usize, &[Hop], &mut Hop) -> Result<()> + Send);
 
 /// Asks for everything that is joined, hop by hop.

@@ -778,7 +778,7 @@ impl<'a> Duties<'a> {
     }
 }
 
-/// What came of an operation before its commit.
+/// The outcome of an operation before its commit.
 struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
