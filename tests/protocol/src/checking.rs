@@ -200,7 +200,6 @@ fn each_row_of_the_page_is_that_of_one_check() {
         include_str!("followed.rs"),
         include_str!("leases.rs"),
         include_str!("passing.rs"),
-        include_str!("links.rs"),
         include_str!("transactions.rs"),
     ];
     let page = read();
