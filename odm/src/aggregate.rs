@@ -1,16 +1,21 @@
 //! Pipelines: typed at the start, any stage behind it, any type at the end.
 
-use crate::collection::batches;
+use crate::collection::{Core, batches};
+use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
+use crate::find::Batch;
 use crate::path::{Holds, Path, Step};
 use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{self, Bson, doc};
 use mongodb::options::Collation;
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 /// A pipeline, until one of its last methods carries it out.
 ///
@@ -392,7 +397,15 @@ impl<T: Document> Aggregate<T> {
     /// # Ok(()) }
     /// ```
     pub async fn all<Out: DeserializeOwned + Send + 'static>(self) -> Result<Vec<Out>> {
-        self.stream().await?.try_collect().await
+        let mut batches = self.batches().await?;
+        let mut all = Vec::new();
+        while let Some(batch) = batches.next().await {
+            batch?.each(T::META, &mut |document| {
+                all.push(decode::decode(T::META, document)?);
+                Ok(())
+            })?;
+        }
+        Ok(all)
     }
 
     /// The first result, if there is one. Adds `$limit` to the pipeline, so it can't end with `$out` or `$merge`.
@@ -411,7 +424,7 @@ impl<T: Document> Aggregate<T> {
     /// # Ok(()) }
     /// ```
     pub async fn one<Out: DeserializeOwned + Send + 'static>(self) -> Result<Option<Out>> {
-        self.limit(1).stream().await?.try_next().await
+        Ok(self.limit(1).all().await?.pop())
     }
 
     /// One after the other, with one batch in memory.
@@ -437,35 +450,81 @@ impl<T: Document> Aggregate<T> {
     pub async fn stream<Out: DeserializeOwned + Send + 'static>(
         self,
     ) -> Result<BoxStream<'static, Result<Out>>> {
-        let trace = self.collection.trace("aggregate");
-        let stages = self.stages?;
-        let mut action = self.collection.raw().aggregate(stages).allow_disk_use(self.disk);
-        if let Some(collation) = self.collation {
+        Ok(Results {
+            meta: T::META,
+            batches: self.batches().await?,
+            results: Vec::new().into_iter(),
+        }
+        .boxed())
+    }
+
+    fn batches(self) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+        send(
+            self.collection.core().clone(),
+            self.stages,
+            self.disk,
+            self.collation,
+        )
+    }
+}
+
+/// Sends a pipeline, and gives the batches of its results.
+fn send(
+    core: Core,
+    stages: Result<Vec<bson::Document>>,
+    disk: bool,
+    collation: Option<Collation>,
+) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+    async move {
+        let trace = core.trace("aggregate");
+        let mut action = core.raw().aggregate(stages?).allow_disk_use(disk);
+        if let Some(collation) = collation {
             action = action.collation(collation);
         }
-        let read = |batch: RawBatch| {
-            let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
-            let decoded = documents.into_iter().map(|document| {
-                let document = crate::find::document_of::<T>(document)?;
-                Ok(decode::decode(T::META, document))
-            });
-            decoded.collect()
-        };
+        let meta = core.meta();
+        let read = move |batch: RawBatch| Batch::of(meta, batch);
         let batches = trace
-            .begin(async {
-                Ok(batches!(
-                    self.collection.session(),
-                    action,
-                    Collection::<T>::error,
-                    read
-                ))
-            })
+            .begin(async { Ok(batches!(core.session(), action, meta, read)) })
             .await?;
-        // One that does not fit is an item, and those behind it follow.
-        let results = trace.go_on(batches).flat_map(|batch: Result<Vec<Result<Out>>>| {
-            futures::stream::iter(batch.unwrap_or_else(|error| vec![Err(error)]))
-        });
-        Ok(results.boxed())
+        Ok(trace.go_on(batches))
+    }
+    .boxed()
+}
+
+/// The results of a pipeline. One that does not fit is an item, and those behind it follow.
+struct Results<Out> {
+    meta: &'static DocumentMeta,
+    batches: BoxStream<'static, Result<Batch>>,
+    results: std::vec::IntoIter<Result<Out>>,
+}
+
+// Nothing of it is pinned but what is in a box.
+impl<Out> Unpin for Results<Out> {}
+
+impl<Out: DeserializeOwned + Send> Stream for Results<Out> {
+    type Item = Result<Out>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(result) = self.results.next() {
+                return Poll::Ready(Some(result));
+            }
+            let Some(batch) = ready!(self.batches.poll_next_unpin(cx)) else {
+                return Poll::Ready(None);
+            };
+            let mut results = Vec::new();
+            let meta = self.meta;
+            let read = batch.and_then(|batch| {
+                batch.each(meta, &mut |document| {
+                    results.push(decode::decode(meta, document));
+                    Ok(())
+                })
+            });
+            if let Err(error) = read {
+                results.push(Err(error));
+            }
+            self.results = results.into_iter();
+        }
     }
 }
 

@@ -303,11 +303,9 @@ impl Bulk {
         self
     }
 
-    /// Takes the way of the servers before 8.0, so that it can be tested on later ones.
-    #[doc(hidden)]
-    pub fn without_bulk_write_command(mut self) -> Bulk {
+    /// Sends one command for each run of writes of one kind, also where the server has `bulkWrite`.
+    pub(crate) fn set_by_runs(&mut self) {
         self.by_runs = true;
-        self
     }
 
     /// Inserts a document.
@@ -345,7 +343,7 @@ impl Bulk {
             built.adds_alone(T::META.collection)?;
             relation::prepare(&self.odm, T::META, &mut built)?;
             built.fills_at_once(T::META.collection, "a bulk")?;
-            let mut filter = target_filter::<T>(&id, target.seen_version());
+            let mut filter = target_filter(T::META, &id, target.seen_version());
             built.idle = built.idle_among(filter.clone()).map(Box::new);
             if !built.guards.is_empty() {
                 let conditions: Vec<Bson> = built
@@ -486,7 +484,7 @@ impl Bulk {
         let what = operand::id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             Ok(What::Replace {
-                filter: target_filter::<T>(&id, seen),
+                filter: target_filter(T::META, &id, seen),
                 document: encode(&document)?,
                 exact,
                 pipeline: Vec::new(),
@@ -507,7 +505,7 @@ impl Bulk {
     /// ```
     pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
         let what = target.target_id().map(|id| What::Delete {
-            filter: target_filter::<T>(&id, target.seen_version()),
+            filter: target_filter(T::META, &id, target.seen_version()),
             many: false,
         });
         self.add(T::META, what)

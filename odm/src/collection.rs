@@ -1,5 +1,7 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::document::DocumentMeta;
+use crate::find::Take;
 use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -7,7 +9,8 @@ use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
     Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, decode,
 };
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, WriteConcern};
 use std::marker::PhantomData;
 
@@ -26,20 +29,99 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 pub struct Collection<T> {
-    odm: Odm,
-    raw: mongodb::Collection<RawDocumentBuf>,
-    session: Option<Shared>,
+    core: Core,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T> Clone for Collection<T> {
     fn clone(&self) -> Self {
         Collection {
-            odm: self.odm.clone(),
-            raw: self.raw.clone(),
-            session: self.session.clone(),
+            core: self.core.clone(),
             of: PhantomData,
         }
+    }
+}
+
+/// A collection without the type of its documents. Everything below the typed handles and builders works on it, and is compiled
+/// once for all types.
+#[derive(Clone)]
+pub(crate) struct Core {
+    meta: &'static DocumentMeta,
+    odm: Odm,
+    raw: mongodb::Collection<RawDocumentBuf>,
+    session: Option<Shared>,
+}
+
+impl Core {
+    pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
+        // What copies depend on may not be lost when another server becomes the primary.
+        let raw = match odm.graph().is_depended_on(meta) {
+            false => odm.database().collection(meta.collection),
+            true => {
+                let options = CollectionOptions::builder()
+                    .write_concern(WriteConcern::majority())
+                    .build();
+                odm.database().collection_with_options(meta.collection, options)
+            }
+        };
+        Core {
+            meta,
+            odm: odm.clone(),
+            raw,
+            session,
+        }
+    }
+
+    pub(crate) fn meta(&self) -> &'static DocumentMeta {
+        self.meta
+    }
+
+    pub(crate) fn odm(&self) -> &Odm {
+        &self.odm
+    }
+
+    pub(crate) fn raw(&self) -> &mongodb::Collection<RawDocumentBuf> {
+        &self.raw
+    }
+
+    pub(crate) fn session(&self) -> Option<&Shared> {
+        self.session.as_ref()
+    }
+
+    /// The same collection within a session, or out of one.
+    pub(crate) fn within(&self, session: Option<Shared>) -> Core {
+        Core {
+            session,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn trace(&self, operation: &'static str) -> Trace {
+        Trace::new(self.meta.collection, operation)
+    }
+
+    /// Maps an error of the driver's.
+    pub(crate) fn error(&self, error: mongodb::error::Error) -> Error {
+        crate::map::Context::of(self.meta).driver(error)
+    }
+
+    /// Hands the document with this id to `take`, if there is one.
+    fn get<'a>(&'a self, id: Bson, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
+        async move {
+            let trace = self.trace("get");
+            trace
+                .run(async {
+                    let found = act!(self.session(), self.raw.find_one(doc! { "_id": id }));
+                    let found = found.map_err(|error| self.error(error))?;
+                    if let Some(found) = &found {
+                        take(found)?;
+                    }
+                    trace.done(1, found.is_some().into());
+                    Ok(())
+                })
+                .await
+        }
+        .boxed()
     }
 }
 
@@ -69,17 +151,18 @@ pub(crate) use act;
 /// Carries out an action of the driver's that gives a cursor: its batches, each read by `$read`. The session is free between
 /// two of them, for other operations of the transaction.
 macro_rules! batches {
-    ($session:expr, $action:expr, $error:expr, $read:expr) => {{
+    ($session:expr, $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
-        let read = $read;
-        let read = move |batch: mongodb::error::Result<_>| read(batch.map_err($error)?);
+        let (meta, read) = ($meta, $read);
+        let failed = move |error| $crate::map::Context::of(meta).driver(error);
+        let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
         match $session {
-            None => $action.batch().await.map_err($error)?.map(read).boxed(),
+            None => $action.batch().await.map_err(failed)?.map(read).boxed(),
             Some(session) => {
                 let session = session.clone();
                 let cursor = {
                     let mut locked = session.lock().await;
-                    $action.session(&mut *locked).batch().await.map_err($error)?
+                    $action.session(&mut *locked).batch().await.map_err(failed)?
                 };
                 futures::stream::unfold((cursor, session, read), async |(mut cursor, session, read)| {
                     let next = {
@@ -124,23 +207,14 @@ impl Odm {
 
 impl<T: Document> Collection<T> {
     pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Collection<T> {
-        // What copies depend on may not be lost when another server becomes the primary.
-        let raw = match odm.graph().is_depended_on(T::META) {
-            false => odm.database().collection(T::META.collection),
-            true => {
-                let options = CollectionOptions::builder()
-                    .write_concern(WriteConcern::majority())
-                    .build();
-                odm.database()
-                    .collection_with_options(T::META.collection, options)
-            }
-        };
         Collection {
-            odm: odm.clone(),
-            raw,
-            session,
+            core: Core::new(odm, T::META, session),
             of: PhantomData,
         }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     /// The driver's collection, for what this one lacks. What is written through it is not checked by this library.
@@ -153,7 +227,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn driver<D: Send + Sync>(&self) -> mongodb::Collection<D> {
-        self.raw.clone_with_type()
+        self.core.raw.clone_with_type()
     }
 
     /// The handle that the collection came from.
@@ -165,27 +239,19 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn odm(&self) -> &Odm {
-        &self.odm
+        &self.core.odm
     }
 
     pub(crate) fn raw(&self) -> &mongodb::Collection<RawDocumentBuf> {
-        &self.raw
+        &self.core.raw
     }
 
     pub(crate) fn session(&self) -> Option<&Shared> {
-        self.session.as_ref()
-    }
-
-    /// The same collection within a session, or out of one.
-    pub(crate) fn within(&self, session: Option<Shared>) -> Collection<T> {
-        Collection {
-            session,
-            ..self.clone()
-        }
+        self.core.session.as_ref()
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
-        Trace::new(T::META.collection, operation)
+        self.core.trace(operation)
     }
 
     /// Maps an error of the driver's.
@@ -289,18 +355,13 @@ impl<T: Document> Collection<T> {
     /// ```
     pub async fn get(&self, id: impl Target<T>) -> Result<Option<T>> {
         let id = id.target_id()?;
-        let trace = self.trace("get");
-        trace
-            .run(async {
-                let found =
-                    act!(self.session(), self.raw.find_one(doc! { "_id": id })).map_err(Self::error)?;
-                let found = found
-                    .map(|found| decode::decode::<T>(T::META, &found))
-                    .transpose()?;
-                trace.done(1, found.is_some().into());
-                Ok(found)
-            })
-            .await
+        let mut found = None;
+        let mut take = |raw: &RawDocument| {
+            found = Some(decode::decode::<T>(T::META, raw)?);
+            Ok(())
+        };
+        self.core.get(id, &mut take).await?;
+        Ok(found)
     }
 
     /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id
@@ -391,7 +452,7 @@ impl<T: Document> Collection<T> {
         let mut find = Find::new(self, Filter::of(filter));
         let order = via.order.into_iter();
         let order = order.map(|(name, direction)| Order::new(name, direction < 0));
-        find.sort = order.collect();
+        find.query.sort = order.collect();
         find
     }
 

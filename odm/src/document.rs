@@ -278,6 +278,14 @@ impl DocumentMeta {
         }
     }
 
+    /// The declared fields.
+    pub(crate) fn fields(&self) -> &'static [FieldMeta] {
+        match (self.shape)() {
+            Shape::Struct(shape) => shape.fields,
+            _ => &[],
+        }
+    }
+
     /// The stored name of the field of `#[document(version)]`.
     pub(crate) fn version(&self) -> Option<&'static str> {
         match (self.shape)() {

@@ -1,8 +1,10 @@
 //! How the server carries out a query: by an index, or by reading the whole collection.
 
 use crate::collection::act;
-use crate::join::Join;
-use crate::{Collection, Document, Find, Result};
+use crate::find::Query;
+use crate::join::{Asked, Join};
+use crate::{Document, Find, Result};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
 
@@ -189,16 +191,24 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// println!("{} index entries, {} documents", explain.keys_examined, explain.documents_examined);
     /// # Ok(()) }
     /// ```
-    pub async fn explain(mut self) -> Result<Explain> {
-        if self.options.limit == Some(0) {
+    pub async fn explain(self) -> Result<Explain> {
+        let (query, join) = self.into_query();
+        let mut joins = Vec::new();
+        join.queries(&mut joins);
+        explain(query, joins).await
+    }
+}
+
+fn explain(mut query: Query, joins: Vec<Asked>) -> BoxFuture<'static, Result<Explain>> {
+    async move {
+        if query.options.limit == Some(0) {
             // The server would take it for no limit; nothing is what is found, and nothing is asked.
             return Ok(Explain::of(doc! {}));
         }
-        let filter = self.prepare()?;
-        let mut joins = Vec::new();
-        self.join.queries(&mut joins);
-        let mut find = doc! { "find": T::META.collection, "filter": filter };
-        let options = self.options.into_inner().unwrap_or_default();
+        let filter = query.prepare()?;
+        let core = query.core;
+        let mut find = doc! { "find": core.meta().collection, "filter": filter };
+        let options = query.options.into_inner().unwrap_or_default();
         if let Some(sort) = options.sort {
             find.insert("sort", sort);
         }
@@ -218,18 +228,18 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
             find.insert("hint", hint);
         }
         let command = doc! { "explain": find, "verbosity": "executionStats" };
-        let trace = self.collection.trace("explain");
+        let trace = core.trace("explain");
         trace
             .run(async {
-                let action = self.collection.odm().database().run_command(command);
-                let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                let action = core.odm().database().run_command(command);
+                let reply = act!(core.session(), action).map_err(|error| core.error(error))?;
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
                     let find = doc! { "find": join.of.collection, "filter": join.filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
-                    let action = self.collection.odm().database().run_command(command);
-                    let reply = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
+                    let action = core.odm().database().run_command(command);
+                    let reply = act!(core.session(), action).map_err(|error| core.error(error))?;
                     let planned = Explain::of(reply);
                     explain.joins.push(JoinExplain {
                         collection: join.of.collection.to_owned(),
@@ -242,6 +252,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
             })
             .await
     }
+    .boxed()
 }
 
 #[cfg(test)]

@@ -137,6 +137,15 @@ impl<R> Filter<R> {
         self.doc.map_err(|error| *error)
     }
 
+    /// The same, without the type of the documents.
+    pub(crate) fn untyped(self) -> Filter<()> {
+        Filter {
+            doc: self.doc,
+            given: self.given,
+            of: PhantomData,
+        }
+    }
+
     pub(crate) fn of(doc: Result<Document>) -> Filter<R> {
         Filter {
             doc: doc.map_err(Box::new),
@@ -1041,6 +1050,16 @@ impl<R> Order<R> {
             name,
             descending,
             multi: false,
+            of: PhantomData,
+        }
+    }
+
+    /// The same, without the type of the documents.
+    pub(crate) fn untyped(self) -> Order<()> {
+        Order {
+            name: self.name,
+            descending: self.descending,
+            multi: self.multi,
             of: PhantomData,
         }
     }

@@ -1,16 +1,23 @@
 //! Queries: what to find, in which order, how much of it, and into which type.
 
-use crate::collection::{act, batches};
+mod batches;
+mod rows;
+
+use crate::collection::{Core, act, batches};
+use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
 use crate::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::key::Key;
 use crate::names::read_too;
 use crate::page::Place;
-use crate::{Collection, Document, Error, Filter, Projection, Result, decode};
-use futures::stream::{BoxStream, Stream, StreamExt};
+use crate::{Collection, Document, Error, Filter, Order, Projection, Result, decode};
+pub(crate) use batches::{Batch, each_of};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
 use mongodb::options::{Collation, FindOneOptions, FindOptions, Hint};
 use mongodb::raw_batch_cursor::RawBatch;
+pub(crate) use rows::Rows;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -36,20 +43,32 @@ use std::sync::{Arc, LazyLock};
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
 pub struct Find<T, Out = T, J = ()> {
-    pub(crate) collection: Collection<T>,
-    pub(crate) filter: Filter<T>,
-    pub(crate) options: Options,
-    pub(crate) sort: Vec<crate::Order<T>>,
-    pub(crate) fields: Option<Vec<&'static str>>,
+    pub(crate) query: Query,
     pub(crate) join: J,
-    pub(crate) into: PhantomData<fn() -> Out>,
+    #[allow(clippy::type_complexity)] // variance alone: no value of these types
+    into: PhantomData<fn() -> (Box<T>, Box<Out>)>,
 }
+
+/// A query without the types of its documents: what is sent to the server. It is compiled once for all types.
+pub(crate) struct Query {
+    pub(crate) core: Core,
+    pub(crate) filter: Filter<()>,
+    pub(crate) options: Options,
+    pub(crate) sort: Vec<Order<()>>,
+    /// The fields of a projection.
+    pub(crate) fields: Option<Vec<&'static str>>,
+    /// The stored fields that a join reads; `None` where nothing is joined.
+    needs: Option<Vec<&'static str>>,
+}
+
+/// A function that takes the documents of a reply, one after the other.
+pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
 
 impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Find")
             .field("collection", &T::META.collection)
-            .field("filter", &self.filter)
+            .field("filter", &self.query.filter)
             .finish()
     }
 }
@@ -111,48 +130,28 @@ const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 /// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number
 /// of batches and that of documents.
 macro_rules! hand_out {
-    ($of:ty, $session:expr, $action:expr, $take:expr) => {
-        match $session {
+    ($core:expr, $action:expr, $take:expr) => {{
+        let core: &$crate::collection::Core = $core;
+        match core.session() {
             None => {
-                let cursor = $action.batch().await.map_err($crate::Collection::<$of>::error)?;
-                $crate::find::each_of::<$of>(cursor, $take).await?
+                let cursor = $action.batch().await.map_err(|error| core.error(error))?;
+                $crate::find::each_of(core, cursor, $take).await?
             }
             Some(session) => {
                 let mut session = session.lock().await;
                 let cursor = $action.session(&mut *session).batch().await;
-                let mut cursor = cursor.map_err($crate::Collection::<$of>::error)?;
-                $crate::find::each_of::<$of>(cursor.stream(&mut session), $take).await?
+                let mut cursor = cursor.map_err(|error| core.error(error))?;
+                $crate::find::each_of(core, cursor.stream(&mut session), $take).await?
             }
         }
-    };
+    }};
 }
 pub(crate) use hand_out;
-
-/// Hands every document of these batches to `take`, and counts both.
-pub(crate) async fn each_of<T: Document>(
-    mut batches: impl Stream<Item = mongodb::error::Result<RawBatch>> + Unpin,
-    mut take: impl FnMut(&RawDocument) -> Result<()>,
-) -> Result<(u64, u64)> {
-    let (mut round_trips, mut documents) = (0, 0);
-    while let Some(batch) = batches.next().await {
-        let batch = batch.map_err(Collection::<T>::error)?;
-        round_trips += 1;
-        for document in batch.doc_slices().map_err(Collection::<T>::error)? {
-            documents += 1;
-            take(document_of::<T>(document)?)?;
-        }
-    }
-    Ok((round_trips, documents))
-}
 
 impl<T: Document> Find<T> {
     pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Find<T> {
         Find {
-            collection: collection.clone(),
-            filter,
-            options: Options::default(),
-            sort: Vec::new(),
-            fields: None,
+            query: Query::new(collection.core().clone(), filter.untyped()),
             join: (),
             into: PhantomData,
         }
@@ -168,13 +167,10 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
+    pub fn select<P: Projection<T>>(mut self) -> Find<T, P, J> {
+        self.query.fields = Some(P::fields());
         Find {
-            collection: self.collection,
-            filter: self.filter,
-            options: self.options,
-            sort: self.sort,
-            fields: Some(P::fields()),
+            query: self.query,
             join: self.join,
             into: PhantomData,
         }
@@ -209,11 +205,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// ```
     pub fn include<J: Join<T>>(self, join: impl FnOnce(T::Paths) -> J) -> Find<T, Out, J> {
         Find {
-            collection: self.collection,
-            filter: self.filter,
-            options: self.options,
-            sort: self.sort,
-            fields: self.fields,
+            query: self.query,
             join: join(T::paths()),
             into: PhantomData,
         }
@@ -234,7 +226,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn and(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
-        self.filter = self.filter & filter(T::paths());
+        self.query.and(filter(T::paths()).untyped());
         self
     }
 
@@ -247,7 +239,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
-        self.sort = order(T::paths()).into_sort();
+        self.query.sort.clear();
+        for order in order(T::paths()).into_sort() {
+            self.query.sort.push(order.untyped());
+        }
         self
     }
 
@@ -260,7 +255,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn skip(mut self, n: u64) -> Self {
-        self.options.skip = Some(n);
+        self.query.options.skip = Some(n);
         self
     }
 
@@ -273,7 +268,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn limit(mut self, n: u64) -> Self {
-        self.options.limit = Some(i64::try_from(n).unwrap_or(i64::MAX));
+        self.query.options.limit = Some(i64::try_from(n).unwrap_or(i64::MAX));
         self
     }
 
@@ -287,7 +282,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn batch_size(mut self, n: u32) -> Self {
-        self.options.batch_size = Some(n);
+        self.query.options.batch_size = Some(n);
         self
     }
 
@@ -303,7 +298,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn collation(mut self, collation: Collation) -> Self {
-        self.options.collation = Some(collation);
+        self.query.options.collation = Some(collation);
         self
     }
 
@@ -316,7 +311,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn hint(mut self, index: impl Into<String>) -> Self {
-        self.options.hint = Some(Hint::Name(index.into()));
+        self.query.options.hint = Some(Hint::Name(index.into()));
         self
     }
 
@@ -332,7 +327,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn allow_disk_use(mut self) -> Self {
-        self.options.allow_disk_use = Some(true);
+        self.query.options.allow_disk_use = Some(true);
         self
     }
 
@@ -353,40 +348,16 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         LossyFind { find: self }
     }
 
-    pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
-        if !self.sort.is_empty() {
-            self.options.sort = Some(
-                self.sort
-                    .iter()
-                    .map(|o| (o.name.to_owned(), Bson::Int32(if o.descending { -1 } else { 1 })))
-                    .collect(),
-            );
+    /// The query with the fields that the join needs, and the join.
+    pub(crate) fn into_query(self) -> (Query, J) {
+        let Find { mut query, join, .. } = self;
+        query.needs = None;
+        if !J::NOTHING {
+            let mut names = Vec::new();
+            join.needs(&mut names);
+            query.needs = Some(names);
         }
-        self.prepare_projection();
-        std::mem::replace(&mut self.filter, Filter::all()).into_document()
-    }
-
-    fn prepare_projection(&mut self) {
-        if let Some(fields) = &self.fields {
-            let mut projection: mongodb::bson::Document = fields
-                .iter()
-                .map(|name| ((*name).to_owned(), Bson::Int32(1)))
-                .collect();
-            let mut joined = Vec::new();
-            self.join.needs(&mut joined);
-            for name in joined {
-                read_too(&mut projection, name);
-            }
-            // Nor does it take a part of the id without the id. A join names by it what does not fit.
-            if J::NOTHING
-                && !projection
-                    .keys()
-                    .any(|name| name == "_id" || name.starts_with("_id."))
-            {
-                projection.insert("_id", 0);
-            }
-            self.options.projection = Some(projection);
-        }
+        (query, join)
     }
 
     /// All of them. Memory is needed for all: [`stream`](Find::stream) holds one batch.
@@ -405,15 +376,15 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
-        let (find, join) = self.without_join();
-        let from = find.collection.source().on_disk(find.options.allow_disk_use);
-        let mut work = Work::of_query(&join, find.options.projection.is_some());
+        let (query, join) = self.into_query();
+        let from = query.source();
+        let mut work = Work::of_query(&join, query.is_projected());
         let mut items = Vec::new();
-        find.each("find", |document| {
+        let mut take = |document: &RawDocument| {
             items.push(decode::decode(T::META, document)?);
             work.parent(document)
-        })
-        .await?;
+        };
+        query.each("find", &mut take).await?;
         work.run(&from).await?;
         work.rows(items)
     }
@@ -434,100 +405,20 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub async fn one(self) -> Result<Option<J::Row<Out>>> {
-        let (find, join) = self.without_join();
-        let from = find.collection.source().on_disk(find.options.allow_disk_use);
-        let mut work = Work::of_query(&join, find.options.projection.is_some());
-        let Some((item, raw)) = find.first().await? else {
-            return Ok(None);
+        let (query, join) = self.into_query();
+        let from = query.source();
+        let mut work = Work::of_query(&join, query.is_projected());
+        let mut items = Vec::new();
+        let mut take = |document: &RawDocument| {
+            items.push(decode::decode(T::META, document)?);
+            work.parent(document)
         };
-        work.parent(&raw)?;
-        work.run(&from).await?;
-        Ok(work.rows(vec![item])?.pop())
-    }
-
-    /// The query with the fields that the join needs, and the join.
-    pub(crate) fn without_join(mut self) -> (Find<T, Out>, J) {
-        self.prepare_projection();
-        (
-            Find {
-                collection: self.collection,
-                filter: self.filter,
-                options: self.options,
-                sort: self.sort,
-                fields: None,
-                join: (),
-                into: PhantomData,
-            },
-            self.join,
-        )
-    }
-
-    /// The documents batch by batch, as the server sends them.
-    pub(crate) async fn batches(
-        mut self,
-        keep: bool,
-        place: Arc<Place>,
-    ) -> Result<BoxStream<'static, Result<Vec<Batched<Out>>>>> {
-        let filter = self.prepare()?;
-        let trace = self.collection.trace("stream");
-        trace.values("filter", &filter);
-        let action = self
-            .collection
-            .raw()
-            .find(filter)
-            .with_options(self.options.into_inner());
-        let seen = place.clone();
-        let read = move |batch: RawBatch| {
-            let documents = batch.doc_slices().map_err(Collection::<T>::error)?;
-            let mut last = None;
-            let batch = documents
-                .into_iter()
-                .map(|document| {
-                    let document = document_of::<T>(document)?;
-                    seen.check(T::META.collection, document)?;
-                    last = Some(document);
-                    Ok(Batched::of::<T>(document, keep))
-                })
-                .collect::<Result<Vec<_>>>()?;
-            if let Some(last) = last {
-                seen.note(last);
-            }
-            Ok(batch)
-        };
-        let batches = trace
-            .begin(async {
-                Ok(batches!(
-                    self.collection.session(),
-                    action,
-                    Collection::<T>::error,
-                    read
-                ))
-            })
-            .await?;
-        let batches = trace.go_on(batches);
-        Ok(batches
-            .map(move |batch| batch.map_err(|error| place.lost(error)))
-            .boxed())
-    }
-
-    async fn first(mut self) -> Result<Option<(Out, mongodb::bson::RawDocumentBuf)>> {
-        if self.options.limit == Some(0) {
+        query.first(&mut take).await?;
+        if items.is_empty() {
             return Ok(None);
         }
-        let filter = self.prepare()?;
-        let trace = self.collection.trace("find_one");
-        trace.values("filter", &filter);
-        trace
-            .run(async {
-                let options = self.options.into_one();
-                let action = self.collection.raw().find_one(filter).with_options(options);
-                let found = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
-                trace.done(1, found.is_some().into());
-                found
-                    .map(|raw| Ok((decode::decode(T::META, &raw)?, raw)))
-                    .transpose()
-            })
-            .await
+        work.run(&from).await?;
+        Ok(work.rows(items)?.pop())
     }
 
     /// One after the other, with one batch in memory. A document that does not fit is an item with [`Error::Decode`], and
@@ -555,24 +446,14 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
-        Ok(self.rows().await?.map(|row| row?).boxed())
+        Ok(self.rows().await?.whole())
     }
 
-    /// One after the other; within it the error of a document that does not fit.
-    async fn rows(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
-        let (mut find, join) = self.without_join();
-        let join = Arc::new(join);
-        if !J::NOTHING {
-            find.options.batch_size.get_or_insert(JOINED_AT_ONCE);
-        }
-        if find.options.limit == Some(0) {
-            return Ok(futures::stream::empty().boxed());
-        }
-        let from = find.collection.source().on_disk(find.options.allow_disk_use);
-        let projected = find.options.projection.is_some();
-        let place = Arc::new(Place::of_query(&find));
-        let batches = find.batches(!J::NOTHING, place).await?;
-        Ok(joined(batches, from, join, projected))
+    async fn rows(self) -> Result<Rows<T, Out, J>> {
+        let (query, join) = self.into_query();
+        let (from, projected) = (query.source(), query.is_projected());
+        let batches = query.stream().await?;
+        Ok(Rows::of(batches, from, join, projected))
     }
 
     /// How many there are, with `skip` and `limit`.
@@ -587,30 +468,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// let adults = people.find(|p| p.age.gte(18)).count().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn count(mut self) -> Result<u64> {
-        if self.options.limit == Some(0) {
-            return Ok(0);
-        }
-        let filter = self.prepare()?;
-        let trace = self.collection.trace("count");
-        trace.values("filter", &filter);
-        trace
-            .run(async {
-                let mut options = mongodb::options::CountOptions::default();
-                options.limit = self.options.limit.and_then(|n| u64::try_from(n).ok());
-                options.skip = self.options.skip;
-                options.collation = self.options.collation.clone();
-                options.hint = self.options.hint.clone();
-                let action = self
-                    .collection
-                    .raw()
-                    .count_documents(filter)
-                    .with_options(options);
-                let count = act!(self.collection.session(), action).map_err(Collection::<T>::error)?;
-                trace.done(1, count);
-                Ok(count)
-            })
-            .await
+    pub async fn count(self) -> Result<u64> {
+        self.into_query().0.count().await
     }
 
     /// Whether there is one.
@@ -627,172 +486,244 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn exists(mut self) -> Result<bool> {
-        if self.options.limit == Some(0) {
-            return Ok(false);
+    pub async fn exists(self) -> Result<bool> {
+        self.into_query().0.exists().await
+    }
+}
+
+impl Query {
+    pub(crate) fn new(core: Core, filter: Filter<()>) -> Query {
+        Query {
+            core,
+            filter,
+            options: Options::default(),
+            sort: Vec::new(),
+            fields: None,
+            needs: None,
         }
+    }
+
+    pub(crate) fn meta(&self) -> &'static DocumentMeta {
+        self.core.meta()
+    }
+
+    /// Where its joins read.
+    pub(crate) fn source(&self) -> Source {
+        self.core.source().on_disk(self.options.allow_disk_use)
+    }
+
+    /// Whether only a part of each document is read.
+    pub(crate) fn is_projected(&self) -> bool {
+        self.fields.is_some() || self.options.projection.is_some()
+    }
+
+    /// Whether something is joined to the documents.
+    pub(crate) fn joins(&self) -> bool {
+        self.needs.is_some()
+    }
+
+    pub(crate) fn and(&mut self, filter: Filter<()>) {
+        let own = std::mem::replace(&mut self.filter, Filter::all());
+        self.filter = own & filter;
+    }
+
+    /// Puts the order and the projection into the options, and gives the condition.
+    pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
+        if !self.sort.is_empty() {
+            self.options.sort = Some(
+                self.sort
+                    .iter()
+                    .map(|o| (o.name.to_owned(), Bson::Int32(if o.descending { -1 } else { 1 })))
+                    .collect(),
+            );
+        }
+        self.prepare_projection();
+        std::mem::replace(&mut self.filter, Filter::all()).into_document()
+    }
+
+    pub(crate) fn prepare_projection(&mut self) {
+        let Some(fields) = self.fields.take() else { return };
+        let mut projection: mongodb::bson::Document = fields
+            .iter()
+            .map(|name| ((*name).to_owned(), Bson::Int32(1)))
+            .collect();
+        for name in self.needs.iter().flatten() {
+            read_too(&mut projection, name);
+        }
+        // Nor does it take a part of the id without the id. A join names by it what does not fit.
+        let has_id = projection
+            .keys()
+            .any(|name| name == "_id" || name.starts_with("_id."));
+        if self.needs.is_none() && !has_id {
+            projection.insert("_id", 0);
+        }
+        self.options.projection = Some(projection);
+    }
+
+    /// Hands the first document to `take`, if there is one.
+    pub(crate) fn first(mut self, take: Take<'_>) -> BoxFuture<'_, Result<()>> {
+        async move {
+            if self.options.limit == Some(0) {
+                return Ok(());
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("find_one");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let options = self.options.into_one();
+                    let action = self.core.raw().find_one(filter).with_options(options);
+                    let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    trace.done(1, found.is_some().into());
+                    found.map_or(Ok(()), |found| take(&found))
+                })
+                .await
+        }
+        .boxed()
+    }
+
+    /// The batches of a stream.
+    pub(crate) fn stream(mut self) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+        async move {
+            self.prepare_projection();
+            if self.joins() {
+                self.options.batch_size.get_or_insert(JOINED_AT_ONCE);
+            }
+            if self.options.limit == Some(0) {
+                return Ok(futures::stream::empty().boxed());
+            }
+            let place = Arc::new(Place::of_query(&self));
+            self.batches(place).await
+        }
+        .boxed()
+    }
+
+    /// The documents batch by batch, as the server sends them.
+    pub(crate) async fn batches(mut self, place: Arc<Place>) -> Result<BoxStream<'static, Result<Batch>>> {
         let filter = self.prepare()?;
-        let trace = self.collection.trace("exists");
+        let trace = self.core.trace("stream");
         trace.values("filter", &filter);
-        trace
-            .run(async {
-                self.options.sort = None;
-                self.options.projection = Some(doc! { "_id": 1 });
-                let options = self.options.into_one();
-                let action = self.collection.raw().find_one(filter).with_options(options);
-                let found = act!(self.collection.session(), action)
-                    .map_err(Collection::<T>::error)?
-                    .is_some();
-                trace.done(1, found.into());
-                Ok(found)
-            })
-            .await
+        let action = self.core.raw().find(filter);
+        let action = action.with_options(self.options.into_inner());
+        let (meta, seen) = (self.core.meta(), place.clone());
+        let read = move |batch: RawBatch| {
+            let batch = Batch::of(meta, batch)?;
+            let mut number = 0;
+            batch.each(meta, &mut |document| {
+                seen.check(meta.collection, document)?;
+                number += 1;
+                if number == batch.len() {
+                    seen.note(document);
+                }
+                Ok(())
+            })?;
+            Ok(batch)
+        };
+        let batches = trace
+            .begin(async { Ok(batches!(self.core.session(), action, meta, read)) })
+            .await?;
+        let batches = trace.go_on(batches);
+        Ok(batches
+            .map(move |batch| batch.map_err(|error| place.lost(error)))
+            .boxed())
+    }
+
+    fn count(mut self) -> BoxFuture<'static, Result<u64>> {
+        async move {
+            if self.options.limit == Some(0) {
+                return Ok(0);
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("count");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let mut options = mongodb::options::CountOptions::default();
+                    options.limit = self.options.limit.and_then(|n| u64::try_from(n).ok());
+                    options.skip = self.options.skip;
+                    options.collation = self.options.collation.clone();
+                    options.hint = self.options.hint.clone();
+                    let action = self.core.raw().count_documents(filter).with_options(options);
+                    let count = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    trace.done(1, count);
+                    Ok(count)
+                })
+                .await
+        }
+        .boxed()
+    }
+
+    fn exists(mut self) -> BoxFuture<'static, Result<bool>> {
+        async move {
+            if self.options.limit == Some(0) {
+                return Ok(false);
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("exists");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    self.options.sort = None;
+                    self.options.projection = Some(doc! { "_id": 1 });
+                    let options = self.options.into_one();
+                    let action = self.core.raw().find_one(filter).with_options(options);
+                    let found = act!(self.core.session(), action)
+                        .map_err(|error| self.core.error(error))?
+                        .is_some();
+                    trace.done(1, found.into());
+                    Ok(found)
+                })
+                .await
+        }
+        .boxed()
     }
 
     /// Hands the ids of at most `limit` documents to `take`, found by a collation. Out of a transaction they are read from the
     /// primary, since they are about to be changed.
-    pub(crate) async fn ids(
+    pub(crate) fn ids(
         mut self,
         collation: Collation,
-        limit: u64,
-        take: impl FnMut(&RawDocument) -> Result<()>,
-    ) -> Result<()> {
+        limit: i64,
+        take: Take<'_>,
+    ) -> BoxFuture<'_, Result<()>> {
         self.options.collation = Some(collation);
         self.options.projection = Some(doc! { "_id": 1 });
-        if self.collection.session().is_none() {
+        if self.core.session().is_none() {
             self.options.selection_criteria = Some(crate::write::PRIMARY);
         }
-        self.limit(limit).each("find", take).await
+        self.options.limit = Some(limit);
+        self.each("find", take)
     }
 
     /// Hands every document to `take`, in raw BSON.
-    pub(crate) async fn each(
-        mut self,
-        operation: &'static str,
-        take: impl FnMut(&RawDocument) -> Result<()>,
-    ) -> Result<()> {
-        if self.options.limit == Some(0) {
-            return Ok(());
-        }
-        // All of them are wanted, so the first batch need not end at the server's 101 documents: it holds what was asked
-        // for, up to 16 MB.
-        let wanted = self
-            .options
-            .limit
-            .and_then(|n| u32::try_from(n).ok())
-            .unwrap_or(MOST_AT_ONCE)
-            .min(MOST_AT_ONCE);
-        self.options.batch_size.get_or_insert(wanted);
-        let filter = self.prepare()?;
-        let trace = self.collection.trace(operation);
-        trace.values("filter", &filter);
-        trace
-            .run(async {
-                let action = self
-                    .collection
-                    .raw()
-                    .find(filter)
-                    .with_options(self.options.into_inner());
-                let (round_trips, documents) = hand_out!(T, self.collection.session(), action, take);
-                trace.done(round_trips, documents);
-                Ok(())
-            })
-            .await
-    }
-}
-
-/// The rows of a stream. One batch is in memory, with what is joined to it.
-pub(crate) fn joined<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
-    batches: BoxStream<'static, Result<Vec<Batched<Out>>>>,
-    from: Source,
-    join: Arc<J>,
-    projected: bool,
-) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
-    let rows = batches.then(move |batch| {
-        let (from, join) = (from.clone(), join.clone());
+    pub(crate) fn each<'a>(mut self, operation: &'static str, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
         async move {
-            match batch {
-                Ok(batch) => join_batch(&from, &*join, projected, batch).await,
-                Err(error) => vec![Err(error)],
+            if self.options.limit == Some(0) {
+                return Ok(());
             }
+            // All of them are wanted, so the first batch need not end at the server's 101 documents: it holds what was asked
+            // for, up to 16 MB.
+            let wanted = self
+                .options
+                .limit
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(MOST_AT_ONCE)
+                .min(MOST_AT_ONCE);
+            self.options.batch_size.get_or_insert(wanted);
+            let filter = self.prepare()?;
+            let trace = self.core.trace(operation);
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let action = self.core.raw().find(filter);
+                    let action = action.with_options(self.options.into_inner());
+                    let (round_trips, documents) = hand_out!(&self.core, action, take);
+                    trace.done(round_trips, documents);
+                    Ok(())
+                })
+                .await
         }
-    });
-    rows.flat_map(futures::stream::iter).boxed()
-}
-
-/// The documents of a batch with what is joined to them; one that does not fit is an error in its place. Where the join
-/// fails, its error stands for all that fit.
-async fn join_batch<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>>(
-    from: &Source,
-    join: &J,
-    projected: bool,
-    batch: Vec<Batched<Out>>,
-) -> Vec<Result<Result<J::Row<Out>>>> {
-    let mut work = Work::of_query(join, projected);
-    let mut noted = Vec::with_capacity(batch.len());
-    let mut documents = Vec::with_capacity(batch.len());
-    for Batched { document, raw } in batch {
-        let document = document.and_then(|document| {
-            if let Some(raw) = raw {
-                work.parent(&raw)?;
-            }
-            Ok(document)
-        });
-        noted.push(document.map(|document| documents.push(document)));
-    }
-    let rows = match work.run(from).await {
-        Ok(()) => work.rows(documents),
-        Err(error) => Err(error),
-    };
-    let (mut rows, failed) = match rows {
-        Ok(rows) => (rows.into_iter(), None),
-        Err(error) => (Vec::new().into_iter(), Some(error)),
-    };
-    let joined = noted.into_iter().filter_map(|noted| match noted {
-        Ok(()) => rows.next().map(|row| Ok(Ok(row))),
-        Err(error) => Some(Ok(Err(error))),
-    });
-    joined.chain(failed.map(Err)).collect()
-}
-
-/// One document of a batch: itself, and its raw form where something is joined to it.
-pub(crate) struct Batched<Out> {
-    document: Result<Out>,
-    raw: Option<mongodb::bson::RawDocumentBuf>,
-}
-
-impl<Out: DeserializeOwned> Batched<Out> {
-    fn of<T: Document>(raw: &RawDocument, keep: bool) -> Batched<Out> {
-        Batched {
-            document: decode::decode(T::META, raw),
-            raw: keep.then(|| raw.to_owned()),
-        }
-    }
-}
-
-/// The document in an item of a batch.
-pub(crate) fn document_of<T: Document>(
-    item: mongodb::bson::error::Result<mongodb::bson::RawBsonRef<'_>>,
-) -> Result<&RawDocument> {
-    match item {
-        Ok(mongodb::bson::RawBsonRef::Document(document)) => Ok(document),
-        Ok(other) => Err(Error::Decode {
-            collection: T::META.collection.to_owned(),
-            id: None,
-            ty: T::META.name,
-            path: String::new(),
-            message: format!(
-                "the server's batch holds a {:?} in the place of a document",
-                other.element_type()
-            ),
-        }),
-        Err(error) => Err(Error::Decode {
-            collection: T::META.collection.to_owned(),
-            id: None,
-            ty: T::META.name,
-            path: String::new(),
-            message: error.to_string(),
-        }),
+        .boxed()
     }
 }
 
@@ -854,11 +785,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// # Ok(()) }
     /// ```
     pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
-        let (find, join) = self.find.without_join();
-        let from = find.collection.source().on_disk(find.options.allow_disk_use);
-        let mut work = Work::of_query(&join, find.options.projection.is_some());
+        let (query, join) = self.find.into_query();
+        let from = query.source();
+        let mut work = Work::of_query(&join, query.is_projected());
         let (mut items, mut bad) = (Vec::new(), Vec::new());
-        find.each("find", |document| {
+        let mut take = |document: &RawDocument| {
             let item = decode::decode(T::META, document);
             match item.and_then(|item| work.parent(document).map(|()| item)) {
                 Ok(item) => items.push(item),
@@ -866,8 +797,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
                 Err(error) => return Err(error),
             }
             Ok(())
-        })
-        .await?;
+        };
+        query.each("find", &mut take).await?;
         work.run(&from).await?;
         let items = work.rows(items)?;
         Ok(Lossy { items, bad })
@@ -897,7 +828,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// # Ok(()) }
     /// ```
     pub async fn stream(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
-        self.find.rows().await
+        Ok(self.find.rows().await?.lossy())
     }
 }
 

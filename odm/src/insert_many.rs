@@ -1,7 +1,8 @@
 //! Many documents, inserted at once.
 
-use crate::collection::act;
-use crate::document::Fresh;
+use crate::collection::{Core, act};
+use crate::document::{DocumentMeta, Fresh};
+use crate::find::Take;
 use crate::map::Context;
 use crate::relation::{self, Done, Duties, IN_ONE, What as Relation, Write};
 use crate::session::Shared;
@@ -95,18 +96,24 @@ impl Serialize for Stored {
     }
 }
 
+/// Encodes the documents of a range of positions.
+type Encode = dyn Fn(Range<usize>) -> Part + Send + Sync;
+
 /// Documents that several threads encode together.
-struct Work<T> {
-    documents: Vec<T>,
+struct Work {
+    encode: Box<Encode>,
+    /// The number of documents.
+    documents: usize,
     parts: Vec<OnceLock<Part>>,
     next: AtomicUsize,
 }
 
-impl<T: Document> Work<T> {
-    fn of(documents: Vec<T>) -> Work<T> {
+impl Work {
+    fn of(documents: usize, encode: Box<Encode>) -> Work {
         Work {
-            parts: documents.chunks(PART).map(|_| OnceLock::new()).collect(),
+            encode,
             documents,
+            parts: (0..documents.div_ceil(PART)).map(|_| OnceLock::new()).collect(),
             next: AtomicUsize::new(0),
         }
     }
@@ -114,70 +121,80 @@ impl<T: Document> Work<T> {
     /// Encodes what nobody has begun yet. Each takes the next part when it is done with one, so that nobody waits for a thread
     /// that gets no core.
     fn carry_out(&self) {
-        let mut parts = self.parts.iter().zip(self.documents.chunks(PART));
-        let mut seen = 0;
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some((encoded, documents)) = parts.nth(at - seen) else {
-                return;
-            };
-            seen = at + 1;
-            encoded.get_or_init(|| Part::of(at * PART, documents));
+            let Some(encoded) = self.parts.get(at) else { return };
+            let first = at * PART;
+            encoded.get_or_init(|| (self.encode)(first..self.documents.min(first + PART)));
         }
     }
 }
 
 /// A thread that may help. It takes the work out, once it has begun.
-type Offer<T> = Arc<Mutex<Option<Arc<Work<T>>>>>;
+type Offer = Arc<Mutex<Option<Arc<Work>>>>;
 
-fn taken<T>(offer: &Offer<T>) -> Option<Arc<Work<T>>> {
+fn taken(offer: &Offer) -> Option<Arc<Work>> {
     offer.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
-/// and the server has nothing to do meanwhile.
-async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
-    let threads = (documents.len() / WORTH_A_THREAD).min(*CORES);
-    let runtime = Handle::try_current().ok().filter(|_| threads > 1);
-    let Some(runtime) = runtime else {
-        let part = Part::of(0, &documents);
-        return (documents, vec![part]);
-    };
-    let mut work = Arc::new(Work::of(documents));
-    let others: Vec<(Offer<T>, JoinHandle<()>)> = (1..threads)
-        .map(|_| {
-            let offer: Offer<T> = Arc::new(Mutex::new(Some(work.clone())));
-            let theirs = offer.clone();
-            let helps = move || {
-                if let Some(work) = taken(&theirs) {
-                    work.carry_out();
-                }
-            };
-            (offer, runtime.spawn_blocking(helps))
-        })
-        .collect();
-    work.carry_out();
-    for (offer, other) in others {
-        // One that has not begun has nothing to do any more. It is not waited for: all threads may be an application's that
-        // wait for what is inserted here.
-        if taken(&offer).is_none()
-            && let Err(error) = other.await
-            && let Ok(panic) = error.try_into_panic()
-        {
-            std::panic::resume_unwind(panic);
-        }
-    }
-    loop {
-        match Arc::try_unwrap(work) {
-            Ok(Work { documents, parts, .. }) => {
-                let encoded = parts.into_iter().filter_map(OnceLock::into_inner);
-                return (documents, encoded.collect());
+/// and the server has nothing to do meanwhile. Nobody holds `encode` afterwards.
+fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec<Part>> {
+    async move {
+        let threads = (documents / WORTH_A_THREAD).min(*CORES);
+        let runtime = Handle::try_current().ok().filter(|_| threads > 1);
+        let Some(runtime) = runtime else {
+            return vec![encode(0..documents)];
+        };
+        let mut work = Arc::new(Work::of(documents, encode));
+        let others: Vec<(Offer, JoinHandle<()>)> = (1..threads)
+            .map(|_| {
+                let offer: Offer = Arc::new(Mutex::new(Some(work.clone())));
+                let theirs = offer.clone();
+                let helps = move || {
+                    if let Some(work) = taken(&theirs) {
+                        work.carry_out();
+                    }
+                };
+                (offer, runtime.spawn_blocking(helps))
+            })
+            .collect();
+        work.carry_out();
+        for (offer, other) in others {
+            // One that has not begun has nothing to do any more. It is not waited for: all threads may be an application's that
+            // wait for what is inserted here.
+            if taken(&offer).is_none()
+                && let Err(error) = other.await
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
             }
-            // Nobody has it any more who has been waited for.
-            Err(shared) => work = shared,
         }
-        tokio::task::yield_now().await;
+        loop {
+            match Arc::try_unwrap(work) {
+                Ok(Work { parts, .. }) => {
+                    return parts.into_iter().filter_map(OnceLock::into_inner).collect();
+                }
+                // Nobody has it any more who has been waited for.
+                Err(shared) => work = shared,
+            }
+            tokio::task::yield_now().await;
+        }
     }
+    .boxed()
+}
+
+/// Encodes documents, and gives them back.
+async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
+    let documents = Arc::new(documents);
+    let encoded = documents.clone();
+    let encode = move |range: Range<usize>| {
+        let first = range.start;
+        Part::of(first, encoded.get(range).unwrap_or_default())
+    };
+    let parts = encode_parts(documents.len(), Box::new(encode)).await;
+    // Without them they are read as they are stored.
+    (Arc::into_inner(documents).unwrap_or_default(), parts)
 }
 
 /// The documents that are whole before others are asked, and how all are stored.
@@ -279,50 +296,75 @@ impl<T: Document> IntoFuture for InsertMany<T> {
                 documents,
                 ordered,
             } = self;
-            let collection = &collection;
             let all = documents.len();
-            let (whole, mut parts) = encoded_all(documents).await;
-            let mut tally = Tally {
-                ordered,
-                ..Tally::default()
+            let (whole, parts) = encoded_all(documents).await;
+            let is_whole = whole.len() == all;
+            let mut stored = Vec::new();
+            let mut take = |document: &RawDocument| {
+                stored.push(decode::decode(T::META, document)?);
+                Ok(())
             };
-            for part in &mut parts {
-                tally.refused.append(&mut part.refused);
-                tally.places.extend(part.places.iter().map(|(at, _)| *at));
+            let core = collection.core();
+            match insert(core, parts, is_whole, ordered, &mut take).await? {
+                true => Ok(stored),
+                false => Ok(whole),
             }
-            if tally.places.is_empty() && tally.refused.is_empty() {
-                return Ok(Vec::new());
-            }
-            if ordered && !tally.refused.is_empty() {
-                return Err(tally.into_error::<T>());
-            }
-            let trace = collection.trace("insert_many");
-            trace
-                .run(async {
-                    collection.odm().know_declarations(&trace).await?;
-                    let documents = parts.into_iter().flat_map(Part::into_documents);
-                    let is_whole = whole.len() == all;
-                    let documents = match is_whole && relation::is_unrelated(collection.odm(), T::META)? {
-                        true => tally.insert(collection, documents).await.map(|()| whole),
-                        false => {
-                            let raw =
-                                documents.map(|one| Ok(one.document().map_err(not_encoded::<T>)?.to_owned()));
-                            let raw = raw.collect::<Result<_>>()?;
-                            let whole = is_whole.then_some(whole);
-                            tally.insert_related(collection, &trace, raw, whole).await
-                        }
-                    }?;
-                    // The driver splits what is too much for one command; it does not say into how many.
-                    trace.done(tally.parts, tally.inserted as u64);
-                    if tally.refused.is_empty() {
-                        return Ok(documents);
-                    }
-                    Err(tally.into_error::<T>())
-                })
-                .await
         }
         .boxed()
     }
+}
+
+/// Inserts documents. Those that are not whole are handed to `take` as they are stored, and all where the library puts something
+/// into them: whether it did so is given.
+fn insert<'a>(
+    core: &'a Core,
+    mut parts: Vec<Part>,
+    is_whole: bool,
+    ordered: bool,
+    take: Take<'a>,
+) -> BoxFuture<'a, Result<bool>> {
+    async move {
+        let meta = core.meta();
+        let mut tally = Tally {
+            ordered,
+            ..Tally::default()
+        };
+        for part in &mut parts {
+            tally.refused.append(&mut part.refused);
+            tally.places.extend(part.places.iter().map(|(at, _)| *at));
+        }
+        if tally.places.is_empty() && tally.refused.is_empty() {
+            return Ok(true);
+        }
+        if ordered && !tally.refused.is_empty() {
+            return Err(tally.into_error(meta));
+        }
+        let trace = core.trace("insert_many");
+        trace
+            .run(async {
+                core.odm().know_declarations(&trace).await?;
+                let documents = parts.into_iter().flat_map(Part::into_documents);
+                let is_read = match is_whole && relation::is_unrelated(core.odm(), meta)? {
+                    true => tally.insert(core, documents).await.map(|()| false),
+                    false => {
+                        let raw = documents.map(|one| {
+                            let document = one.document();
+                            Ok(document.map_err(|source| not_encoded(meta, source))?.to_owned())
+                        });
+                        let raw = raw.collect::<Result<_>>()?;
+                        tally.insert_related(core, &trace, raw, is_whole, take).await
+                    }
+                }?;
+                // The driver splits what is too much for one command; it does not say into how many.
+                trace.done(tally.parts, tally.inserted as u64);
+                if tally.refused.is_empty() {
+                    return Ok(is_read);
+                }
+                Err(tally.into_error(meta))
+            })
+            .await
+    }
+    .boxed()
 }
 
 /// What has become of the documents.
@@ -340,40 +382,39 @@ struct Tally {
 
 impl Tally {
     /// Inserts documents that have nothing to do with others.
-    async fn insert<T: Document>(
-        &mut self,
-        collection: &Collection<T>,
-        documents: impl Iterator<Item = Stored> + Send,
-    ) -> Result<()> {
+    async fn insert(&mut self, core: &Core, documents: impl Iterator<Item = Stored> + Send) -> Result<()> {
         let size = self.places.len();
         if size > 0 {
             // By value: the driver copies each, and what it has copied is freed.
-            let session = collection.session().cloned();
-            let made = insert_raw::<_, Stored>(collection, session, size, documents, self.ordered).await;
+            let session = core.session().cloned();
+            let made = insert_raw::<Stored>(core, session, size, documents, self.ordered).await;
             self.add(size, made)?;
         }
         Ok(())
     }
 
-    /// Inserts documents with what their references and copies ask for. Those that are whole are given back, or all as they are
-    /// stored.
-    async fn insert_related<T: Document>(
+    /// Inserts documents with what their references and copies ask for. Gives whether `take` took them.
+    async fn insert_related(
         &mut self,
-        collection: &Collection<T>,
+        core: &Core,
         trace: &Trace,
         mut rest: Vec<RawDocumentBuf>,
-        whole: Option<Vec<T>>,
-    ) -> Result<Vec<T>> {
-        let most = most_at_once(collection, &rest).await?;
-        let derives = !rest.is_empty() && amend(collection, trace).concerns(T::META);
-        let is_read = derives || whole.is_none();
-        let mut documents = whole.filter(|_| !is_read).unwrap_or_default();
+        is_whole: bool,
+        take: Take<'_>,
+    ) -> Result<bool> {
+        let most = most_at_once(core, &rest).await?;
+        let derives = !rest.is_empty() && amend(core, trace).concerns(core.meta());
+        let is_read = derives || !is_whole;
         while !rest.is_empty() {
             let behind = rest.split_off(most.min(rest.len()));
             let part = std::mem::replace(&mut rest, behind);
             let size = part.len();
-            let stored = is_read.then_some(&mut documents);
-            let made = insert_part(collection, trace, part, self.ordered, stored).await;
+            let mut take = |document: &RawDocument| take(document);
+            let stored: Option<Take<'_>> = match is_read {
+                true => Some(&mut take),
+                false => None,
+            };
+            let made = insert_part(core, trace, part, self.ordered, stored).await;
             let ends = self.ordered
                 || matches!(
                     made,
@@ -387,13 +428,13 @@ impl Tally {
                 break;
             }
         }
-        Ok(documents)
+        Ok(is_read)
     }
 
-    fn into_error<T: Document>(mut self) -> Error {
+    fn into_error(mut self, meta: &DocumentMeta) -> Error {
         self.refused.sort_by_key(|(at, _)| *at);
         Error::InsertMany {
-            collection: T::META.collection,
+            collection: meta.collection,
             inserted: self.inserted,
             errors: self.refused,
         }
@@ -424,43 +465,46 @@ impl Tally {
 
 /// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
 /// the documents may refer to each other.
-async fn most_at_once<T: Document>(collection: &Collection<T>, raw: &[RawDocumentBuf]) -> Result<usize> {
-    let odm = collection.odm();
-    if raw.len() <= IN_ONE || collection.session().is_some() || relation::belong_together(odm, T::META, raw) {
+async fn most_at_once(core: &Core, raw: &[RawDocumentBuf]) -> Result<usize> {
+    let odm = core.odm();
+    if raw.len() <= IN_ONE || core.session().is_some() || relation::belong_together(odm, core.meta(), raw) {
         return Ok(usize::MAX);
     }
-    Ok(match Duties::of(odm, inserts::<T>(raw), None)? {
+    Ok(match Duties::of(odm, inserts(core.meta(), raw), None)? {
         Some(duties) if duties.is_one().await? => IN_ONE,
         _ => usize::MAX,
     })
 }
 
-fn inserts<T: Document>(raw: &[RawDocumentBuf]) -> impl Iterator<Item = Write<'_>> + Clone {
-    raw.iter().map(|document| Write {
-        meta: T::META,
+fn inserts<'a>(
+    meta: &'static DocumentMeta,
+    raw: &'a [RawDocumentBuf],
+) -> impl Iterator<Item = Write<'a>> + Clone {
+    raw.iter().map(move |document| Write {
+        meta,
         what: Relation::Insert(document),
     })
 }
 
 /// Inserts documents at once, with what their references ask for. `stored` takes them as they are stored.
-async fn insert_part<T: Document>(
-    collection: &Collection<T>,
+async fn insert_part(
+    core: &Core,
     trace: &Trace,
     mut raw: Vec<RawDocumentBuf>,
     ordered: bool,
-    stored: Option<&mut Vec<T>>,
+    stored: Option<Take<'_>>,
 ) -> Result<Inserted> {
     let mut token = None;
     let (mut places, mut refused) = (None, Vec::new());
     if let Some(stored) = stored {
-        amend(collection, trace)
-            .insert(T::META, &mut raw, &mut token)
+        amend(core, trace)
+            .insert(core.meta(), &mut raw, &mut token)
             .await?;
         let (mut kept, mut sent) = (Vec::with_capacity(raw.len()), Vec::with_capacity(raw.len()));
         for (at, document) in raw.into_iter().enumerate() {
-            match check::document(T::META, &document) {
+            match check::document(core.meta(), &document) {
                 Ok(()) => {
-                    stored.push(decode::decode(T::META, &document)?);
+                    stored(&document)?;
                     kept.push(at);
                     sent.push(document);
                 }
@@ -469,7 +513,7 @@ async fn insert_part<T: Document>(
         }
         raw = sent;
         // The others may have copies of those that are left out, where they refer to their own kind.
-        let together = || relation::refers_to_its_kind(collection.odm(), T::META);
+        let together = || relation::refers_to_its_kind(core.odm(), core.meta());
         if !refused.is_empty() && (ordered || raw.is_empty() || together()) {
             return Ok(Inserted {
                 inserted: 0,
@@ -480,18 +524,17 @@ async fn insert_part<T: Document>(
         places = Some(kept);
     }
     let size = raw.len();
-    let duties = Duties::of(collection.odm(), inserts::<T>(&raw), token)?;
+    let duties = Duties::of(core.odm(), inserts(core.meta(), &raw), token)?;
     let made = match duties {
         None => {
             drop(duties);
-            let session = collection.session().cloned();
-            insert_raw::<_, RawDocumentBuf>(collection, session, size, raw, ordered).await
+            let session = core.session().cloned();
+            insert_raw::<RawDocumentBuf>(core, session, size, raw, ordered).await
         }
         Some(duties) => {
-            let insert = |session| {
-                insert_raw::<_, RawDocumentBuf>(collection, session, size, raw.as_slice(), ordered).boxed()
-            };
-            duties.carry_out(collection.session(), trace, insert).await
+            let insert =
+                |session| insert_raw::<RawDocumentBuf>(core, session, size, raw.as_slice(), ordered).boxed();
+            duties.carry_out(core.session(), trace, insert).await
         }
     };
     let Some(places) = places else { return made };
@@ -545,14 +588,14 @@ impl Done for Inserted {
 }
 
 /// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
-async fn insert_raw<T: Document, D: Serialize + Send + Sync>(
-    collection: &Collection<T>,
+async fn insert_raw<D: Serialize + Send + Sync>(
+    core: &Core,
     session: Option<Shared>,
     sent: usize,
     documents: impl IntoIterator<Item = impl Borrow<D>>,
     ordered: bool,
 ) -> Result<Inserted> {
-    let target = collection.raw().clone_with_type::<D>();
+    let target = core.raw().clone_with_type::<D>();
     let action = target.insert_many(documents).ordered(ordered);
     let Err(error) = act!(session.as_ref(), action) else {
         return Ok(Inserted {
@@ -561,11 +604,11 @@ async fn insert_raw<T: Document, D: Serialize + Send + Sync>(
             ordered,
         });
     };
-    match Context::of(T::META).insert_many(error, sent, ordered) {
+    match Context::of(core.meta()).insert_many(error, sent, ordered) {
         Error::InsertMany { inserted, errors, .. } => {
             let made = Inserted {
                 // A transaction of the operation's own is rolled back.
-                inserted: match (&session, collection.session()) {
+                inserted: match (&session, core.session()) {
                     (Some(_), None) => 0,
                     _ => inserted,
                 },
@@ -575,7 +618,7 @@ async fn insert_raw<T: Document, D: Serialize + Send + Sync>(
             match session {
                 None => Ok(made),
                 Some(_) => Err(Error::InsertMany {
-                    collection: T::META.collection,
+                    collection: core.meta().collection,
                     inserted: made.inserted,
                     errors: made.errors,
                 }),

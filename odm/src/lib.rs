@@ -159,6 +159,7 @@ pub mod server;
 mod session;
 mod shape;
 mod size;
+mod switches;
 mod trace;
 pub mod update;
 mod upsert;
@@ -586,6 +587,7 @@ pub mod __private {
         VariantMeta,
     };
     pub use crate::size::{Message, Size};
+    pub use crate::switches::{SwitchBulk, SwitchOdm};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,

@@ -1,16 +1,18 @@
 //! Updates of one document and of many, with what holds them back.
 
-use crate::collection::act;
+use crate::collection::{Core, act};
+use crate::document::DocumentMeta;
+use crate::find::Query;
 use crate::own_fields::OWN;
-use crate::relation::{self, Amend, Done, Duties, Parts, Token, What, Write};
+use crate::relation::{self, Done, Duties, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
 use crate::upsert::{self, UniqueKey};
-use crate::write::{PRIMARY, missed, peek, target_filter, version_field};
+use crate::write::{PRIMARY, amend, missed, peek, target_filter};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
@@ -132,15 +134,6 @@ impl<T: Document> Update<T> {
         self
     }
 
-    /// With the stored id.
-    async fn named(mut self) -> Result<Self> {
-        if let Some(collation) = self.collation.take() {
-            let id = relation::id_by_collation(&self.collection, self.id?, collation).await?;
-            self.id = Ok(id);
-        }
-        Ok(self)
-    }
-
     /// Inserts a document with this id and these changes if there is none.
     ///
     /// The server's validator decides whether such a document is whole.
@@ -194,34 +187,73 @@ impl<T: Document> Update<T> {
         }
     }
 
+    /// The same, without its type.
+    fn untyped(self) -> Untyped {
+        Untyped {
+            core: self.collection.core().clone(),
+            id: self.id,
+            seen: self.seen,
+            changes: self.changes.untyped(),
+            upsert: self.upsert,
+            collation: self.collation,
+        }
+    }
+}
+
+/// An update of one document, without its type.
+struct Untyped {
+    core: Core,
+    id: Result<Bson>,
+    seen: Option<i64>,
+    changes: Changes<()>,
+    upsert: bool,
+    collation: Option<Collation>,
+}
+
+impl Untyped {
+    /// Whether there is nothing to write.
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && !self.upsert
+    }
+
+    /// With the stored id.
+    async fn named(mut self) -> Result<Self> {
+        if let Some(collation) = self.collation.take() {
+            let id = relation::id_by_collation(&self.core, self.id?, collation).await?;
+            self.id = Ok(id);
+        }
+        Ok(self)
+    }
+
     /// An update without any change: the document is there, and has the version that was seen.
     async fn unchanged(self) -> Result<Updated> {
-        let (id, seen) = (self.id?, self.seen);
-        let trace = self.collection.trace("update");
+        let (id, seen, meta) = (self.id?, self.seen, self.core.meta());
+        let trace = self.core.trace("update");
         trace
             .run(async {
                 trace.done(1, 0);
-                let stored = peek(&self.collection, &id, version_field::<T>()).await?;
-                missed::<T>(&id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
+                let stored = peek(&self.core, &id, meta.version()).await?;
+                missed(meta, &id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
             })
             .await
     }
 
-    fn prepare(self) -> Result<Prepared<T>> {
-        let mut built = self.changes.build(self.upsert, crate::now())?;
+    fn prepare(self) -> Result<Prepared> {
+        let meta = self.core.meta();
+        let mut built = self.changes.build_for(meta, self.upsert, crate::now())?;
         let id = self.id?;
         if built.update.is_empty() {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &id } };
         }
-        relation::prepare(self.collection.odm(), T::META, &mut built)?;
+        relation::prepare(self.core.odm(), meta, &mut built)?;
         if self.upsert {
-            built.fills_at_once(T::META.collection, "an upsert")?;
+            built.fills_at_once(meta.collection, "an upsert")?;
         }
-        let mut filter = target_filter::<T>(&id, self.seen);
+        let mut filter = target_filter(meta, &id, self.seen);
         guarded(&mut filter, &built.guards);
         Ok(Prepared {
-            collection: self.collection,
+            core: self.core,
             id,
             seen: self.seen,
             filter,
@@ -230,10 +262,76 @@ impl<T: Document> Update<T> {
             token: None,
         })
     }
+
+    /// Executes the update.
+    async fn update(self) -> Result<Updated> {
+        if self.is_empty() {
+            return self.unchanged().await;
+        }
+        let mut prepared = self.named().await?.prepare()?;
+        let trace = prepared.core.trace("update");
+        trace.values("filter", &prepared.filter);
+        trace.values("update", &prepared.built.update);
+        trace.run(prepared.execute(&trace)).await
+    }
+
+    /// Executes the update, and gives the document.
+    async fn returning(self, which: ReturnDocument) -> Result<Option<RawDocumentBuf>> {
+        let update = self.named().await?;
+        if update.is_empty() {
+            let id = update.id?;
+            return match read(&update.core, &id).await? {
+                Some(document) => Ok(Some(document)),
+                None => Err(Error::NotFound {
+                    collection: update.core.meta().collection,
+                    id: Box::new(id),
+                }),
+            };
+        }
+        let mut prepared = update.prepare()?;
+        let trace = prepared.core.trace("update_returning");
+        trace.values("filter", &prepared.filter);
+        trace.values("update", &prepared.built.update);
+        let made = trace
+            .run(async {
+                prepared.amend(&trace).await?;
+                prepared
+                    .carry_out(
+                        &trace,
+                        || Found::Document(None),
+                        |prepared, core, trace| {
+                            let which = which.clone();
+                            async move { prepared.returning(&core, &which, trace).await }.boxed()
+                        },
+                    )
+                    .await
+            })
+            .await?;
+        Ok(match made {
+            Found::Stored(document) | Found::Inserted(Some(document), _) => Some(document),
+            Found::Inserted(None, _) => None,
+            Found::Document(document) => document,
+        })
+    }
 }
 
-struct Prepared<T> {
-    collection: Collection<T>,
+/// The document with this id, as it is on the primary.
+async fn read(core: &Core, id: &Bson) -> Result<Option<RawDocumentBuf>> {
+    let mut query = Query::new(core.clone(), Filter::raw(doc! { "_id": { "$eq": id } }));
+    if core.session().is_none() {
+        query.options.selection_criteria = Some(PRIMARY);
+    }
+    let mut found = None;
+    let mut take = |document: &RawDocument| {
+        found = Some(document.to_owned());
+        Ok(())
+    };
+    query.first(&mut take).await?;
+    Ok(found)
+}
+
+struct Prepared {
+    core: Core,
     id: Bson,
     seen: Option<i64>,
     filter: mongodb::bson::Document,
@@ -255,25 +353,25 @@ enum Verdict {
     Again,
 }
 
-impl<T: Document> Prepared<T> {
-    async fn verdict(&self, collection: &Collection<T>) -> Result<Verdict> {
+impl Prepared {
+    async fn verdict(&self, core: &Core) -> Result<Verdict> {
         let names = self
             .built
             .guards
             .iter()
             .map(Guard::name)
-            .chain(version_field::<T>());
+            .chain(self.core.meta().version());
         let met = self.built.guards.iter().find_map(Guard::met);
         let (stored, idle) = match met {
-            None => (peek(collection, &self.id, names).await?, false),
-            Some(any) => peek_items(collection, &self.id, names, any).await?,
+            None => (peek(core, &self.id, names).await?, false),
+            Some(any) => peek_items(core, &self.id, names, any).await?,
         };
         if stored.is_none()
             && let Some(error) = self.refused_insert()
         {
             return Ok(Verdict::Refused(error));
         }
-        if let Some(error) = missed::<T>(&self.id, self.seen, stored.as_ref()) {
+        if let Some(error) = missed(self.core.meta(), &self.id, self.seen, stored.as_ref()) {
             return Ok(Verdict::Refused(error));
         }
         let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
@@ -284,7 +382,7 @@ impl<T: Document> Prepared<T> {
         }
         for guard in &self.built.guards {
             let value = stored.as_ref().and_then(|stored| at(stored, guard.name()));
-            if let Some(error) = guard.refusal(T::META.collection, &self.id, value) {
+            if let Some(error) = guard.refusal(self.core.meta().collection, &self.id, value) {
                 return Ok(Verdict::Refused(error));
             }
             if guard.has_nothing_to_do(value) {
@@ -295,8 +393,10 @@ impl<T: Document> Prepared<T> {
             return Ok(Verdict::Nothing);
         }
         for guard in &self.built.guards {
-            let (Some(items), Some(error)) = (guard.offenders(), guard.offence(T::META.collection, &self.id))
-            else {
+            let (Some(items), Some(error)) = (
+                guard.offenders(),
+                guard.offence(self.core.meta().collection, &self.id),
+            ) else {
                 continue;
             };
             let mut shown = doc! { "_id": 1 };
@@ -305,11 +405,11 @@ impl<T: Document> Prepared<T> {
                 shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
             }
             let filter = doc! { "_id": &self.id, guard.name(): { "$elemMatch": items } };
-            let mut action = collection.raw().find_one(filter).projection(shown);
-            if collection.session().is_none() {
+            let mut action = core.raw().find_one(filter).projection(shown);
+            if core.session().is_none() {
                 action = action.selection_criteria(PRIMARY);
             }
-            let found = act!(collection.session(), action).map_err(Collection::<T>::error)?;
+            let found = act!(core.session(), action).map_err(|error| core.error(error))?;
             if let Some(found) = found {
                 let found = mongodb::bson::Document::try_from(&*found).unwrap_or_default();
                 return Ok(Verdict::Refused(guard.with_item(error, &found)));
@@ -320,10 +420,10 @@ impl<T: Document> Prepared<T> {
 
     /// The same of what is left to do.
     fn with(&self, built: Built) -> Self {
-        let mut filter = target_filter::<T>(&self.id, self.seen);
+        let mut filter = target_filter(self.core.meta(), &self.id, self.seen);
         guarded(&mut filter, &built.guards);
         Prepared {
-            collection: self.collection.clone(),
+            core: self.core.clone(),
             id: self.id.clone(),
             seen: self.seen,
             filter,
@@ -335,13 +435,13 @@ impl<T: Document> Prepared<T> {
 
     /// Why an upsert inserts nothing where there is no document, if it does not.
     fn refused_insert(&self) -> Option<Error> {
-        refused_insert::<T>(&self.built, self.upsert, &self.id, &doc! {})
+        refused_insert(self.core.meta(), &self.built, self.upsert, &self.id, &doc! {})
     }
 
     /// After the last attempt: what held it back came and went all the time.
     fn contended(&self) -> Error {
         Error::Contention {
-            collection: T::META.collection,
+            collection: self.core.meta().collection,
             message: format!(
                 "the document with _id {} changed under {ATTEMPTS} attempts to update it: try again",
                 self.id
@@ -353,11 +453,11 @@ impl<T: Document> Prepared<T> {
     /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
     /// race or a guard held it back. The server may find any fault with such an insert before it finds the twin. Within
     /// a transaction the error has ended it, so nothing more can be found out.
-    fn may_exist(&self, collection: &Collection<T>, error: &Error) -> bool {
+    fn may_exist(&self, core: &Core, error: &Error) -> bool {
         let guarded = !self.built.guards.is_empty() || self.seen.is_some();
         // Where it is unknown whether the write was made, it may not be made once more.
         let refused = !matches!(error, Error::Unavailable { .. }) && is_refused(error);
-        self.upsert && collection.session().is_none() && (is_twin(error) || guarded && refused)
+        self.upsert && core.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
     /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
@@ -375,12 +475,12 @@ impl<T: Document> Prepared<T> {
         else {
             return error;
         };
-        if self.collection.session().is_some() {
+        if self.core.session().is_some() {
             return error;
         }
         trace.more(1);
         let stored = self
-            .collection
+            .core
             .raw()
             .find_one(doc! { "_id": { "$eq": &self.id } })
             .selection_criteria(PRIMARY);
@@ -396,15 +496,11 @@ impl<T: Document> Prepared<T> {
     /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
     /// client and matches, the transaction is run again.
     async fn raced(&self, error: Error, trace: &Trace) -> Error {
-        let Some(session) = self
-            .collection
-            .session()
-            .filter(|_| self.upsert && is_twin(&error))
-        else {
+        let Some(session) = self.core.session().filter(|_| self.upsert && is_twin(&error)) else {
             return error;
         };
         trace.more(1);
-        match self.verdict(&self.collection.within(None)).await {
+        match self.verdict(&self.core.within(None)).await {
             Ok(
                 Verdict::Again
                 | Verdict::Less(_)
@@ -420,8 +516,8 @@ impl<T: Document> Prepared<T> {
     }
 
     /// What is behind such an error.
-    async fn behind(&self, collection: &Collection<T>, error: Error, attempt: u64) -> Result<Verdict> {
-        match self.verdict(collection).await? {
+    async fn behind(&self, core: &Core, error: Error, attempt: u64) -> Result<Verdict> {
+        match self.verdict(core).await? {
             Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),
             Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
             Verdict::Again if attempt > 0 && !is_twin(&error) => Ok(Verdict::Refused(error)),
@@ -439,8 +535,8 @@ fn is_refused(error: &Error) -> bool {
 }
 
 /// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
-async fn peek_items<T: Document>(
-    collection: &Collection<T>,
+async fn peek_items(
+    core: &Core,
     id: &Bson,
     names: impl IntoIterator<Item = &str>,
     any: &[mongodb::bson::Document],
@@ -457,9 +553,9 @@ async fn peek_items<T: Document>(
         } },
     ];
     let trips = std::sync::atomic::AtomicU64::new(0);
-    let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
+    let scope = relation::Scope::new(core.odm(), core.session(), &trips);
     let mut found = scope
-        .aggregate(T::META, pipeline)
+        .aggregate(core.meta(), pipeline)
         .await?
         .pop()
         .unwrap_or_default();
@@ -481,14 +577,15 @@ fn is_twin(error: &Error) -> bool {
 
 /// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes
 /// the number's bound.
-fn refused_insert<T: Document>(
+fn refused_insert(
+    meta: &DocumentMeta,
     built: &Built,
     upsert: bool,
     id: &Bson,
     condition: &mongodb::bson::Document,
 ) -> Option<Error> {
     let mut guards = built.guards.iter().filter(|_| upsert);
-    guards.find_map(|guard| guard.refused_insert(T::META.collection, id, condition))
+    guards.find_map(|guard| guard.refused_insert(meta.collection, id, condition))
 }
 
 fn guarded(filter: &mut mongodb::bson::Document, guards: &[Guard]) {
@@ -513,19 +610,13 @@ fn at<'d>(document: &'d mongodb::bson::Document, name: &str) -> Option<&'d Bson>
     Some(value)
 }
 
-impl<T: Document> Prepared<T> {
+impl Prepared {
     /// Puts the copies in that it writes.
     async fn amend(&mut self, trace: &Trace) -> Result<()> {
-        self.collection.odm().know_declarations(trace).await?;
-        let amend = Amend {
-            odm: self.collection.odm(),
-            session: self.collection.session(),
-            trace,
-            beside: &[],
-        };
-        amend
+        self.core.odm().know_declarations(trace).await?;
+        amend(&self.core, trace)
             .update(
-                T::META,
+                self.core.meta(),
                 Some(&self.id),
                 &mut self.built,
                 self.upsert,
@@ -534,32 +625,45 @@ impl<T: Document> Prepared<T> {
             .await
     }
 
+    /// Executes the update, with what its references ask for.
+    async fn execute(&mut self, trace: &Trace) -> Result<Updated> {
+        self.amend(trace).await?;
+        self.carry_out(trace, found_as_it_was, |prepared, core, trace| {
+            async move { prepared.update(&core, trace).await }.boxed()
+        })
+        .await
+    }
+
     /// Carries out one way of making the change, with what its references ask for.
     async fn carry_out<R, F>(&self, trace: &Trace, nothing: impl Fn() -> R, make: F) -> Result<R>
     where
         R: Done + Send + Sync,
-        F: for<'a> Fn(&'a Self, Collection<T>, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
+        F: for<'a> Fn(&'a Self, Core, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
     {
-        let collection = &self.collection;
+        let core = &self.core;
         let what = What::Update {
             filter: &self.filter,
             built: &self.built,
             many: false,
             upsert: self.upsert,
         };
-        let writes = [Write { meta: T::META, what }].into_iter();
-        let Some(duties) = Duties::of(collection.odm(), writes, self.token)? else {
-            return make(self, collection.clone(), trace).await;
+        let writes = [Write {
+            meta: self.core.meta(),
+            what,
+        }]
+        .into_iter();
+        let Some(duties) = Duties::of(core.odm(), writes, self.token)? else {
+            return make(self, core.clone(), trace).await;
         };
-        let again = collection.session().is_none() && duties.is_one().await?;
+        let again = core.session().is_none() && duties.is_one().await?;
         let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
-            let within = |session: Option<Shared>| make(this, collection.within(session), trace);
-            match duties.carry_out(collection.session(), trace, within).await {
+            let within = |session: Option<Shared>| make(this, core.within(session), trace);
+            match duties.carry_out(core.session(), trace, within).await {
                 // What ended the transaction is found out after it.
-                Err(error) if again && this.may_exist(collection, &error) => {
-                    match this.behind(collection, error, attempt).await? {
+                Err(error) if again && this.may_exist(core, &error) => {
+                    match this.behind(core, error, attempt).await? {
                         Verdict::Refused(error) => return Err(error),
                         Verdict::Nothing => return Ok(nothing()),
                         Verdict::Less(built) => less = Some(this.with(*built)),
@@ -572,20 +676,20 @@ impl<T: Document> Prepared<T> {
         Err(self.contended())
     }
 
-    async fn update(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
-        self.fill(collection, trace).await?;
+    async fn update(&self, core: &Core, trace: &Trace) -> Result<Updated> {
+        self.fill(core, trace).await?;
         let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
             let update = this.built.modifications();
-            let mut action = collection.raw().update_one(this.filter.clone(), update);
+            let mut action = core.raw().update_one(this.filter.clone(), update);
             if self.upsert {
                 action = action.upsert(this.refused_insert().is_none());
             }
             if !this.built.array_filters.is_empty() {
                 action = action.array_filters(this.built.array_filters.clone());
             }
-            let result = act!(collection.session(), action).map_err(Collection::<T>::error);
+            let result = act!(core.session(), action).map_err(|error| core.error(error));
             match result {
                 Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
                     trace.done(attempt * 2 + 1, result.modified_count);
@@ -597,7 +701,7 @@ impl<T: Document> Prepared<T> {
                         copies_updated: 0,
                     });
                 }
-                Err(error) if !this.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(core, &error) => {
                     trace.done(attempt * 2 + 1, 0);
                     let error = this.raced(error, trace).await;
                     return Err(this.explained(error, trace).await);
@@ -606,8 +710,8 @@ impl<T: Document> Prepared<T> {
             }
             trace.done(attempt * 2 + 2, 0);
             let verdict = match result {
-                Err(error) => this.behind(collection, error, attempt).await?,
-                Ok(_) => this.verdict(collection).await?,
+                Err(error) => this.behind(core, error, attempt).await?,
+                Ok(_) => this.verdict(core).await?,
             };
             match verdict {
                 Verdict::Refused(error) => return Err(this.explained(error, trace).await),
@@ -620,13 +724,13 @@ impl<T: Document> Prepared<T> {
     }
 
     /// Fills the defaults that the change begins with and can't fill itself.
-    async fn fill(&self, collection: &Collection<T>, trace: &Trace) -> Result<()> {
+    async fn fill(&self, core: &Core, trace: &Trace) -> Result<()> {
         match self.built.fills_first() {
             true => {
                 fill(
-                    collection,
+                    core,
                     &self.built,
-                    target_filter::<T>(&self.id, self.seen),
+                    target_filter(self.core.meta(), &self.id, self.seen),
                     trace,
                 )
                 .await
@@ -635,25 +739,20 @@ impl<T: Document> Prepared<T> {
         }
     }
 
-    async fn returning(
-        &self,
-        collection: &Collection<T>,
-        which: &ReturnDocument,
-        trace: &Trace,
-    ) -> Result<Found<T>> {
+    async fn returning(&self, core: &Core, which: &ReturnDocument, trace: &Trace) -> Result<Found> {
         let inserts = self.upsert && self.refused_insert().is_none();
         // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
         // follows from that, the insert is a command of its own.
         let is_before = matches!(which, ReturnDocument::Before);
-        let apart = inserts && !is_before && collection.odm().graph().is_related(T::META);
+        let apart = inserts && !is_before && core.odm().graph().is_related(self.core.meta());
         let mut sent = 0;
         let mut less: Option<Self> = None;
-        self.fill(collection, trace).await?;
+        self.fill(core, trace).await?;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
             sent += 1;
             let filter = this.filter.clone();
-            let found = this.find_and_update(collection, which, filter, inserts && !apart);
+            let found = this.find_and_update(core, which, filter, inserts && !apart);
             let mut result = found.await;
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
@@ -661,7 +760,7 @@ impl<T: Document> Prepared<T> {
                 // Who is there already is not changed: it is a twin then.
                 let mut filter = this.filter.clone();
                 filter.insert(OWN, doc! { "$type": "minKey" });
-                result = this.find_and_update(collection, which, filter, true).await;
+                result = this.find_and_update(core, which, filter, true).await;
                 inserted = true;
             }
             match result {
@@ -677,7 +776,7 @@ impl<T: Document> Prepared<T> {
                     trace.done(sent, 1);
                     return Ok(Found::Inserted(None, self.id.clone()));
                 }
-                Err(error) if !this.may_exist(collection, &error) => {
+                Err(error) if !this.may_exist(core, &error) => {
                     trace.done(sent, 0);
                     let error = this.raced(error, trace).await;
                     return Err(this.explained(error, trace).await);
@@ -687,17 +786,13 @@ impl<T: Document> Prepared<T> {
             sent += 1;
             trace.done(sent, 0);
             let verdict = match result {
-                Err(error) => this.behind(collection, error, attempt).await?,
-                Ok(_) => this.verdict(collection).await?,
+                Err(error) => this.behind(core, error, attempt).await?,
+                Ok(_) => this.verdict(core).await?,
             };
             match verdict {
                 Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => {
-                    let mut find = Find::by_id(collection, &self.id);
-                    if collection.session().is_none() {
-                        find.options.selection_criteria = Some(PRIMARY);
-                    }
-                    return find.one().await.map(Found::Document);
+                    return read(core, &self.id).await.map(Found::Document);
                 }
                 Verdict::Less(built) => less = Some(this.with(*built)),
                 Verdict::Again => {}
@@ -708,13 +803,13 @@ impl<T: Document> Prepared<T> {
 
     async fn find_and_update(
         &self,
-        collection: &Collection<T>,
+        core: &Core,
         which: &ReturnDocument,
         filter: mongodb::bson::Document,
         upsert: bool,
     ) -> Result<Option<RawDocumentBuf>> {
         let update = self.built.modifications();
-        let mut action = collection
+        let mut action = core
             .raw()
             .find_one_and_update(filter, update)
             .return_document(which.clone());
@@ -724,7 +819,7 @@ impl<T: Document> Prepared<T> {
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        act!(collection.session(), action).map_err(Collection::<T>::error)
+        act!(core.session(), action).map_err(|error| core.error(error))
     }
 }
 
@@ -736,16 +831,16 @@ fn found_as_it_was() -> Updated {
 }
 
 /// A document as it was, or as it is.
-enum Found<T> {
+enum Found {
     /// As it is stored. Whether it fits its struct is seen when all is written: the update is made then, and with it what the
     /// update asks of other documents.
     Stored(RawDocumentBuf),
     /// One that was inserted, so far as it is to be given, and its id.
     Inserted(Option<RawDocumentBuf>, Bson),
-    Document(Option<T>),
+    Document(Option<RawDocumentBuf>),
 }
 
-impl<T> Done for Found<T> {
+impl Done for Found {
     fn upserted(&self) -> Option<&Bson> {
         match self {
             Found::Inserted(_, id) => Some(id),
@@ -765,37 +860,27 @@ impl Done for Updated {
 }
 
 /// Carries out changes that are built already, of a document of which a version was seen.
-pub(crate) async fn apply<T: Document>(
-    collection: &Collection<T>,
-    id: Bson,
-    seen: i64,
-    mut built: Built,
-) -> Result<Updated> {
-    // The number and the sums of the items are written too, so the update does not change items alone.
-    built.met = None;
-    relation::prepare(collection.odm(), T::META, &mut built)?;
-    let mut filter = target_filter::<T>(&id, Some(seen));
-    guarded(&mut filter, &built.guards);
-    let mut prepared = Prepared {
-        collection: collection.clone(),
-        id,
-        seen: Some(seen),
-        filter,
-        built,
-        upsert: false,
-        token: None,
-    };
-    let trace = collection.trace("update");
-    trace
-        .run(async {
-            prepared.amend(&trace).await?;
-            prepared
-                .carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
-                    async move { prepared.update(&collection, trace).await }.boxed()
-                })
-                .await
-        })
-        .await
+pub(crate) fn apply(core: &Core, id: Bson, seen: i64, mut built: Built) -> BoxFuture<'_, Result<Updated>> {
+    async move {
+        let meta = core.meta();
+        // The number and the sums of the items are written too, so the update does not change items alone.
+        built.met = None;
+        relation::prepare(core.odm(), meta, &mut built)?;
+        let mut filter = target_filter(meta, &id, Some(seen));
+        guarded(&mut filter, &built.guards);
+        let mut prepared = Prepared {
+            core: core.clone(),
+            id,
+            seen: Some(seen),
+            filter,
+            built,
+            upsert: false,
+            token: None,
+        };
+        let trace = core.trace("update");
+        trace.run(prepared.execute(&trace)).await
+    }
+    .boxed()
 }
 
 impl<T: Document> IntoFuture for Update<T> {
@@ -803,27 +888,16 @@ impl<T: Document> IntoFuture for Update<T> {
     type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
-            if self.changes.is_empty() && !self.upsert {
-                return self.unchanged().await;
-            }
-            let mut prepared = self.named().await?.prepare()?;
-            let trace = prepared.collection.trace("update");
-            trace.values("filter", &prepared.filter);
-            trace.values("update", &prepared.built.update);
-            trace
-                .run(async {
-                    prepared.amend(&trace).await?;
-                    prepared
-                        .carry_out(&trace, found_as_it_was, |prepared, collection, trace| {
-                            async move { prepared.update(&collection, trace).await }.boxed()
-                        })
-                        .await
-                })
-                .await
-        }
-        .boxed()
+        update(self.untyped())
     }
+}
+
+fn update(update: Untyped) -> BoxFuture<'static, Result<Updated>> {
+    update.update().boxed()
+}
+
+fn returning(update: Untyped, which: ReturnDocument) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
+    update.returning(which).boxed()
 }
 
 /// An update that gives the document. Carried out by `.await`, which gives `None` only for
@@ -864,67 +938,23 @@ impl<T: Document> IntoFuture for Returning<T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Returning { update, which } = self;
-            let update = update.named().await?;
-            if update.changes.is_empty() && !update.upsert {
-                let (id, seen) = (update.id?, update.seen);
-                let mut find = Find::by_id(&update.collection, &id);
-                if update.collection.session().is_none() {
-                    find.options.selection_criteria = Some(PRIMARY);
-                }
-                let found = find.one().await?;
-                let collection = T::META.collection;
-                return match found {
-                    None => Err(Error::NotFound {
-                        collection,
-                        id: Box::new(id),
-                    }),
-                    Some(document) => match (seen, document.version()) {
-                        (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
-                            collection,
-                            id: Box::new(id),
-                            seen,
-                            found: Some(found),
-                        }),
-                        _ => Ok(Some(document)),
-                    },
-                };
-            }
-            let mut prepared = update.prepare()?;
-            let trace = prepared.collection.trace("update_returning");
-            trace.values("filter", &prepared.filter);
-            trace.values("update", &prepared.built.update);
-            let made = trace
-                .run(async {
-                    prepared.amend(&trace).await?;
-                    prepared
-                        .carry_out(
-                            &trace,
-                            || Found::Document(None),
-                            |prepared, collection, trace| {
-                                let which = which.clone();
-                                async move { prepared.returning(&collection, &which, trace).await }.boxed()
-                            },
-                        )
-                        .await
-                })
-                .await?;
-            match made {
-                Found::Stored(document) | Found::Inserted(Some(document), _) => {
-                    decode::decode(T::META, &document).map(Some)
-                }
-                Found::Inserted(None, _) => Ok(None),
-                Found::Document(document) => Ok(document),
+            let update = update.untyped();
+            let seen = update.seen.filter(|_| update.is_empty());
+            let Some(found) = returning(update, which).await? else {
+                return Ok(None);
+            };
+            let document: T = decode::decode(T::META, &found)?;
+            match (seen, document.version()) {
+                (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
+                    collection: T::META.collection,
+                    id: Box::new(crate::operand::id(document.id())?),
+                    seen,
+                    found: Some(found),
+                }),
+                _ => Ok(Some(document)),
             }
         }
         .boxed()
-    }
-}
-
-use crate::Find;
-
-impl<T: Document> Find<T> {
-    fn by_id(collection: &Collection<T>, id: &Bson) -> Find<T> {
-        Find::new(collection, Filter::raw(doc! { "_id": { "$eq": id } }))
     }
 }
 
@@ -1061,63 +1091,85 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
     type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
-            if self.changes.is_empty() && !self.upsert {
+        update_where(UntypedMany {
+            core: self.collection.core().clone(),
+            filter: self.filter.untyped(),
+            changes: self.changes.untyped(),
+            upsert: self.upsert,
+            counts: self.counts,
+            collation: self.collation,
+        })
+    }
+}
+
+/// An update of many documents, without their type.
+struct UntypedMany {
+    core: Core,
+    filter: Filter<()>,
+    changes: Changes<()>,
+    upsert: bool,
+    counts: bool,
+    collation: Option<Collation>,
+}
+
+fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
+    async move {
+            if update.changes.is_empty() && !update.upsert {
                 return Ok(Updated::default());
             }
-            let collection = &self.collection;
-            let mut built = self.changes.build(self.upsert, crate::now())?;
-            let (filter, given) = match self.upsert {
-                true => self.filter.into_upsert()?,
-                false => (self.filter.into_document()?, Vec::new()),
+            let (core, meta) = (&update.core, update.core.meta());
+            let mut built = update.changes.build_for(meta, update.upsert, crate::now())?;
+            let (filter, given) = match update.upsert {
+                true => update.filter.into_upsert()?,
+                false => (update.filter.into_document()?, Vec::new()),
             };
             built.begin_with(&filter, &given);
             if built.update.is_empty() {
                 // An upsert without a change; the server takes no empty update, and no document has this.
                 built.update = doc! { "$unset": { NO_FIELD: "" } };
             }
-            relation::prepare(collection.odm(), T::META, &mut built)?;
-            if self.upsert {
-                built.insert_given(T::META.collection, given)?;
-                relation::prepare_upsert(collection.odm(), T::META, &filter, &mut built)?;
-                built.fills_at_once(T::META.collection, "an upsert")?;
+            relation::prepare(core.odm(), meta, &mut built)?;
+            if update.upsert {
+                built.insert_given(meta.collection, given)?;
+                relation::prepare_upsert(core.odm(), meta, &filter, &mut built)?;
+                built.fills_at_once(meta.collection, "an upsert")?;
             }
             // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't.
-            let keys = match self.upsert && self.collation.is_none() {
-                true => UniqueKey::all_of(collection.odm().graph(), T::META, &filter, &built.update),
+            let keys = match update.upsert && update.collation.is_none() {
+                true => UniqueKey::all_of(core.odm().graph(), meta, &filter, &built.update),
                 false => Vec::new(),
             };
-            let finds_twin = collection.session().is_none() && !keys.is_empty();
-            let counts = self.counts || self.upsert && !finds_twin;
-            let trace = collection.trace("update_where");
+            let finds_twin = core.session().is_none() && !keys.is_empty();
+            let counts = update.counts || update.upsert && !finds_twin;
+            let trace = core.trace("update_where");
             trace.values("filter", &filter);
             trace.values("update", &built.update);
-            let graph = collection.odm().graph();
-            let by_rules = graph.is_related(T::META) || graph.is_depended_on(T::META);
+            let graph = core.odm().graph();
+            let by_rules = graph.is_related(meta) || graph.is_depended_on(meta);
             trace
                 .run(async {
-                    let (filter, collation) = match self.collation {
-                        Some(_) if by_rules && self.upsert => return Err(upsert_by_collation::<T>()),
+                    let (filter, collation) = match update.collation {
+                        Some(_) if by_rules && update.upsert => return Err(upsert_by_collation(meta)),
                         Some(collation) if by_rules => {
-                            let found = relation::by_collation(collection, filter, collation);
+                            let found = relation::by_collation(core, filter, collation);
                             (found.await?, None)
                         }
                         collation => (filter, collation),
                     };
                     for _ in 0..ATTEMPTS {
                         let mut whole =
-                            Many::of(T::META.collection, filter.clone(), built.clone(), self.upsert, counts)?;
+                            Many::of(meta.collection, filter.clone(), built.clone(), update.upsert, counts)?;
                         whole.collation.clone_from(&collation);
                         whole.keys.clone_from(&keys);
                         let held = whole.held_uncounted.clone();
-                        match whole.carry_out(collection, &trace).await {
+                        match whole.carry_out(core, &trace).await {
                             Ok(Part::Done(updated)) => return Ok(updated),
                             Ok(Part::TooMany) => {}
                             // The document with this key may be one that the range of a type held back. The server may find
                             // any fault with the new one before it finds that one.
                             Err(error) if held.is_some() && is_refused(&error) => {
                                 trace.more(1);
-                                return match count(collection, held, collation.as_ref()).await? {
+                                return match count(core, held, collation.as_ref()).await? {
                                     0 => Err(error),
                                     refused => Ok(Updated {
                                         refused,
@@ -1127,14 +1179,14 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                             }
                             Err(error) => return Err(error),
                         }
-                        let updated = in_parts(collection, &trace, &filter, &built, counts).await?;
+                        let updated = in_parts(core, &trace, &filter, &built, counts).await?;
                         // They may have gone before the first part, and then there is something to insert.
-                        if !self.upsert || updated.matched + updated.refused > 0 {
+                        if !update.upsert || updated.matched + updated.refused > 0 {
                             return Ok(updated);
                         }
                     }
                     Err(Error::Contention {
-                        collection: T::META.collection,
+                        collection: meta.collection,
                         message: format!(
                             "the documents that fit came and went under {ATTEMPTS} attempts to update them: try again"
                         ),
@@ -1144,12 +1196,11 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
                 .await
         }
         .boxed()
-    }
 }
 
-fn upsert_by_collation<T: Document>() -> Error {
+fn upsert_by_collation(meta: &DocumentMeta) -> Error {
     Error::Query {
-        collection: T::META.collection,
+        collection: meta.collection,
         message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
                   `#[document(collation(locale = \"…\"))]`"
             .to_owned(),
@@ -1250,20 +1301,14 @@ impl Many {
     }
 
     /// Carries it out at once, with what its references ask for.
-    async fn carry_out<T: Document, R>(mut self, collection: &Collection<T>, trace: &Trace) -> Result<R>
+    async fn carry_out<R>(mut self, core: &Core, trace: &Trace) -> Result<R>
     where
         R: Done + From<Updated> + Send + Sync,
     {
-        let amend = Amend {
-            odm: collection.odm(),
-            session: collection.session(),
-            trace,
-            beside: &[],
-        };
-        collection.odm().know_declarations(trace).await?;
+        core.odm().know_declarations(trace).await?;
         let mut token = None;
-        amend
-            .update(T::META, None, &mut self.built, self.upsert, &mut token)
+        amend(core, trace)
+            .update(core.meta(), None, &mut self.built, self.upsert, &mut token)
             .await?;
         let many = &self;
         let what = What::Update {
@@ -1273,37 +1318,41 @@ impl Many {
             upsert: many.upsert,
         };
         let update = |session: Option<Shared>| {
-            let collection = collection.within(session);
-            async move { many.update(&collection, trace).await.map(R::from) }.boxed()
+            let core = core.within(session);
+            async move { many.update(&core, trace).await.map(R::from) }.boxed()
         };
-        let writes = [Write { meta: T::META, what }].into_iter();
-        match Duties::of(collection.odm(), writes, token)? {
-            None => update(collection.session().cloned()).await,
-            Some(duties) => duties.carry_out(collection.session(), trace, update).await,
+        let writes = [Write {
+            meta: core.meta(),
+            what,
+        }]
+        .into_iter();
+        match Duties::of(core.odm(), writes, token)? {
+            None => update(core.session().cloned()).await,
+            Some(duties) => duties.carry_out(core.session(), trace, update).await,
         }
     }
 }
 
 /// Carries out an update a part of the documents at a time. Each part takes the copies of its own time, and goes by a token of
 /// its own: whoever has read the marks of one part may remove them while the next one is on its way.
-async fn in_parts<T: Document>(
-    collection: &Collection<T>,
+async fn in_parts(
+    core: &Core,
     trace: &Trace,
     filter: &mongodb::bson::Document,
     built: &Built,
     counts: bool,
 ) -> Result<Updated> {
-    let mut parts = Parts::of(collection.odm(), trace, T::META, filter.clone()).await?;
+    let mut parts = Parts::of(core.odm(), trace, core.meta(), filter.clone()).await?;
     let mut all = Updated::default();
     let mut round_trips = 0;
     while let Some(part) = parts.next().await? {
-        let part = Many::of(T::META.collection, part, built.clone(), false, counts)?;
+        let part = Many::of(core.meta().collection, part, built.clone(), false, counts)?;
         round_trips += part.round_trips();
-        let updated: Updated = match part.carry_out(collection, trace).await {
+        let updated: Updated = match part.carry_out(core, trace).await {
             Ok(updated) => updated,
             // The parts before it stay.
-            Err(error) if all.modified > 0 && collection.session().is_none() => {
-                return Err(error.after_a_part(T::META.collection));
+            Err(error) if all.modified > 0 && core.session().is_none() => {
+                return Err(error.after_a_part(core.meta().collection));
             }
             Err(error) => return Err(error),
         };
@@ -1321,24 +1370,24 @@ impl Many {
         1 + u64::from(self.held.is_some()) + u64::from(self.has.is_some())
     }
 
-    async fn update<T: Document>(&self, collection: &Collection<T>, trace: &Trace) -> Result<Updated> {
+    async fn update(&self, core: &Core, trace: &Trace) -> Result<Updated> {
         let (mut sent, mut attempt) = (0, 0);
         loop {
             sent += self.round_trips();
-            let outcome = self.update_once(collection, trace, &mut sent).await;
+            let outcome = self.update_once(core, trace, &mut sent).await;
             trace.done(sent, outcome.as_ref().map_or(0, |updated| updated.modified));
             let error = match outcome {
                 Err(error) if self.keys.iter().any(|key| key.is_taken(&error)) => error,
                 outcome => return outcome,
             };
             // Mostly the document that came in between fits, and is changed by the next attempt.
-            let session = collection.session();
+            let session = core.session();
             if session.is_some() || attempt > 0 {
                 sent += 1;
                 trace.done(sent, 0);
                 // The document may be one that the range of a type holds back.
                 if session.is_none() && self.held_uncounted.is_some() {
-                    let refused = count(collection, self.held_uncounted.clone(), None).await?;
+                    let refused = count(core, self.held_uncounted.clone(), None).await?;
                     if refused > 0 {
                         return Ok(Updated {
                             refused,
@@ -1346,7 +1395,7 @@ impl Many {
                         });
                     }
                 }
-                let unfit = self.unfit(&collection.within(None), &error).await?;
+                let unfit = self.unfit(&core.within(None), &error).await?;
                 if unfit.is_some() || attempt == upsert::REPEATS {
                     return Err(naming(error, unfit));
                 }
@@ -1361,29 +1410,24 @@ impl Many {
     }
 
     /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
-    async fn unfit<T: Document>(&self, collection: &Collection<T>, error: &Error) -> Result<Option<Bson>> {
+    async fn unfit(&self, core: &Core, error: &Error) -> Result<Option<Bson>> {
         let key = self.keys.iter().find(|key| key.is_taken(error));
         let Some(which) = key.and_then(|key| key.others(&self.condition)) else {
             return Ok(None);
         };
-        let found = collection.raw().find_one(which).projection(doc! { "_id": 1 });
+        let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
         let found = found
             .selection_criteria(PRIMARY)
             .await
-            .map_err(Collection::<T>::error)?;
+            .map_err(|error| core.error(error))?;
         Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
     }
 
-    async fn update_once<T: Document>(
-        &self,
-        collection: &Collection<T>,
-        trace: &Trace,
-        sent: &mut u64,
-    ) -> Result<Updated> {
+    async fn update_once(&self, core: &Core, trace: &Trace, sent: &mut u64) -> Result<Updated> {
         if let Some(filter) = &self.to_fill {
-            fill(collection, &self.built, filter.clone(), trace).await?;
+            fill(core, &self.built, filter.clone(), trace).await?;
         }
-        let mut refused = count(collection, self.held.clone(), self.collation.as_ref()).await?;
+        let mut refused = count(core, self.held.clone(), self.collation.as_ref()).await?;
         // Which document it is that becomes too large, the server does not say.
         let too_large = |error| growth::told(error, &self.built.update);
         let idle = self
@@ -1391,11 +1435,11 @@ impl Many {
             .idle_among(self.condition.clone())
             .filter(|_| !self.upsert);
         if let Some(idle) = idle {
-            let (odm, session) = (collection.odm(), collection.session());
+            let (odm, session) = (core.odm(), core.session());
             let updated = crate::bulk::update_beside(
                 odm,
                 session,
-                T::META,
+                core.meta(),
                 idle,
                 (&self.guarded, &self.built),
                 self.collation.as_ref(),
@@ -1408,14 +1452,15 @@ impl Many {
                 ..Updated::default()
             });
         }
-        let had = count(collection, self.has.clone(), self.collation.as_ref()).await?;
+        let had = count(core, self.has.clone(), self.collation.as_ref()).await?;
         let update = self.built.modifications();
         let filter = self.guarded.clone();
         let mut action = match self.keys.is_empty() {
-            true => collection.raw().update_many(filter, update),
-            false => collection.raw().update_one(filter, update),
+            true => core.raw().update_many(filter, update),
+            false => core.raw().update_one(filter, update),
         };
-        let refused_insert = refused_insert::<T>(&self.built, self.upsert, &Bson::Null, &self.guarded);
+        let refused_insert =
+            refused_insert(core.meta(), &self.built, self.upsert, &Bson::Null, &self.guarded);
         if self.upsert && refused + had == 0 && refused_insert.is_none() {
             action = action.upsert(true);
         }
@@ -1425,11 +1470,11 @@ impl Many {
         if !self.built.array_filters.is_empty() {
             action = action.array_filters(self.built.array_filters.clone());
         }
-        let result = act!(collection.session(), action);
-        let result = result.map_err(|error| too_large(Collection::<T>::error(error)))?;
+        let result = act!(core.session(), action);
+        let result = result.map_err(|error| too_large(core.error(error)))?;
         if result.matched_count == 0 && result.upserted_id.is_none() && self.held_uncounted.is_some() {
             *sent += 1;
-            refused += count(collection, self.held_uncounted.clone(), self.collation.as_ref()).await?;
+            refused += count(core, self.held_uncounted.clone(), self.collation.as_ref()).await?;
         }
         if let Some(error) = refused_insert
             && result.matched_count + refused + had == 0
@@ -1448,12 +1493,7 @@ impl Many {
 
 /// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
 /// change back. A reader sees the same values before and after.
-async fn fill<T: Document>(
-    collection: &Collection<T>,
-    built: &Built,
-    filter: mongodb::bson::Document,
-    trace: &Trace,
-) -> Result<()> {
+async fn fill(core: &Core, built: &Built, filter: mongodb::bson::Document, trace: &Trace) -> Result<()> {
     let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
     let mut all = vec![Bson::Document(filter)];
@@ -1462,28 +1502,28 @@ async fn fill<T: Document>(
         let filling = fill.filling();
         let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
         let filter = doc! { "$and": one.collect::<Vec<_>>() };
-        let mut action = collection.raw().update_many(filter, filling.update);
+        let mut action = core.raw().update_many(filter, filling.update);
         if !filling.array_filters.is_empty() {
             action = action.array_filters(filling.array_filters);
         }
-        act!(collection.session(), action).map_err(Collection::<T>::error)?;
+        act!(core.session(), action).map_err(|error| core.error(error))?;
         trace.more(1);
     }
     Ok(())
 }
 
 /// How many documents a bound holds back.
-async fn count<T: Document>(
-    collection: &Collection<T>,
+async fn count(
+    core: &Core,
     held: Option<mongodb::bson::Document>,
     collation: Option<&Collation>,
 ) -> Result<u64> {
     let Some(held) = held else { return Ok(0) };
-    let mut count = collection.raw().count_documents(held);
+    let mut count = core.raw().count_documents(held);
     if let Some(collation) = collation {
         count = count.collation(collation.clone());
     }
-    act!(collection.session(), count).map_err(Collection::<T>::error)
+    act!(core.session(), count).map_err(|error| core.error(error))
 }
 
 /// The refusal of an upsert, with the document that it is for.

@@ -2,6 +2,7 @@
 
 use crate::relation::{Age, Edge, Graph, Looked, Unknown};
 use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -251,14 +252,6 @@ impl Odm {
         &self.inner.models
     }
 
-    /// Asks for the first children of many parents parent by parent, so that this can be tested on servers that have a better
-    /// way.
-    #[doc(hidden)]
-    pub fn by_queries(mut self) -> Odm {
-        self.by_queries = true;
-        self
-    }
-
     /// Delivers copies to many documents in this way from now on.
     ///
     /// ```no_run
@@ -299,6 +292,11 @@ impl Odm {
 
     pub(crate) fn holding(&self) -> Option<Duration> {
         self.holding
+    }
+
+    /// Asks for the first children of many parents parent by parent, also where the server has a better way.
+    pub(crate) fn set_by_queries(&mut self) {
+        self.by_queries = true;
     }
 
     pub(crate) fn set_holding(&mut self, time: Duration) {
@@ -425,10 +423,15 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub async fn server(&self) -> Result<&Server> {
-        self.inner
-            .server
-            .get_or_try_init(|| Server::ask(&self.inner.db))
-            .await
+        match self.inner.server.get() {
+            Some(server) => Ok(server),
+            None => self.ask().await,
+        }
+    }
+
+    fn ask(&self) -> BoxFuture<'_, Result<&Server>> {
+        let server = self.inner.server.get_or_try_init(|| Server::ask(&self.inner.db));
+        server.boxed()
     }
 
     /// The deployment, if an operation has asked for it before.

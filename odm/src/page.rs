@@ -3,12 +3,16 @@
 mod behind;
 mod resume;
 
-use crate::join::{Join, ReadFrom as _, Work};
-use crate::{Collection, Document, Error, Filter, Find, Order, Result, decode};
+use crate::collection::Core;
+use crate::document::DocumentMeta;
+use crate::find::{Query, Take};
+use crate::join::{Join, Work};
+use crate::{Document, Error, Filter, Find, Order, Result, decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use behind::{Key, at, behind};
 pub(crate) use behind::{holds_text, is_compared_alike};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
 pub(crate) use resume::Place;
@@ -167,125 +171,134 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
     type Output = Result<Page<J::Row<Out>>>;
-    type IntoFuture = futures::future::BoxFuture<'static, Result<Page<J::Row<Out>>>>;
+    type IntoFuture = BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Paged {
-                mut find,
-                size,
-                after,
-            } = self;
-            let collection = T::META.collection;
-            let refuse = |message: &str| Error::Query {
-                collection,
-                message: message.to_owned(),
-            };
-            let shape = (T::META.shape)();
-            refuse_several::<T>(&find.sort)?;
-            if find.options.skip.is_some() || find.options.limit.is_some() {
-                return Err(refuse(
-                    "a page has its size instead of `limit`, and its token instead of `skip`",
-                ));
-            }
-            let keys = total_order(&find)?;
-            let order: Vec<String> = keys
-                .iter()
-                .map(|key| format!("{}:{}", key.name, key.direction()))
-                .collect();
-            let order = order.join(",");
-            let position = after
-                .map(|token| read(&token, &order))
-                .transpose()
-                .map_err(|reason| Error::PageToken { collection, reason })?;
-            if size == 0 {
-                return Ok(Page {
-                    items: Vec::new(),
-                    next: None,
-                });
-            }
-            if let Some(position) = position {
-                let filter = find.filter.into_document()?;
-                if holds_text(shape, "_id")
-                    && let Some((one, other)) =
-                        twins::<T>(&find.collection, &filter, &find.options, &keys, &position).await?
-                {
-                    return Err(refuse(&format!(
-                        "the page begins at two documents that this collation takes for equal, with the ids {one} and \
-                         {other}, so neither comes before the other: use no collation, or give them other ids"
-                    )));
-                }
-                find.filter = Filter::raw(filter) & Filter::raw(behind(&keys, &position));
-            }
-            find.options.limit = Some(i64::from(size) + 1);
-            let sort = keys
-                .iter()
-                .map(|key| (key.name.to_owned(), Bson::Int32(key.direction())))
-                .collect();
-            find.sort.clear();
-            find.options.sort = Some(sort);
-            if let Some(fields) = &mut find.fields {
-                keep_keys(fields, &keys);
-            }
-            // One of several values stands for an array, another one in each direction: such a document would come
-            // twice.
-            let may_be_refused = keys.iter().any(Key::may_be_refused);
-            let (mut find, join) = find.without_join();
-            let from = find.collection.source().on_disk(find.options.allow_disk_use);
-            let again = on_disk(&mut find).await?;
-            let mut work = Work::of_query(&join, find.options.projection.is_some());
+        async move {
+            let Paged { find, size, after } = self;
+            let (query, join) = find.into_query();
+            let from = query.source();
+            let mut work = Work::of_query(&join, query.is_projected());
             let mut items = Vec::new();
-            let mut last = None;
-            let mut more = false;
             let mut take = |document: &RawDocument| {
-                if items.len() == size as usize {
-                    more = true;
-                    return Ok(());
-                }
                 items.push(decode::decode(T::META, document)?);
-                work.parent(document)?;
-                let is_last = items.len() == size as usize;
-                if is_last || may_be_refused {
-                    let values: Option<Vec<Bson>> =
-                        keys.iter().map(|key| value_at(document, key.name)).collect();
-                    if values.is_none() {
-                        return Err(refuse(
-                            "a document of the page holds an array or a regular expression where it is sorted by a single \
-                             value that others are compared with",
-                        ));
-                    }
-                    last = values.filter(|_| is_last);
-                }
-                Ok(())
+                work.parent(document)
             };
-            match (find.each("page", &mut take).await, again) {
-                // The server has sorted nothing yet, so it has given nothing.
-                (Err(Error::Memory { .. }), Some(again)) => again.each("page", &mut take).await?,
-                (done, _) => done?,
-            }
-            let next = match (more, last) {
-                (true, Some(v)) => Some(write(Position { s: order, v }).map_err(|source| Error::Encode {
-                    field: "page token".to_owned(),
-                    source: Box::new(source),
-                })?),
-                _ => None,
-            };
+            let next = page(query, size, after, &mut take).await?;
             work.run(&from).await?;
-            Ok(Page {
-                items: work.rows(items)?,
-                next,
-            })
-        })
+            let items = work.rows(items)?;
+            Ok(Page { items, next })
+        }
+        .boxed()
     }
 }
 
+/// Hands the documents of a page to `take`, and gives where the next one begins.
+fn page(
+    mut query: Query,
+    size: u32,
+    after: Option<PageToken>,
+    take: Take<'_>,
+) -> BoxFuture<'_, Result<Option<PageToken>>> {
+    async move {
+        let meta = query.meta();
+        let collection = meta.collection;
+        let refuse = |message: &str| Error::Query {
+            collection,
+            message: message.to_owned(),
+        };
+        refuse_several(meta, &query.sort)?;
+        if query.options.skip.is_some() || query.options.limit.is_some() {
+            return Err(refuse(
+                "a page has its size instead of `limit`, and its token instead of `skip`",
+            ));
+        }
+        let keys = total_order(&query)?;
+        let order: Vec<String> = keys
+            .iter()
+            .map(|key| format!("{}:{}", key.name, key.direction()))
+            .collect();
+        let order = order.join(",");
+        let position = after
+            .map(|token| read(&token, &order))
+            .transpose()
+            .map_err(|reason| Error::PageToken { collection, reason })?;
+        if size == 0 {
+            return Ok(None);
+        }
+        if let Some(position) = position {
+            let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+            if holds_text((meta.shape)(), "_id")
+                && let Some((one, other)) =
+                    twins(&query.core, &filter, &query.options, &keys, &position).await?
+            {
+                return Err(refuse(&format!(
+                    "the page begins at two documents that this collation takes for equal, with the ids {one} and \
+                     {other}, so neither comes before the other: use no collation, or give them other ids"
+                )));
+            }
+            query.filter = Filter::raw(filter) & Filter::raw(behind(&keys, &position));
+        }
+        query.options.limit = Some(i64::from(size) + 1);
+        let sort = keys
+            .iter()
+            .map(|key| (key.name.to_owned(), Bson::Int32(key.direction())))
+            .collect();
+        query.sort.clear();
+        query.options.sort = Some(sort);
+        if let Some(fields) = &mut query.fields {
+            keep_keys(fields, &keys);
+        }
+        query.prepare_projection();
+        // One of several values stands for an array, another one in each direction: such a document would come
+        // twice.
+        let may_be_refused = keys.iter().any(Key::may_be_refused);
+        let again = on_disk(&mut query).await?;
+        let (mut taken, mut more, mut last) = (0, false, None);
+        let mut take = |document: &RawDocument| {
+            if taken == size {
+                more = true;
+                return Ok(());
+            }
+            take(document)?;
+            taken += 1;
+            let is_last = taken == size;
+            if is_last || may_be_refused {
+                let values: Option<Vec<Bson>> = keys.iter().map(|key| value_at(document, key.name)).collect();
+                if values.is_none() {
+                    return Err(refuse(
+                        "a document of the page holds an array or a regular expression where it is sorted by a single \
+                         value that others are compared with",
+                    ));
+                }
+                last = values.filter(|_| is_last);
+            }
+            Ok(())
+        };
+        match (query.each("page", &mut take).await, again) {
+            // The server has sorted nothing yet, so it has given nothing.
+            (Err(Error::Memory { .. }), Some(again)) => again.each("page", &mut take).await?,
+            (done, _) => done?,
+        }
+        let (true, Some(v)) = (more, last) else {
+            return Ok(None);
+        };
+        let token = write(Position { s: order, v }).map_err(|source| Error::Encode {
+            field: "page token".to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(Some(token))
+    }
+    .boxed()
+}
+
 /// Refuses an order by what has several values in one document.
-fn refuse_several<T: Document>(sort: &[Order<T>]) -> Result<()> {
-    let shape = (T::META.shape)();
-    let has_several = |order: &&Order<T>| order.multi || Key::of(shape, order.name, false).is_array();
+fn refuse_several(meta: &'static DocumentMeta, sort: &[Order<()>]) -> Result<()> {
+    let shape = (meta.shape)();
+    let has_several = |order: &&Order<()>| order.multi || Key::of(shape, order.name, false).is_array();
     match sort.iter().find(has_several) {
         Some(order) => Err(Error::Query {
-            collection: T::META.collection,
+            collection: meta.collection,
             message: format!(
                 "pages can't be sorted by `{}`, which has several values in one document",
                 order.name
@@ -296,9 +309,10 @@ fn refuse_several<T: Document>(sort: &[Order<T>]) -> Result<()> {
 }
 
 /// The order of a query with the id behind it, in which every document has a place of its own.
-fn total_order<T: Document, Out, J>(find: &Find<T, Out, J>) -> Result<Vec<Key>> {
-    let shape = (T::META.shape)();
-    let mut keys: Vec<Key> = find
+fn total_order(query: &Query) -> Result<Vec<Key>> {
+    let meta = query.meta();
+    let shape = (meta.shape)();
+    let mut keys: Vec<Key> = query
         .sort
         .iter()
         .map(|o| Key::of(shape, o.name, o.descending))
@@ -310,9 +324,9 @@ fn total_order<T: Document, Out, J>(find: &Find<T, Out, J>) -> Result<Vec<Key>> 
             keys.last().is_some_and(|key| key.descending),
         ));
     }
-    if find.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
+    if query.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
         return Err(Error::Query {
-            collection: T::META.collection,
+            collection: meta.collection,
             message: "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
                       collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none"
                 .to_owned(),
@@ -336,34 +350,27 @@ fn keep_keys(fields: &mut Vec<&'static str>, keys: &[Key]) {
 
 /// Lets a server sort the page on disk where that is not its default: from MongoDB 6.0 on it is. Where the server is not known
 /// yet, the same query with that option is given back, for the case that the server refuses the first.
-async fn on_disk<T: Document, Out>(find: &mut Find<T, Out>) -> Result<Option<Find<T, Out>>> {
-    if find.options.allow_disk_use.is_some() {
+async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
+    if query.options.allow_disk_use.is_some() {
         return Ok(None);
     }
-    let odm = find.collection.odm();
-    let known = match find.collection.session() {
+    let odm = query.core.odm();
+    let known = match query.core.session() {
         // A transaction has asked already.
         Some(_) => Some(odm.server().await?),
         None => odm.known_server(),
     };
     if let Some(server) = known {
         if server.max_wire_version() < SORTS_ON_DISK {
-            find.options.allow_disk_use = Some(true);
+            query.options.allow_disk_use = Some(true);
         }
         return Ok(None);
     }
-    let filter = std::mem::replace(&mut find.filter, Filter::all()).into_document()?;
-    let mut again = Find {
-        collection: find.collection.clone(),
-        filter: Filter::raw(filter.clone()),
-        options: find.options.clone(),
-        sort: Vec::new(),
-        fields: None,
-        join: (),
-        into: std::marker::PhantomData,
-    };
-    find.filter = Filter::raw(filter);
+    let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+    let mut again = Query::new(query.core.clone(), Filter::raw(filter.clone()));
+    again.options = query.options.clone();
     again.options.allow_disk_use = Some(true);
+    query.filter = Filter::raw(filter);
     Ok(Some(again))
 }
 
@@ -372,8 +379,8 @@ const SORTS_ON_DISK: i32 = 17;
 
 /// The ids of two documents that stand where a page ended, where the collation takes them for equal. It may, even where
 /// case counts: some characters have no weight, and some can be written in two ways.
-async fn twins<T: Document>(
-    collection: &Collection<T>,
+async fn twins(
+    core: &Core,
     filter: &bson::Document,
     options: &FindOptions,
     keys: &[Key],
@@ -388,18 +395,18 @@ async fn twins<T: Document>(
     };
     // One of the two may be the document at which the page ended.
     let at_mark = Filter::raw(doc! { "$and": [filter.clone(), at(keys, position)] });
-    let mut find = Find::new(collection, at_mark);
-    find.options.collation = Some(collation.clone());
-    find.options.selection_criteria = options.selection_criteria.clone();
-    find.options.projection = Some(doc! { "_id": 1 });
-    find.options.limit = Some(2);
+    let mut query = Query::new(core.clone(), at_mark);
+    query.options.collation = Some(collation.clone());
+    query.options.selection_criteria = options.selection_criteria.clone();
+    query.options.projection = Some(doc! { "_id": 1 });
+    query.options.limit = Some(2);
     let mut twin = None;
-    find.each("page", |document| {
+    let mut take = |document: &RawDocument| {
         let other = value_at(document, "_id").filter(|id| id != known);
         twin = twin.take().or(other);
         Ok(())
-    })
-    .await?;
+    };
+    query.each("page", &mut take).await?;
     Ok(twin.map(|twin| (known.clone(), twin)))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::relation::{self, AfterCommit, Later, Recheck};
 use crate::{Collection, Document, Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::sync::Arc;
@@ -335,78 +336,128 @@ impl Odm {
         F: Fn(Tx) -> Fut,
         Fut: Future<Output = Result<R>>,
     {
-        let server = self.server().await?;
-        if !server.has_transactions() {
-            return Err(Error::Unsupported {
-                operation: "a transaction",
-                needs: "a replica set or a sharded cluster",
-                is: server.to_string(),
-            });
-        }
-        let session = self.database().client().start_session().await?;
-        let tx = Tx {
-            odm: self.clone(),
-            session: Shared::new(session),
-        };
-        let started = Instant::now();
-        let mut pause = FIRST_PAUSE;
-        let mut races = 0;
+        let mut run = Run::new(self).await?;
         loop {
+            let made = work(run.begin().await?).await;
+            let (result, error) = match made {
+                Ok(result) => (Some(result), None),
+                Err(error) => (None, Some(error)),
+            };
+            if run.end(error).await?
+                && let Some(result) = result
+            {
+                return Ok(result);
+            }
+        }
+    }
+}
+
+/// A transaction that may be run several times.
+struct Run {
+    tx: Tx,
+    started: Instant,
+    /// The pause before it is run again.
+    pause: Duration,
+    races: usize,
+    /// Whether the server had refused a `bulkWrite` before this time.
+    was_refused: bool,
+}
+
+impl Run {
+    fn new(odm: &Odm) -> BoxFuture<'_, Result<Run>> {
+        async move {
+            let server = odm.server().await?;
+            if !server.has_transactions() {
+                return Err(Error::Unsupported {
+                    operation: "a transaction",
+                    needs: "a replica set or a sharded cluster",
+                    is: server.to_string(),
+                });
+            }
+            let session = odm.database().client().start_session().await?;
+            Ok(Run {
+                tx: Tx {
+                    odm: odm.clone(),
+                    session: Shared::new(session),
+                },
+                started: Instant::now(),
+                pause: FIRST_PAUSE,
+                races: 0,
+                was_refused: false,
+            })
+        }
+        .boxed()
+    }
+
+    fn begin(&mut self) -> BoxFuture<'_, Result<Tx>> {
+        async move {
             let options = TransactionOptions::builder()
                 .read_concern(ReadConcern::snapshot())
                 .write_concern(WriteConcern::majority())
                 // Else it would be the client's, and a transaction is refused where that is another.
                 .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
                 .build();
+            let tx = &self.tx;
             tx.session()
                 .await
                 .start_transaction()
                 .with_options(options)
                 .await?;
             *tx.session.end() = End::default();
-            let was_refused = self.bulk_write().is_refused();
-            let made = work(tx.clone()).await;
+            self.was_refused = tx.odm.bulk_write().is_refused();
+            Ok(tx.clone())
+        }
+        .boxed()
+    }
+
+    /// Commits the transaction, or rolls it back after the error of its work. Gives whether it is committed; otherwise it is to
+    /// be run again.
+    fn end(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
+        async move {
+            let tx = &self.tx;
             let end = std::mem::take(&mut *tx.session.end());
             let dropped = || spoiled("one was dropped before it ended");
-            let (made, again) = match (made, end.spoiled) {
-                (Ok(_), None) if end.dropped => (Err(dropped()), false),
-                (Ok(_), Some((error, again))) => (Err(spoiled(&error)), again),
+            let (error, again) = match (error, end.spoiled) {
+                (None, None) if end.dropped => (Some(dropped()), false),
+                (None, Some((error, again))) => (Some(spoiled(&error)), again),
                 // An error that was passed over has ended it, so what came after it failed for that alone.
-                (Err(later), Some((error, false))) if later.is_transient_transaction_error() => {
-                    (Err(spoiled(&error)), false)
+                (Some(later), Some((error, false))) if later.is_transient_transaction_error() => {
+                    (Some(spoiled(&error)), false)
                 }
-                (made, _) => (made, false),
+                (error, _) => (error, false),
             };
-            match made {
-                Ok(result) => match tx.commit(started).await {
+            match error {
+                None => match tx.commit(self.started).await {
                     Ok(()) => {
-                        relation::after_commit(self, end.after).await?;
-                        return Ok(result);
+                        relation::after_commit(&tx.odm, end.after).await?;
+                        return Ok(true);
                     }
-                    Err(error) if error.is_transient_transaction_error() && started.elapsed() < RETRY_FOR => {
-                    }
+                    Err(error)
+                        if error.is_transient_transaction_error() && self.started.elapsed() < RETRY_FOR => {}
                     Err(error) => return Err(error),
                 },
-                Err(error) => {
+                Some(error) => {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
                     let aborted = tx.session().await.abort_transaction().await;
                     if let Err(second) = aborted {
                         tracing::debug!(error = %crate::error::Told(&second), "the abort of a failed transaction failed too");
                     }
                     // Once, without it.
-                    let is_refused = !was_refused && self.bulk_write().is_refused();
-                    races += usize::from(end.raced);
-                    let raced = end.raced && races <= crate::upsert::REPEATS;
+                    let is_refused = !self.was_refused && tx.odm.bulk_write().is_refused();
+                    self.races += usize::from(end.raced);
+                    let raced = end.raced && self.races <= crate::upsert::REPEATS;
                     let again = again || error.is_transient_transaction_error() || is_refused || raced;
-                    if !(again && started.elapsed() < RETRY_FOR) {
+                    if !(again && self.started.elapsed() < RETRY_FOR) {
                         return Err(error);
                     }
                 }
             }
             tracing::debug!("a transaction is run again after a transient error");
-            tokio::time::sleep(pause).await;
-            pause = LONGEST_PAUSE.min(pause * 3 / 2);
+            tokio::time::sleep(self.pause).await;
+            self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
+            Ok(false)
         }
+        .boxed()
     }
 }
 

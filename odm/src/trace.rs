@@ -1,6 +1,7 @@
 //! What an operation reports to `tracing`: collection, operation, round trips, documents, time, and what kind of error ended
 //! it. Never a value, unless the program asks for it at level `TRACE`.
 
+use crate::find::Batch;
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -113,10 +114,10 @@ impl Trace {
     }
 
     /// The batches of a stream, asked for within the span, which ends when the stream is dropped.
-    pub(crate) fn go_on<R: Send + 'static>(
+    pub(crate) fn go_on(
         self,
-        batches: BoxStream<'static, Result<Vec<R>>>,
-    ) -> BoxStream<'static, Result<Vec<R>>> {
+        batches: BoxStream<'static, Result<Batch>>,
+    ) -> BoxStream<'static, Result<Batch>> {
         Batches {
             batches,
             trace: self,
@@ -175,16 +176,16 @@ impl Trace {
 }
 
 /// A stream's batches, counted. An error is the last: the driver would ask the server again and again.
-struct Batches<R> {
-    batches: BoxStream<'static, Result<Vec<R>>>,
+struct Batches {
+    batches: BoxStream<'static, Result<Batch>>,
     trace: Trace,
     failed: bool,
     round_trips: u64,
     documents: u64,
 }
 
-impl<R> Stream for Batches<R> {
-    type Item = Result<Vec<R>>;
+impl Stream for Batches {
+    type Item = Result<Batch>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
@@ -197,7 +198,7 @@ impl<R> Stream for Batches<R> {
         match &next {
             Some(Ok(batch)) => {
                 this.round_trips += 1;
-                this.documents += batch.len() as u64;
+                this.documents += batch.len();
             }
             Some(Err(error)) => {
                 this.failed = true;
@@ -209,7 +210,7 @@ impl<R> Stream for Batches<R> {
     }
 }
 
-impl<R> Drop for Batches<R> {
+impl Drop for Batches {
     fn drop(&mut self) {
         // The first batch has been asked for, also where nobody took it.
         self.trace.done(self.round_trips.max(1), self.documents);

@@ -4,7 +4,8 @@ pub use crate::bulk::{Bulk, BulkDone};
 pub use crate::document::{Fresh, FromNew, Insertable, Replaceable, Target};
 pub use crate::insert_many::InsertMany;
 
-use crate::collection::act;
+use crate::collection::{Core, act};
+use crate::document::DocumentMeta;
 use crate::keep::{Replacement, refuse_own};
 use crate::names::read_too;
 use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
@@ -23,24 +24,29 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     // A buffer that grows from nothing is moved seven times on its way to 1 kB.
     let mut bytes = Vec::with_capacity(512);
     encode_behind(document, &mut bytes)?;
-    RawDocumentBuf::from_bytes(bytes).map_err(not_encoded::<T>)
+    RawDocumentBuf::from_bytes(bytes).map_err(|source| not_encoded(T::META, source))
 }
 
 /// Writes the document as serde stores it behind what is there, if it is within its bounds.
 pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
     let written = bson::serialize_to_buffer(document, &mut *bytes);
-    let raw = written.and_then(|()| RawDocument::from_bytes(bytes.get(start..).unwrap_or_default()));
-    let raw = raw.map_err(not_encoded::<T>)?;
-    if (T::META.extra)() {
-        refuse_own(T::META, raw)?;
-    }
-    check::document(T::META, raw)
+    checked(T::META, written, bytes.get(start..).unwrap_or_default())
 }
 
-pub(crate) fn not_encoded<T: Document>(source: bson::error::Error) -> Error {
+/// Checks a document that was written to a buffer.
+fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes: &[u8]) -> Result<()> {
+    let raw = written.and_then(|()| RawDocument::from_bytes(bytes));
+    let raw = raw.map_err(|source| not_encoded(meta, source))?;
+    if (meta.extra)() {
+        refuse_own(meta, raw)?;
+    }
+    check::document(meta, raw)
+}
+
+pub(crate) fn not_encoded(meta: &DocumentMeta, source: bson::error::Error) -> Error {
     Error::Encode {
-        field: T::META.name.to_owned(),
+        field: meta.name.to_owned(),
         source: Box::new(source),
     }
 }
@@ -104,53 +110,79 @@ impl<T: Document> IntoFuture for Insert<T> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let Insert { collection, document } = self;
-            let collection = &collection;
-            let (document, mut raw) = encoded(document)?;
-            let trace = collection.trace("insert");
-            trace
-                .run(async {
-                    collection.odm().know_declarations(&trace).await?;
-                    let mut token = None;
-                    let derives = amend(collection, &trace).concerns(T::META);
-                    if derives {
-                        let one = std::slice::from_mut(&mut raw);
-                        amend(collection, &trace).insert(T::META, one, &mut token).await?;
-                        check::document(T::META, &raw)?;
-                    }
-                    let raw = &raw;
-                    let insert = |session: Option<Shared>| {
-                        async move {
-                            let action = collection.raw().insert_one(raw);
-                            act!(session.as_ref(), action).map_err(Collection::<T>::error)?;
-                            Ok(())
-                        }
-                        .boxed()
-                    };
-                    let what = Relation::Insert(raw);
-                    match Duties::of(
-                        collection.odm(),
-                        [Write { meta: T::META, what }].into_iter(),
-                        token,
-                    )? {
-                        None => insert(collection.session().cloned()).await?,
-                        Some(duties) => duties.carry_out(collection.session(), &trace, insert).await?,
-                    }
-                    trace.done(1, 1);
-                    match document {
-                        Some(document) if !derives => Ok(document),
-                        _ => decode::decode(T::META, raw),
-                    }
-                })
-                .await
+            let (document, raw) = encoded(document)?;
+            insert(collection.core().clone(), raw).await?.read(document)
         }
         .boxed()
     }
 }
 
+/// A document that was written, as it is stored.
+struct Stored {
+    raw: RawDocumentBuf,
+    /// Whether it is as the caller gave it.
+    is_given: bool,
+    trace: Trace,
+    meta: &'static DocumentMeta,
+}
+
+impl Stored {
+    /// In its type: the given one, where that is as it is stored.
+    fn read<T: Document>(self, given: Option<T>) -> Result<T> {
+        match given {
+            Some(given) if self.is_given => Ok(given),
+            _ => decode::decode(self.meta, &self.raw).inspect_err(|error| self.trace.failed(error)),
+        }
+    }
+}
+
+fn insert(core: Core, mut raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>> {
+    async move {
+        let core = &core;
+        let meta = core.meta();
+        let trace = core.trace("insert");
+        let derives = trace
+            .run(async {
+                core.odm().know_declarations(&trace).await?;
+                let mut token = None;
+                let derives = amend(core, &trace).concerns(meta);
+                if derives {
+                    let one = std::slice::from_mut(&mut raw);
+                    amend(core, &trace).insert(meta, one, &mut token).await?;
+                    check::document(meta, &raw)?;
+                }
+                let raw = &raw;
+                let insert = |session: Option<Shared>| {
+                    async move {
+                        let action = core.raw().insert_one(raw);
+                        act!(session.as_ref(), action).map_err(|error| core.error(error))?;
+                        Ok(())
+                    }
+                    .boxed()
+                };
+                let what = Relation::Insert(raw);
+                match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
+                    None => insert(core.session().cloned()).await?,
+                    Some(duties) => duties.carry_out(core.session(), &trace, insert).await?,
+                }
+                trace.done(1, 1);
+                Ok(derives)
+            })
+            .await?;
+        Ok(Stored {
+            raw,
+            is_given: !derives,
+            trace,
+            meta,
+        })
+    }
+    .boxed()
+}
+
 /// The id and, where the caller has seen one, the version: what a write of one document looks for.
-pub(crate) fn target_filter<T: Document>(id: &Bson, seen: Option<i64>) -> bson::Document {
+pub(crate) fn target_filter(meta: &DocumentMeta, id: &Bson, seen: Option<i64>) -> bson::Document {
     let mut filter = doc! { "_id": id };
-    if let (Some(seen), Some(name)) = (seen, version_field::<T>()) {
+    if let (Some(seen), Some(name)) = (seen, meta.version()) {
         // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
         match seen {
             0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
@@ -160,29 +192,22 @@ pub(crate) fn target_filter<T: Document>(id: &Bson, seen: Option<i64>) -> bson::
     filter
 }
 
-/// The stored name of the field of `#[document(version)]`.
-pub(crate) fn version_field<T: Document>() -> Option<&'static str> {
-    T::FIELDS
-        .iter()
-        .find(|field| field.managed == crate::shape::Managed::Version)
-        .map(|field| field.name)
-}
-
 /// Why a write of one document found none: it is not there, or it has another version. `None`: it is there as it was
 /// looked for, so something else held the write back.
-pub(crate) fn missed<T: Document>(
+pub(crate) fn missed(
+    meta: &DocumentMeta,
     id: &Bson,
     seen: Option<i64>,
     stored: Option<&bson::Document>,
 ) -> Option<Error> {
-    let collection = T::META.collection;
+    let collection = meta.collection;
     let Some(stored) = stored else {
         return Some(Error::NotFound {
             collection,
             id: Box::new(id.clone()),
         });
     };
-    let (Some(seen), Some(name)) = (seen, version_field::<T>()) else {
+    let (Some(seen), Some(name)) = (seen, meta.version()) else {
         return None;
     };
     let found = match stored.get(name) {
@@ -204,8 +229,8 @@ pub(crate) fn missed<T: Document>(
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
 
 /// Reads some fields of one document, to say why a write of it changed nothing.
-pub(crate) async fn peek<T: Document>(
-    collection: &Collection<T>,
+pub(crate) async fn peek(
+    core: &Core,
     id: &Bson,
     names: impl IntoIterator<Item = &str>,
 ) -> Result<Option<bson::Document>> {
@@ -213,19 +238,19 @@ pub(crate) async fn peek<T: Document>(
     for name in names {
         read_too(&mut projection, name);
     }
-    let action = collection.driver::<bson::Document>();
+    let action = core.raw().clone_with_type::<bson::Document>();
     let mut action = action.find_one(doc! { "_id": id }).projection(projection);
-    if collection.session().is_none() {
+    if core.session().is_none() {
         action = action.selection_criteria(PRIMARY);
     }
-    act!(collection.session(), action).map_err(Collection::<T>::error)
+    act!(core.session(), action).map_err(|error| core.error(error))
 }
 
 /// What is done before a write of this collection.
-pub(crate) fn amend<'a, T: Document>(collection: &'a Collection<T>, trace: &'a Trace) -> Amend<'a> {
+pub(crate) fn amend<'a>(core: &'a Core, trace: &'a Trace) -> Amend<'a> {
     Amend {
-        odm: collection.odm(),
-        session: collection.session(),
+        odm: core.odm(),
+        session: core.session(),
         trace,
         beside: &[],
     }
@@ -293,85 +318,101 @@ impl<T: Document> IntoFuture for Replace<T> {
     type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        replace(self.collection, self.document, self.exact).boxed()
+        async move {
+            let Replace {
+                collection,
+                mut document,
+                exact,
+            } = self;
+            let seen = document.version();
+            never_changed(T::META)?;
+            document.touch(crate::now());
+            if let Some(seen) = seen {
+                document.set_version(seen.saturating_add(1));
+            }
+            let raw = encode(&document)?;
+            let id = operand::id(document.id())?;
+            let stored = replace(collection.core().clone(), id, seen, raw, exact);
+            stored.await?.read(Some(document))
+        }
+        .boxed()
     }
 }
 
-async fn replace<T: Document>(collection: Collection<T>, mut document: T, exact: bool) -> Result<T> {
-    let collection = &collection;
-    let seen = document.version();
-    never_changed(T::META)?;
-    document.touch(crate::now());
-    if let Some(seen) = seen {
-        document.set_version(seen.saturating_add(1));
-    }
-    let raw = encode(&document)?;
-    let id = operand::id(document.id())?;
-    let trace = collection.trace("replace");
-    trace
-        .run(async {
-            let (id, filter) = (&id, &target_filter::<T>(&id, seen));
-            let trace = &trace;
-            collection.odm().know_declarations(trace).await?;
-            let mut token = None;
-            let amended = amend(collection, trace)
-                .replace(T::META, &raw, &mut token)
-                .await?;
-            let is_given = amended.is_none();
-            let replacement = &Replacement::new(T::META, raw, amended, exact)?;
-            let replace = |session: Option<Shared>| {
-                async move {
-                    let collection = collection.within(session);
-                    let (replaced, trips) = store(&collection, id, seen, filter, replacement, trace).await?;
-                    if replacement.is_whole {
-                        trace.done(trips, 1);
-                        return Ok(replaced);
+fn replace(
+    core: Core,
+    id: Bson,
+    seen: Option<i64>,
+    raw: RawDocumentBuf,
+    exact: bool,
+) -> BoxFuture<'static, Result<Stored>> {
+    async move {
+        let core = &core;
+        let meta = core.meta();
+        let trace = core.trace("replace");
+        let (raw, is_given) = trace
+            .run(async {
+                let (id, filter) = (&id, &target_filter(meta, &id, seen));
+                let trace = &trace;
+                core.odm().know_declarations(trace).await?;
+                let mut token = None;
+                let amended = amend(core, trace).replace(meta, &raw, &mut token).await?;
+                let is_given = amended.is_none();
+                let replacement = Replacement::new(meta, raw, amended, exact)?;
+                let of = &replacement;
+                let replace = |session: Option<Shared>| {
+                    async move {
+                        let core = core.within(session);
+                        let (replaced, trips) = store(&core, id, seen, filter, of, trace).await?;
+                        if of.is_whole {
+                            trace.done(trips, 1);
+                            return Ok(replaced);
+                        }
+                        // Not by one command with the write: of a sharded collection it takes only what names a shard key.
+                        let mut action = core.raw().find_one(doc! { "_id": id });
+                        if core.session().is_none() {
+                            action = action.selection_criteria(PRIMARY);
+                        }
+                        let stored = act!(core.session(), action).map_err(|error| core.error(error))?;
+                        trace.done(trips + 1, 1);
+                        Ok(Replaced {
+                            stored,
+                            created: None,
+                        })
                     }
-                    // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-                    let mut action = collection.raw().find_one(doc! { "_id": id });
-                    if collection.session().is_none() {
-                        action = action.selection_criteria(PRIMARY);
-                    }
-                    let stored = act!(collection.session(), action).map_err(Collection::<T>::error)?;
-                    trace.done(trips + 1, 1);
-                    Ok(Replaced {
-                        stored,
-                        created: None,
-                    })
-                }
-                .boxed()
-            };
-            let what = Relation::Replace {
-                filter,
-                document: &replacement.document,
-            };
-            let replaced = match Duties::of(
-                collection.odm(),
-                [Write { meta: T::META, what }].into_iter(),
-                token,
-            )? {
-                None => replace(collection.session().cloned()).await?,
-                Some(duties) => duties.carry_out(collection.session(), trace, replace).await?,
-            };
-            match (replaced.stored, replaced.created) {
-                (Some(stored), _) => decode::decode(T::META, &stored),
-                (None, Some((name, created))) => {
-                    let stored = replacement.with(name, created)?;
-                    decode::decode(T::META, &stored)
-                }
-                (None, None) if is_given => Ok(document),
-                (None, None) => decode::decode(T::META, &replacement.document),
-            }
+                    .boxed()
+                };
+                let what = Relation::Replace {
+                    filter,
+                    document: &of.document,
+                };
+                let replaced = match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
+                    None => replace(core.session().cloned()).await?,
+                    Some(duties) => duties.carry_out(core.session(), trace, replace).await?,
+                };
+                Ok(match (replaced.stored, replaced.created) {
+                    (Some(stored), _) => (stored, false),
+                    (None, Some((name, created))) => (replacement.with(name, created)?, false),
+                    (None, None) => (replacement.document, is_given),
+                })
+            })
+            .await?;
+        Ok(Stored {
+            raw,
+            is_given,
+            trace,
+            meta,
         })
-        .await
+    }
+    .boxed()
 }
 
 /// Executes a replacement. Returns the number of round trips.
 ///
 /// # Errors
 /// Where the document is not there, or has another version than this one.
-async fn store<T: Document>(
-    collection: &Collection<T>,
+async fn store(
+    core: &Core,
     id: &Bson,
     seen: Option<i64>,
     filter: &bson::Document,
@@ -381,9 +422,9 @@ async fn store<T: Document>(
     let send = |filter: bson::Document| {
         let update = UpdateModifications::Pipeline(replacement.pipeline.clone());
         async move {
-            let action = collection.raw().update_one(filter, update);
-            let result = act!(collection.session(), action).map_err(|error| {
-                let mut error = Collection::<T>::error(error);
+            let action = core.raw().update_one(filter, update);
+            let result = act!(core.session(), action).map_err(|error| {
+                let mut error = core.error(error);
                 // With what it keeps of the stored document it is larger than it was when it was looked at.
                 if let Error::TooLarge { largest, .. } = &mut error {
                     *largest = check::largest(&replacement.document);
@@ -405,16 +446,18 @@ async fn store<T: Document>(
         return Ok((nothing, 1));
     }
     trace.done(2, 0);
-    let names = version_field::<T>()
+    let names = core
+        .meta()
+        .version()
         .into_iter()
         .chain(created.map(|(name, _)| name.as_str()));
-    let stored = peek(collection, id, names).await?;
-    if let Some(error) = missed::<T>(id, seen, stored.as_ref()) {
+    let stored = peek(core, id, names).await?;
+    if let Some(error) = missed(core.meta(), id, seen, stored.as_ref()) {
         return Err(error);
     }
     // It came back, or to its version, in between: then it was not there as it was looked for.
     let gone = || Error::NotFound {
-        collection: T::META.collection,
+        collection: core.meta().collection,
         id: Box::new(id.clone()),
     };
     let Some((name, _)) = created else {
@@ -560,47 +603,103 @@ impl<T: Document> Delete<T> {
 }
 
 /// Deletes the documents that fit: gives the number of round trips too.
-async fn delete<T: Document>(
-    collection: &Collection<T>,
+async fn delete(
+    core: &Core,
     filter: bson::Document,
     many: bool,
     collation: Option<Collation>,
 ) -> Result<(Deleted, u64)> {
-    let graph = collection.odm().graph();
-    graph.is_registered(T::META)?;
-    collection.odm().may_delete(T::META)?;
-    if relation::has_rules(graph, T::META) {
+    let meta = core.meta();
+    let graph = core.odm().graph();
+    graph.is_registered(meta)?;
+    core.odm().may_delete(meta)?;
+    if relation::has_rules(graph, meta) {
         let filter = match collation {
-            Some(collation) => relation::by_collation(collection, filter, collation).await?,
+            Some(collation) => relation::by_collation(core, filter, collation).await?,
             None => filter,
         };
         let trips = AtomicU64::new(0);
-        let scope = relation::Scope::new(collection.odm(), collection.session(), &trips);
+        let scope = relation::Scope::new(core.odm(), core.session(), &trips);
         let mut done = Deleted::default();
-        relation::remove(scope, T::META, filter, &mut done)
+        relation::remove(scope, meta, filter, &mut done)
             .await
-            .map_err(|error| match done.deleted > 0 && collection.session().is_none() {
+            .map_err(|error| match done.deleted > 0 && core.session().is_none() {
                 // Documents that were deleted before it stay deleted.
-                true => error.after_a_part(T::META.collection),
+                true => error.after_a_part(meta.collection),
                 false => error,
             })?;
         return Ok((done, trips.into_inner()));
     }
     let result = match many {
         true => {
-            let mut action = collection.raw().delete_many(filter);
+            let mut action = core.raw().delete_many(filter);
             if let Some(collation) = collation {
                 action = action.collation(collation);
             }
-            act!(collection.session(), action)
+            act!(core.session(), action)
         }
-        false => act!(collection.session(), collection.raw().delete_one(filter)),
+        false => act!(core.session(), core.raw().delete_one(filter)),
     };
     let done = Deleted {
-        deleted: result.map_err(Collection::<T>::error)?.deleted_count,
+        deleted: result.map_err(|error| core.error(error))?.deleted_count,
         ..Deleted::default()
     };
     Ok((done, 1))
+}
+
+fn delete_one(
+    core: Core,
+    id: Result<Bson>,
+    seen: Option<i64>,
+    collation: Option<Collation>,
+) -> BoxFuture<'static, Result<Deleted>> {
+    async move {
+        let core = &core;
+        let meta = core.meta();
+        let mut id = id?;
+        let trace = core.trace("delete");
+        trace
+            .run(async {
+                core.odm().know_declarations(&trace).await?;
+                if let Some(collation) = collation {
+                    id = relation::id_by_collation(core, id, collation).await?;
+                }
+                let filter = target_filter(meta, &id, seen);
+                let (done, trips) = delete(core, filter, false, None).await?;
+                trace.done(trips, done.deleted + done.cascaded);
+                if done.deleted == 0 && seen.is_some() {
+                    trace.done(trips + 1, 0);
+                    let stored = peek(core, &id, meta.version()).await?;
+                    if let Some(error @ Error::Conflict { .. }) = missed(meta, &id, seen, stored.as_ref()) {
+                        return Err(error);
+                    }
+                }
+                Ok(done)
+            })
+            .await
+    }
+    .boxed()
+}
+
+fn delete_where(
+    core: Core,
+    filter: Result<bson::Document>,
+    collation: Option<Collation>,
+) -> BoxFuture<'static, Result<Deleted>> {
+    async move {
+        let filter = filter?;
+        let trace = core.trace("delete_where");
+        trace.values("filter", &filter);
+        trace
+            .run(async {
+                core.odm().know_declarations(&trace).await?;
+                let (done, trips) = delete(&core, filter, true, collation).await?;
+                trace.done(trips, done.deleted + done.cascaded);
+                Ok(done)
+            })
+            .await
+    }
+    .boxed()
 }
 
 impl<T: Document> IntoFuture for Delete<T> {
@@ -608,54 +707,10 @@ impl<T: Document> IntoFuture for Delete<T> {
     type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
-            let Delete {
-                collection,
-                what,
-                collation,
-            } = self;
-            let collection = &collection;
-            match what {
-                What::One(id, seen) => {
-                    let mut id = id?;
-                    let trace = collection.trace("delete");
-                    trace
-                        .run(async {
-                            collection.odm().know_declarations(&trace).await?;
-                            if let Some(collation) = collation {
-                                id = relation::id_by_collation(collection, id, collation).await?;
-                            }
-                            let filter = target_filter::<T>(&id, seen);
-                            let (done, trips) = delete(collection, filter, false, None).await?;
-                            trace.done(trips, done.deleted + done.cascaded);
-                            if done.deleted == 0 && seen.is_some() {
-                                trace.done(trips + 1, 0);
-                                let stored = peek(collection, &id, version_field::<T>()).await?;
-                                if let Some(error @ Error::Conflict { .. }) =
-                                    missed::<T>(&id, seen, stored.as_ref())
-                                {
-                                    return Err(error);
-                                }
-                            }
-                            Ok(done)
-                        })
-                        .await
-                }
-                What::Many(filter) => {
-                    let filter = filter.into_document()?;
-                    let trace = collection.trace("delete_where");
-                    trace.values("filter", &filter);
-                    trace
-                        .run(async {
-                            collection.odm().know_declarations(&trace).await?;
-                            let (done, trips) = delete(collection, filter, true, collation).await?;
-                            trace.done(trips, done.deleted + done.cascaded);
-                            Ok(done)
-                        })
-                        .await
-                }
-            }
+        let core = self.collection.core().clone();
+        match self.what {
+            What::One(id, seen) => delete_one(core, id, seen, self.collation),
+            What::Many(filter) => delete_where(core, filter.into_document(), self.collation),
         }
-        .boxed()
     }
 }

@@ -1,11 +1,16 @@
-//! What the tests share: a database of its own for each, dropped at its end, and a record of the commands that were sent.
+//! Each test gets a database of its own, dropped at its end, and a record of the commands that were sent. Models and helpers
+//! that several tests use are in [`fixtures`], the harness is in [`harness`].
 
 pub mod fixtures;
+pub mod harness;
 pub mod proxy;
 pub mod random;
 
 // So that a fixture reads as the tests do that use it.
 extern crate self as odm_tests;
+
+pub use harness::skip;
+pub use odm_test_macros::test;
 
 use futures::FutureExt;
 use mongodb::event::EventHandler;
@@ -14,13 +19,11 @@ use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
 use odm::Odm;
 use std::any::Any;
-use std::cell::Cell;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, Once};
 
 /// That every reference and every copy in the database is right.
 ///
@@ -37,18 +40,22 @@ pub async fn assert_clean_after(odm: &Odm, what: &str) {
     assert!(audit.is_clean(), "{what}: {audit}");
 }
 
-/// Whether the deployment has no transactions, so that what asks for them can't be tested: which is said.
+/// Whether the deployment has no transactions: for a test that expects something else there.
 ///
 /// # Panics
 /// Where the server does not answer.
 pub async fn lacks_transactions(odm: &Odm) -> bool {
-    let lacks = !odm.server().await.unwrap().has_transactions();
-    if lacks {
-        // Also seen where the output of tests that succeed is kept back.
-        let name = std::thread::current().name().unwrap_or("a test").to_owned();
-        let _ = writeln!(std::io::stderr(), "{name}: not run: needs transactions");
+    !odm.server().await.unwrap().has_transactions()
+}
+
+/// Skips the test where the deployment has no transactions: a standalone server.
+///
+/// # Panics
+/// Where the server does not answer, and where the test is skipped.
+pub async fn require_transactions(odm: &Odm) {
+    if lacks_transactions(odm).await {
+        skip("needs transactions: a replica set or a sharded cluster");
     }
-    lacks
 }
 
 /// Whether the server is SecantusDB, which stands in for MongoDB: it alone says so in its `buildInfo`.
@@ -79,73 +86,22 @@ pub async fn may_stand_still(db: &Database) -> bool {
     answer.contains_key("secantusVersion") && !answer.contains_key("buildEnvironment")
 }
 
-/// A second server beside the one of `MONGODB_URI`: then every test takes the one on which fewer tests are running.
-const SECOND: &str = "ODM_SECOND_URI";
-
-/// The servers that the tests are spread over.
-fn servers() -> &'static [String] {
-    static SERVERS: OnceLock<Vec<String>> = OnceLock::new();
-    let named = |name: &str| std::env::var(name).ok().filter(|uri| !uri.is_empty());
-    SERVERS.get_or_init(|| {
-        let first = named("MONGODB_URI");
-        let second = first.as_ref().and_then(|_| named(SECOND));
-        first.into_iter().chain(second).collect()
-    })
+/// The server that `MONGODB_URI` names.
+fn server() -> Option<String> {
+    std::env::var("MONGODB_URI").ok().filter(|uri| !uri.is_empty())
 }
 
-/// How many tests run on each server.
-static RUNNING: Mutex<[usize; 2]> = Mutex::new([0; 2]);
-
-thread_local! {
-    /// Which server the test has that this thread works for.
-    static CHOSEN: Cell<Option<usize>> = const { Cell::new(None) };
+/// Whether a server is named.
+pub(crate) fn has_server() -> bool {
+    server().is_some()
 }
 
-/// What a test occupies on its server as long as it runs.
-struct Seat(usize);
-
-impl Seat {
-    fn take() -> Seat {
-        let mut running = RUNNING.lock().unwrap_or_else(|e| e.into_inner());
-        let fewest = (0..servers().len()).min_by_key(|at| running.get(*at).copied());
-        let at = fewest.unwrap_or_default();
-        running[at] += 1;
-        CHOSEN.set(Some(at));
-        Seat(at)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        CHOSEN.set(None);
-        RUNNING.lock().unwrap_or_else(|e| e.into_inner())[self.0] -= 1;
-    }
-}
-
-/// A thread beside a test, on the server of that test.
-pub fn thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    let chosen = CHOSEN.get();
-    std::thread::spawn(move || {
-        CHOSEN.set(chosen);
-        work()
-    })
-}
-
-/// The server that a test runs on: always the same for all that works for it.
+/// The server that the tests run on.
 ///
 /// # Panics
-/// Where none is named: the one sentence that says what to run. In a thread that works for no test, or that was not begun by
-/// [`thread`], where there are two servers.
+/// Where none is named: the one sentence that says what to run.
 pub fn uri() -> String {
-    let servers = servers();
-    let at = match (CHOSEN.get(), servers.len()) {
-        (_, 0) => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
-        (None, 2..) => {
-            panic!("which of two servers is meant? (the thread was not begun by `odm_tests::thread`)")
-        }
-        (chosen, _) => chosen.unwrap_or_default(),
-    };
-    servers[at].clone()
+    server().unwrap_or_else(|| panic!("{}", harness::NO_SERVER))
 }
 
 /// The names of the commands that a client sent, in their order; its own housekeeping left out.
@@ -169,7 +125,7 @@ impl Commands {
         self.take();
     }
 
-    /// What was sent since the last `clear` or `take`.
+    /// The commands sent since the last `clear` or `take`.
     pub fn take(&self) -> Vec<String> {
         let mut sent = self.sent();
         sent.most_together = 0;
@@ -334,7 +290,7 @@ where
     run(&|db| Box::pin(test(db)));
 }
 
-/// Runs a test as [`with_db`] does, where the deployment has transactions; else it says that it does not run.
+/// Runs a test as [`with_db`] does, where the deployment has transactions; else the test is skipped.
 pub fn with_transactions<F, Fut>(test: F)
 where
     F: Fn(TestDb) -> Fut,
@@ -342,9 +298,8 @@ where
 {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), []).unwrap_or_else(|e| panic!("no handle: {e}"));
-        if !lacks_transactions(&odm).await {
-            test(t).await;
-        }
+        require_transactions(&odm).await;
+        test(t).await;
     });
 }
 
@@ -354,7 +309,7 @@ type Test<'t> = &'t dyn Fn(TestDb) -> Pin<Box<dyn Future<Output = ()> + 't>>;
 /// What SecantusDB answers where it has failed: by its name, and in its words.
 const FAILED: [&str; 2] = ["InternalError", "internal server error"];
 
-/// A test is given up after so many failures of the stand-in.
+/// A test is given up after this number of failures of the stand-in.
 const ATTEMPTS: usize = 3;
 
 fn run(test: Test<'_>) {
@@ -392,11 +347,8 @@ fn is_the_stand_ins(panic: &(dyn Any + Send)) -> bool {
 }
 
 fn run_once(test: Test<'_>) -> std::thread::Result<()> {
-    let seat = Seat::take();
-    let server = seat.0;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .on_thread_start(move || CHOSEN.set(Some(server)))
         .enable_all()
         .build()
         .unwrap_or_else(|e| panic!("no runtime: {e}"));
@@ -416,7 +368,7 @@ fn run_once(test: Test<'_>) -> std::thread::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::is_the_stand_ins;
 
     #[test]
     fn a_failure_of_the_stand_in_is_told_from_one_of_the_library() {

@@ -17,6 +17,7 @@ mod rooms;
 mod run;
 mod server;
 mod source;
+mod suite;
 mod workspace;
 
 use std::ffi::OsString;
@@ -59,7 +60,8 @@ enum Command {
         /// (ODM_RANDOM_OPERATIONS), and all meetings of two writers without transactions (ODM_MEETINGS).
         #[arg(long, conflicts_with = "failover")]
         full: bool,
-        /// Arguments for `cargo test`; with `-p`, only the packages named are tested.
+        /// Arguments for `cargo test`, which then runs one test binary after the other; with `-p`, only the packages named
+        /// are tested.
         #[arg(last = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },

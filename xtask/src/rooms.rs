@@ -30,7 +30,7 @@ pub const ODM: [Room; 11] = [
     Room("error"),
 ];
 
-/// The rooms of the derives, from above. What was written (`ast`) holds its attributes (`attr`), so it uses them.
+/// The rooms of the derives, from above. A field (`ast`) holds its parsed attributes (`attr`), so it uses them.
 pub const DERIVE: [Room; 5] = [
     Room("expand"),
     Room("check"),
@@ -217,7 +217,7 @@ fn arrows(source: &Source) -> BTreeSet<(String, String)> {
     found
 }
 
-/// What the `use` lines of a module bring in, and those within its functions.
+/// The names that the `use` lines of a module bring in, and those within its functions.
 fn used(module: &Module) -> Vec<(String, Vec<String>)> {
     struct Uses(Vec<(String, Vec<String>)>);
     impl<'a> Visit<'a> for Uses {
@@ -259,7 +259,7 @@ fn paths(tokens: &[Token]) -> Vec<Vec<String>> {
     found
 }
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Found {
     Module(Vec<String>),
@@ -281,7 +281,7 @@ struct Names {
     scopes: HashMap<Vec<String>, Scope>,
 }
 
-/// So many `use` lines may lead to each other. Names of other crates lead to themselves.
+/// Maximum number of `use` lines that lead to each other. Names of other crates lead to themselves.
 const DEPTH: usize = 16;
 
 impl Names {
@@ -306,7 +306,7 @@ impl Names {
         Names { scopes }
     }
 
-    /// What a path leads to that stands in a module: `None` for what is not of this crate.
+    /// Follows a path that stands in a module: `None` for names of other crates.
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Found> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use crate::ServerArgs;
 use crate::process::{Process, exit_code};
 use crate::server::{self, Environment};
+use crate::suite;
 use crate::workspace::{cargo, step, target_dir};
 
 /// How long cargo and what it runs may take to end when asked to.
@@ -32,8 +33,8 @@ pub struct Job {
     run: Vec<OsString>,
     /// Variables that `run` gets.
     variables: Vec<(&'static str, OsString)>,
-    /// Whether it uses a second server where there is one.
-    spreads: bool,
+    /// Whether all test binaries are run, several side by side, in place of `run`.
+    is_suite: bool,
 }
 
 impl Job {
@@ -58,7 +59,7 @@ impl Job {
             build: Some(arguments(["build"].into_iter().chain(target))),
             run,
             variables: Vec::new(),
-            spreads: false,
+            is_suite: false,
         })
     }
 
@@ -83,13 +84,14 @@ impl Job {
             build.extend(for_cargo.iter().cloned());
             build
         });
+        let is_suite = args.is_empty();
         run.extend(args);
         Self {
             name: "the tests",
             build,
             run,
             variables: Vec::new(),
-            spreads: true,
+            is_suite,
         }
     }
 
@@ -123,7 +125,7 @@ impl Job {
             build: Some(build),
             run,
             variables: Vec::new(),
-            spreads: false,
+            is_suite: false,
         }
     }
 }
@@ -153,17 +155,21 @@ pub async fn with_server(options: ServerArgs, job: Job) -> Result<u8> {
             return Ok(code);
         }
     }
-    let mut server = match job.spreads {
-        true => server::obtain_for_tests(source, options.keep).await?,
-        false => server::obtain(source, options.keep).await?,
-    };
+    let lanes = if job.is_suite { suite::lanes() } else { 1 };
+    let mut servers = server::obtain_for_lanes(source, options.keep, lanes).await?;
     step(format!("running {}", job.name));
-    let code = run(&job.run, &job.variables, Some(&server)).await?;
+    let code = match servers.first() {
+        Some(_) if job.is_suite => {
+            let of_lanes: Vec<_> = servers.iter().cycle().take(lanes).collect();
+            suite::run(&of_lanes, &job.variables).await?
+        }
+        server => run(&job.run, &job.variables, server).await?,
+    };
     match code {
         0 => step(format!("{} succeeded", job.name)),
         _ => step(format!("{} failed (exit code {code})", job.name)),
     }
-    if let Some(obituary) = server.obituary() {
+    for obituary in servers.iter_mut().filter_map(server::Server::obituary) {
         step(obituary);
     }
     Ok(code)
@@ -210,9 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_are_spread_over_two_servers() -> Result<()> {
-        assert!(test(&[]).spreads && test(&["-p", "odm"]).at_full_length().spreads);
-        assert!(!Job::demo(None, None, false)?.spreads && !Job::bench(Vec::new()).spreads);
+    fn only_all_tests_are_run_side_by_side() -> Result<()> {
+        assert!(test(&[]).is_suite && test(&[]).at_full_length().is_suite);
+        assert!(!test(&["-p", "odm"]).is_suite && !test(&["--", "--list"]).is_suite);
+        assert!(!Job::demo(None, None, false)?.is_suite && !Job::bench(Vec::new()).is_suite);
         Ok(())
     }
 

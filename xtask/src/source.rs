@@ -150,7 +150,7 @@ pub fn is_shown(visibility: &Visibility, attributes: &[Attribute]) -> bool {
     matches!(visibility, Visibility::Public(_)) && !is_hidden
 }
 
-/// What a `use` brings in: each name with the path that it stands for. A glob has the name `*`.
+/// The names that a `use` brings in, each with the path that it stands for. A glob has the name `*`.
 pub fn uses(tree: &UseTree) -> Vec<(String, Vec<String>)> {
     fn walk(tree: &UseTree, before: &[String], found: &mut Vec<(String, Vec<String>)>) {
         let with = |name: &syn::Ident| {

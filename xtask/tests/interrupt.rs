@@ -19,6 +19,10 @@ use tempfile::TempDir;
 /// How long anything may take.
 const WITHIN: Duration = Duration::from_secs(60);
 
+/// What `cargo metadata` says of the workspace.
+const METADATA: &str =
+    r#"{"packages":[{"targets":[{"name":"reading","kind":["test"],"test":true,"doctest":false}]}]}"#;
+
 /// `cargo xtask` with stand-ins, and what these have written.
 struct Started {
     child: Child,
@@ -26,12 +30,12 @@ struct Started {
 }
 
 impl Started {
-    /// Builds are done at once; what is then run notes itself, and does this.
+    /// Builds are done at once, and the workspace has one test binary; what is then run notes itself, and does this.
     fn new(arguments: &[&str], run: &str) -> Result<Started> {
         let dir = tempfile::tempdir()?;
         let cargo = dir.path().join("cargo");
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in *--no-run*|build*) exit 0;; esac\n\
+            "#!/bin/sh\ncase \"$*\" in *--no-run*|build*) exit 0;; metadata*) echo '{METADATA}'; exit 0;; esac\n\
              echo \"$$ $MONGODB_URI $*\" > '{0}.part' && mv '{0}.part' '{0}'\n{run}\n",
             dir.path().join("noted").display()
         );
@@ -145,7 +149,7 @@ fn an_interruption_stops_the_tests_and_then_their_server() -> Result<()> {
         // What it runs starts something itself, which outlives a signal to its leader alone.
         let mut started = Started::new(&["test", "--server", "mongod"], "sleep 600 & wait")?;
         let (pid, port, arguments) = started.noted()?;
-        assert_eq!(arguments, "test --workspace");
+        assert_eq!(arguments, "test --workspace --no-fail-fast --test reading");
         assert!(listens(port));
         assert_eq!(started.folders()?.len(), 1);
         let asked = Instant::now();

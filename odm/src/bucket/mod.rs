@@ -454,7 +454,7 @@ impl<I: Bucketed> Buckets<I> {
             let mut built = Changes::<I::Bucket>::new().build(false, crate::now())?;
             summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
             summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
-            match apply(&self.collection, id.clone(), version, built).await {
+            match apply(self.collection.core(), id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
                     return Err(contended::<I>(&id));
@@ -611,7 +611,7 @@ impl<I: Bucketed> Buckets<I> {
         let mut find = Find::new(&self.collection, Filter::of(filter));
         let start = meta.period.as_ref().map(|period| period.start);
         let order = start.into_iter().chain([meta.page]);
-        find.sort = order.map(|name| crate::Order::new(name, false)).collect();
+        find.query.sort = order.map(|name| crate::Order::new(name, false)).collect();
         find
     }
 
@@ -723,8 +723,9 @@ impl<I: Bucketed> Buckets<I> {
         I: ByCount,
     {
         let mut find = self.of(parent.target_id());
-        find.filter = find.filter & Filter::raw(doc! { I::BUCKET.page: { "$eq": page } });
-        find.sort.clear();
+        find.query
+            .and(Filter::raw(doc! { I::BUCKET.page: { "$eq": page } }));
+        find.query.sort.clear();
         Ok(find.one().await?.map(I::items).unwrap_or_default())
     }
 
@@ -755,7 +756,7 @@ impl<I: Bucketed> Buckets<I> {
         let meta = I::BUCKET;
         let mut find = self.of(parent.target_id());
         let (from, to) = (time.start_bound().cloned(), time.end_bound().cloned());
-        find.filter = find.filter & Filter::raw(summary::touching(meta, from, to));
+        find.query.and(Filter::raw(summary::touching(meta, from, to)));
         let buckets = find.all().await?;
         let mut found = Vec::new();
         for item in buckets.into_iter().flat_map(I::items) {
@@ -1005,7 +1006,7 @@ impl<I: Bucketed> Buckets<I> {
             summary::merge(&mut built.update, "$unset", summary.missing(meta));
             summary::merge(&mut built.update, "$set", summary.fields());
         }
-        match apply(&self.collection, hit.id.clone(), hit.version, built).await {
+        match apply(self.collection.core(), hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
             // It was deleted with its parent, or by somebody else.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),

@@ -3,13 +3,14 @@
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
+use crate::collection::Core;
 use crate::document::DocumentMeta;
 use crate::filter::{IntoSort, has_near};
-use crate::find::hand_out;
+use crate::find::{Query, Take, hand_out};
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};
-use crate::{Collection, Document, Error, Filter, Find, Odm, Order, Result};
+use crate::{Document, Error, Filter, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -502,22 +503,17 @@ impl<C: Document + Clone> Wanted<C> {
     }
 
     async fn load(&mut self, from: &Source) -> Result<()> {
-        let collection = from.collection::<C>();
+        let core = from.core(C::META);
         warn_of_scan(C::META, &from.odm, &self.what.via.key_path());
         match self.what.limit {
             Some(0) => Ok(()),
-            Some(limit) if self.places.len() > 1 => self.load_first(from, &collection, limit).await,
-            limit => self.load_all(from, &collection, limit).await,
+            Some(limit) if self.places.len() > 1 => self.load_first(from, &core, limit).await,
+            limit => self.load_all(from, &core, limit).await,
         }
     }
 
     /// All of each parent, or the first few of one parent.
-    async fn load_all(
-        &mut self,
-        from: &Source,
-        collection: &Collection<C>,
-        limit: Option<u32>,
-    ) -> Result<()> {
+    async fn load_all(&mut self, from: &Source, core: &Core, limit: Option<u32>) -> Result<()> {
         let mut sort = self.sort();
         let via = &self.what.via;
         if via.array.is_none() && via.tag.is_none() && self.places.len() > 1 && !sort.is_empty() {
@@ -527,7 +523,7 @@ impl<C: Document + Clone> Wanted<C> {
             sort = in_index;
         }
         let find = |wanted: &Self, parents| {
-            let mut find = Find::new(collection, Filter::raw(wanted.filter(parents)?));
+            let mut find = Query::new(core.clone(), Filter::raw(wanted.filter(parents)?));
             find.options.sort = Some(sort.clone()).filter(|sort| !sort.is_empty());
             find.options.limit = limit.map(i64::from);
             if from.on_disk {
@@ -543,7 +539,7 @@ impl<C: Document + Clone> Wanted<C> {
             // What the server finds for one parent is its own, also where it compares texts by a collation: what a limit has
             // taken must not be lost.
             let of = (self.places.len() == 1).then_some(0);
-            return find.each("children", |raw| self.put(of, raw)).await;
+            return find.each("children", &mut |raw| self.put(of, raw)).await;
         }
         let mut queries = Vec::with_capacity(chunks.len());
         for chunk in chunks {
@@ -552,7 +548,7 @@ impl<C: Document + Clone> Wanted<C> {
             let (wanted, find) = (&*self, find(self, chunk)?);
             queries.push(async move {
                 let mut children = Vec::new();
-                find.each("children", |raw| {
+                find.each("children", &mut |raw| {
                     children.extend(wanted.read(None, part.as_ref(), raw)?);
                     Ok(())
                 })
@@ -566,12 +562,12 @@ impl<C: Document + Clone> Wanted<C> {
     }
 
     /// The first few of each parent.
-    async fn load_first(&mut self, from: &Source, collection: &Collection<C>, limit: u32) -> Result<()> {
+    async fn load_first(&mut self, from: &Source, core: &Core, limit: u32) -> Result<()> {
         // A pipeline takes no `$near`.
         let near = self.what.filter.as_ref().is_ok_and(has_near);
         let by_queries = self.what.by_queries || self.what.via.is_union_in_array() || near;
         if by_queries || !from.odm.joins_children(from.session.is_some()).await? {
-            return self.load_first_by_queries(from, collection, limit).await;
+            return self.load_first_by_queries(from, core, limit).await;
         }
         let pipeline = |chunk: Vec<Bson>| {
             let joined = [lookup::<C>(&self.what, "k", "c")?, doc! { "$unwind": "$c" }];
@@ -591,7 +587,7 @@ impl<C: Document + Clone> Wanted<C> {
         if chunks.len() <= 1 {
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let stages = pipeline(chunk)?;
-            return each_of(collection, "children", stages, options, |raw| {
+            return each_of(core, "children", stages, options, &mut |raw| {
                 if let Some(child) = read(self, raw)? {
                     self.add(child);
                 }
@@ -605,7 +601,7 @@ impl<C: Document + Clone> Wanted<C> {
             let options = options.clone();
             queries.push(async move {
                 let mut children = Vec::new();
-                each_of(collection, "children", stages, options, |raw| {
+                each_of(core, "children", stages, options, &mut |raw| {
                     children.extend(read(wanted, raw)?);
                     Ok(())
                 })
@@ -620,15 +616,10 @@ impl<C: Document + Clone> Wanted<C> {
 
     /// The same before MongoDB 5.0, or 5.1 on a sharded cluster, in a transaction there, and where a join of the server's does
     /// not do: one query for each parent, several on their way together.
-    async fn load_first_by_queries(
-        &mut self,
-        from: &Source,
-        collection: &Collection<C>,
-        limit: u32,
-    ) -> Result<()> {
+    async fn load_first_by_queries(&mut self, from: &Source, core: &Core, limit: u32) -> Result<()> {
         let mut queries = Vec::with_capacity(self.places.len());
         for (key, at) in &self.places {
-            let mut find = Find::new(collection, Filter::raw(self.filter(vec![key.to_bson()])?));
+            let mut find = Query::new(core.clone(), Filter::raw(self.filter(vec![key.to_bson()])?));
             find.options.limit = Some(limit.into());
             if !self.what.via.order.is_empty() {
                 find.options.sort = Some(self.sort());
@@ -639,7 +630,7 @@ impl<C: Document + Clone> Wanted<C> {
             let (wanted, at) = (&*self, *at);
             queries.push(async move {
                 let mut children = Vec::new();
-                find.each("children", |raw| {
+                find.each("children", &mut |raw| {
                     children.extend(wanted.read(Some(at), None, raw)?);
                     Ok(())
                 })
@@ -717,23 +708,26 @@ fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Doc
 }
 
 /// Hands every document that a pipeline gives to `take`.
-pub(super) async fn each_of<T: Document>(
-    collection: &Collection<T>,
+pub(super) fn each_of<'a>(
+    core: &'a Core,
     operation: &'static str,
     stages: Vec<bson::Document>,
     options: AggregateOptions,
-    take: impl FnMut(&RawDocument) -> Result<()>,
-) -> Result<()> {
-    let trace = collection.trace(operation);
-    trace
-        .run(async {
-            let action = collection.raw().aggregate(stages).with_options(options);
-            let action = action.batch_size(i32::MAX as u32);
-            let (round_trips, documents) = hand_out!(T, collection.session(), action, take);
-            trace.done(round_trips, documents);
-            Ok(())
-        })
-        .await
+    take: Take<'a>,
+) -> BoxFuture<'a, Result<()>> {
+    async move {
+        let trace = core.trace(operation);
+        trace
+            .run(async {
+                let action = core.raw().aggregate(stages).with_options(options);
+                let action = action.batch_size(i32::MAX as u32);
+                let (round_trips, documents) = hand_out!(core, action, take);
+                trace.done(round_trips, documents);
+                Ok(())
+            })
+            .await
+    }
+    .boxed()
 }
 
 impl<C: Document + Clone> Fetch for Wanted<C> {

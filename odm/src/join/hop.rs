@@ -1,13 +1,17 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use super::{Slot, Tree};
+use crate::collection::Core;
+use crate::document::DocumentMeta;
+use crate::find::Query;
 use crate::key::{Key, Places, chunks};
 use crate::session::Shared;
-use crate::{Collection, Document, Error, Filter, Find, Odm, Result, Tx};
+use crate::{Collection, Document, Filter, Odm, Result, Tx};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
-use mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
+use std::sync::{Mutex, PoisonError};
 
 /// So many queries of one join are on their way together, outside a transaction.
 const IN_FLIGHT: usize = 4;
@@ -27,8 +31,8 @@ impl Source {
         self
     }
 
-    pub(crate) fn collection<T: Document>(&self) -> Collection<T> {
-        Collection::new(&self.odm, self.session.clone())
+    pub(super) fn core(&self, meta: &'static DocumentMeta) -> Core {
+        Core::new(&self.odm, meta, self.session.clone())
     }
 
     /// The driver carries out one operation of a session at a time.
@@ -74,12 +78,44 @@ impl ReadFrom for Tx {
 
 impl<T: Document> ReadFrom for Collection<T> {
     fn source(&self) -> Source {
+        self.core().source()
+    }
+}
+
+impl ReadFrom for Core {
+    fn source(&self) -> Source {
         Source {
             odm: self.odm().clone(),
             session: self.session().cloned(),
             on_disk: false,
         }
     }
+}
+
+/// A function that notes what is wanted behind hop number `level`, when the hops up to it are carried out.
+pub(super) type Further<'a> = &'a mut (dyn FnMut(usize, &[Hop], &mut Hop) -> Result<()> + Send);
+
+/// Asks for everything that is joined, hop by hop.
+pub(super) fn run_all<'a>(
+    hops: &'a mut Vec<Hop>,
+    from: &'a Source,
+    further: Further<'a>,
+) -> BoxFuture<'a, Result<()>> {
+    async move {
+        for level in 0.. {
+            match hops.get_mut(level) {
+                Some(hop) if hop.is_empty() => break,
+                Some(hop) if hop.embedded => {}
+                Some(hop) => hop.run(from).await?,
+                None => break,
+            }
+            let mut next = Hop::further(hops.iter().any(|hop| hop.embedded));
+            further(level, hops, &mut next)?;
+            hops.push(next);
+        }
+        Ok(())
+    }
+    .boxed()
 }
 
 /// The documents that are wanted next, by collection.
@@ -279,45 +315,43 @@ impl<T: Document + Clone> ById<T> {
     }
 
     /// Asks for all of them.
-    pub(crate) async fn load(&mut self, from: &Source) -> Result<()> {
-        let collection = from.collection::<T>();
-        let (places, by, with_raw, operation) = (&self.places, self.by, self.with_raw, self.operation);
-        let mut chunks = chunks(places.keys());
-        let find = |chunk| Find::new(&collection, Filter::raw(doc! { by: { "$in": chunk } }));
+    pub(crate) fn load<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        let (by, operation) = (self.by, self.operation);
+        let chunks = chunks(self.places.keys());
+        load_by(self, from.core(T::META), by, operation, chunks, from.in_flight())
+    }
+}
+
+/// Asks for the documents whose field `by` has one of these values, and hands them to `to`.
+fn load_by<'a>(
+    to: &'a mut dyn Fetch,
+    core: Core,
+    by: &'static str,
+    operation: &'static str,
+    mut chunks: Vec<Vec<Bson>>,
+    in_flight: usize,
+) -> BoxFuture<'a, Result<()>> {
+    async move {
+        let find = |chunk| Query::new(core.clone(), Filter::raw(doc! { by: { "$in": chunk } }));
         if chunks.len() <= 1 {
             // The usual case, without what it costs to wait for several at once.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
-            return find(chunk)
-                .each(operation, |raw| {
-                    if let Some((at, document, raw)) = read(places, by, with_raw, raw)? {
-                        put(&mut self.found, at, document, raw);
-                    }
-                    Ok(())
-                })
-                .await;
+            return find(chunk).each(operation, &mut |raw| to.take(raw)).await;
         }
-        let mut queries = Vec::new();
+        let to = Mutex::new(to);
+        let mut queries = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            let find = &find;
+            let (query, to) = (find(chunk), &to);
             queries.push(async move {
-                let mut documents = Vec::with_capacity(chunk.len());
-                find(chunk)
-                    .each(operation, |raw| {
-                        documents.extend(read(places, by, with_raw, raw)?);
-                        Ok(())
-                    })
-                    .await?;
-                Ok::<_, Error>(documents)
+                let mut take =
+                    |raw: &RawDocument| to.lock().unwrap_or_else(PoisonError::into_inner).take(raw);
+                query.each(operation, &mut take).await
             });
         }
-        let mut answers = futures::stream::iter(queries).buffer_unordered(from.in_flight());
-        while let Some(documents) = answers.try_next().await? {
-            for (at, document, raw) in documents {
-                put(&mut self.found, at, document, raw);
-            }
-        }
-        Ok(())
+        let answers = futures::stream::iter(queries).buffer_unordered(in_flight);
+        answers.try_collect().await
     }
+    .boxed()
 }
 
 fn read<T: Document>(
@@ -343,7 +377,7 @@ fn put<T>(found: &mut [Found<T>], at: u32, document: T, raw: Option<RawDocumentB
 
 impl<T: Document + Clone> Fetch for ById<T> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
-        self.load(from).boxed()
+        self.load(from)
     }
 
     fn take(&mut self, raw: &RawDocument) -> Result<()> {

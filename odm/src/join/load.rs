@@ -1,5 +1,6 @@
 //! `field.load(&odm)`: the documents that a reference of a document at hand leads to.
 
+use super::hop::run_all;
 use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Strict, To};
 use super::{Hop, Join, ReadFrom, Source};
 use crate::path::Root;
@@ -165,16 +166,11 @@ where
                 .first()
                 .map_or("", |t| (t.document)().collection);
             let field = crate::decode::short_name(std::any::type_name::<V>());
-            for level in 0.. {
-                match hops.get_mut(level) {
-                    Some(hop) if !hop.is_empty() => hop.run(&self.from).await?,
-                    _ => break,
-                }
-                let mut next = Hop::further(false);
-                let refused = M::REFUSED.then_some((target, field));
-                noted.next::<V::Pointer, J>(&self.join, level, &hops, &mut next, refused)?;
-                hops.push(next);
-            }
+            let refused = M::REFUSED.then_some((target, field));
+            let mut further = |level: usize, hops: &[Hop], next: &mut Hop| {
+                noted.next::<V::Pointer, J>(&self.join, level, hops, next, refused)
+            };
+            run_all(&mut hops, &self.from, &mut further).await?;
             noted.out::<V::Pointer, J, V, M, Root>(&self.join, &mut hops, 0, (target, field))
         }
         .boxed()

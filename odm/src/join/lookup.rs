@@ -1,13 +1,15 @@
 //! The same join carried out by the server: the stages of its pipeline.
 
 use super::children::{each_of, warn_of_scan};
-use super::{Join, ReadFrom as _, Work};
+use super::{Asked, Join, Work};
 use crate::document::DocumentMeta;
 use crate::filter::has_near;
+use crate::find::{Query, Take};
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
 use crate::shape::Shape;
 use crate::{Document, Error, Find, Result, decode};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use serde::de::DeserializeOwned;
@@ -22,8 +24,7 @@ use serde::de::DeserializeOwned;
 /// ```
 #[must_use = "a query does nothing until it is carried out, by `all` or `one`"]
 pub struct Lookup<T, Out, J> {
-    find: Find<T, Out>,
-    join: J,
+    find: Find<T, Out, J>,
 }
 
 impl<T: Document, Out, J> std::fmt::Debug for Lookup<T, Out, J> {
@@ -45,8 +46,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Ok(()) }
     /// ```
     pub fn lookup(self) -> Lookup<T, Out, J> {
-        let (find, join) = self.without_join();
-        Lookup { find, join }
+        Lookup { find: self }
     }
 }
 
@@ -68,59 +68,20 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(mut self) -> Result<Vec<J::Row<Out>>> {
-        if self.find.options.limit == Some(0) {
-            return Ok(Vec::new());
-        }
-        let filter = self.find.prepare()?;
-        if has_near(&filter) {
-            return Err(no_near(T::META.collection));
-        }
-        let collection = &self.find.collection;
-        let mut stages = vec![doc! { "$match": filter }];
-        let options = &self.find.options;
-        if let Some(sort) = &options.sort {
-            stages.push(doc! { "$sort": sort });
-        }
-        if let Some(skip) = options.skip {
-            stages.push(doc! { "$skip": i64::try_from(skip).unwrap_or(i64::MAX) });
-        }
-        if let Some(limit) = options.limit {
-            stages.push(doc! { "$limit": limit });
-        }
-        if let Some(projection) = &options.projection {
-            stages.push(doc! { "$project": projection });
-        }
+    pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
+        let (query, join) = self.find.into_query();
+        let from = query.source();
         let mut joins = Stages::default();
-        self.join.stages(&mut joins)?;
-        if joins.has_pipelines {
-            let server = collection.odm().server().await?;
-            if !server.has_lookup_with_pipeline() {
-                return Err(Error::Unsupported {
-                    operation: "`lookup` of children or of nested joins",
-                    needs: "MongoDB 5.0, or 5.1 on a sharded cluster",
-                    is: server.to_string(),
-                });
-            }
-        }
-        stages.extend(joins.list);
+        let joins = join.stages(&mut joins).map(|()| joins);
         let mut asked = Vec::new();
-        self.join.queries(&mut asked);
-        for asked in asked {
-            warn_of_scan(asked.of, collection.odm(), &asked.field);
-        }
-        let mut work = Work::of_lookup(&self.join, options.projection.is_some());
+        join.queries(&mut asked);
+        let mut work = Work::of_lookup(&join, query.is_projected());
         let mut items = Vec::new();
-        let mut of_pipeline = AggregateOptions::default();
-        of_pipeline.collation = options.collation.clone();
-        of_pipeline.hint = options.hint.clone();
-        of_pipeline.allow_disk_use = options.allow_disk_use;
-        each_of(collection, "lookup", stages, of_pipeline, |raw| {
+        let mut take = |raw: &RawDocument| {
             items.push(read(T::META, raw)?);
             work.parent(raw)
-        })
-        .await?;
-        let from = collection.source().on_disk(options.allow_disk_use);
+        };
+        send(query, joins, asked, &mut take).await?;
         work.run(&from).await?;
         work.rows(items)
     }
@@ -141,11 +102,64 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     /// # Ok(()) }
     /// ```
     pub async fn one(mut self) -> Result<Option<J::Row<Out>>> {
-        if self.find.options.limit != Some(0) {
-            self.find.options.limit = Some(1);
+        if self.find.query.options.limit != Some(0) {
+            self.find.query.options.limit = Some(1);
         }
         Ok(self.all().await?.pop())
     }
+}
+
+/// Sends a query with its joins as one pipeline, and hands what it gives to `take`.
+fn send(
+    mut query: Query,
+    joins: Result<Stages>,
+    asked: Vec<Asked>,
+    take: Take<'_>,
+) -> BoxFuture<'_, Result<()>> {
+    async move {
+        if query.options.limit == Some(0) {
+            return Ok(());
+        }
+        let filter = query.prepare()?;
+        if has_near(&filter) {
+            return Err(no_near(query.meta().collection));
+        }
+        let mut stages = vec![doc! { "$match": filter }];
+        let options = &query.options;
+        if let Some(sort) = &options.sort {
+            stages.push(doc! { "$sort": sort });
+        }
+        if let Some(skip) = options.skip {
+            stages.push(doc! { "$skip": i64::try_from(skip).unwrap_or(i64::MAX) });
+        }
+        if let Some(limit) = options.limit {
+            stages.push(doc! { "$limit": limit });
+        }
+        if let Some(projection) = &options.projection {
+            stages.push(doc! { "$project": projection });
+        }
+        let joins = joins?;
+        if joins.has_pipelines {
+            let server = query.core.odm().server().await?;
+            if !server.has_lookup_with_pipeline() {
+                return Err(Error::Unsupported {
+                    operation: "`lookup` of children or of nested joins",
+                    needs: "MongoDB 5.0, or 5.1 on a sharded cluster",
+                    is: server.to_string(),
+                });
+            }
+        }
+        stages.extend(joins.list);
+        for asked in asked {
+            warn_of_scan(asked.of, query.core.odm(), &asked.field);
+        }
+        let mut of_pipeline = AggregateOptions::default();
+        of_pipeline.collation = options.collation.clone();
+        of_pipeline.hint = options.hint.clone();
+        of_pipeline.allow_disk_use = options.allow_disk_use;
+        each_of(&query.core, "lookup", stages, of_pipeline, take).await
+    }
+    .boxed()
 }
 
 /// The stages of a pipeline that joins, and the number of the next join.

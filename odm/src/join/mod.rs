@@ -272,18 +272,11 @@ impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
         if J::NOTHING {
             return Ok(());
         }
-        for level in 0.. {
-            match self.hops.get_mut(level) {
-                Some(hop) if hop.is_empty() => break,
-                Some(hop) if hop.embedded => {}
-                Some(hop) => hop.run(from).await?,
-                None => break,
-            }
-            let mut next = Hop::further(self.hops.iter().any(|hop| hop.embedded));
-            self.join.next(&mut self.state, level, &self.hops, &mut next)?;
-            self.hops.push(next);
-        }
-        Ok(())
+        let Work {
+            join, state, hops, ..
+        } = self;
+        let mut next = |level: usize, hops: &[Hop], next: &mut Hop| join.next(state, level, hops, next);
+        hop::run_all(hops, from, &mut next).await
     }
 
     /// The documents, in the order in which they were noted, each with what is joined to it.

@@ -1,13 +1,14 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
 use super::{Key, behind, holds_text, keep_keys, refuse_several, total_order, twins, value_at};
-use crate::find::{Batched, JOINED_AT_ONCE, Options, joined};
-use crate::join::{Join, ReadFrom as _};
-use crate::{Collection, Document, Error, Filter, Find, Result};
+use crate::collection::Core;
+use crate::find::{Batch, JOINED_AT_ONCE, Options, Query, Rows};
+use crate::join::Join;
+use crate::{Document, Error, Filter, Find, Result};
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use serde::de::DeserializeOwned;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,12 +29,12 @@ pub(crate) struct Place {
 
 impl Place {
     /// Of a query as the user has built it.
-    pub(crate) fn of_query<T, Out, J>(find: &Find<T, Out, J>) -> Place {
-        let mut names: Vec<&'static str> = find.sort.iter().map(|order| order.name).collect();
+    pub(crate) fn of_query(query: &Query) -> Place {
+        let mut names: Vec<&'static str> = query.sort.iter().map(|order| order.name).collect();
         if !names.contains(&"_id") {
             names.push("_id");
         }
-        if let Some(projection) = &find.options.projection {
+        if let Some(projection) = &query.options.projection {
             let has = |name: &&'static str| {
                 let of = |field: &String| {
                     name == field
@@ -169,37 +170,44 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableF
     /// # Ok(()) }
     /// ```
     pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
-        let mut find = self.find;
-        refuse_several::<T>(&find.sort)?;
-        let keys = total_order(&find)?;
-        if let Some(fields) = &mut find.fields {
+        let (query, join) = self.find.into_query();
+        let (from, projected) = (query.source(), query.is_projected());
+        let batches = batches(query).await?;
+        Ok(Rows::of(batches, from, join, projected).whole())
+    }
+}
+
+type Batches = BoxStream<'static, Result<Batch>>;
+
+/// The batches of a query that goes on by itself.
+fn batches(mut query: Query) -> BoxFuture<'static, Result<Batches>> {
+    async move {
+        refuse_several(query.meta(), &query.sort)?;
+        let keys = total_order(&query)?;
+        if let Some(fields) = &mut query.fields {
             keep_keys(fields, &keys);
         }
-        let (mut find, join) = find.without_join();
-        if !J::NOTHING {
-            find.options.batch_size.get_or_insert(JOINED_AT_ONCE);
+        query.prepare_projection();
+        if query.joins() {
+            query.options.batch_size.get_or_insert(JOINED_AT_ONCE);
         }
-        if find.options.limit == Some(0) {
+        if query.options.limit == Some(0) {
             return Ok(futures::stream::empty().boxed());
         }
-        find.options.sort = Some(
+        query.options.sort = Some(
             keys.iter()
                 .map(|key| (key.name.to_owned(), Bson::Int32(key.direction())))
                 .collect(),
         );
-        let from = find.collection.source().on_disk(find.options.allow_disk_use);
-        let projected = find.options.projection.is_some();
         let mut going = Going {
-            collection: find.collection.clone(),
-            filter: find.filter.into_document()?,
-            options: find.options,
+            core: query.core,
+            filter: query.filter.into_document()?,
+            options: query.options,
             place: Arc::new(Place::of_keys(&keys)),
             keys,
-            keep: !J::NOTHING,
             given: 0,
             losses: 0,
             open: None,
-            into: PhantomData,
         };
         going.begin().await?;
         let batches = futures::stream::unfold(Some(going), |going| async {
@@ -211,31 +219,26 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableF
                 Err(error) => Some((Err(error), None)),
             }
         });
-        let rows = joined::<T, Out, J>(batches.boxed(), from, Arc::new(join), projected);
-        Ok(rows.map(|row| row?).boxed())
+        Ok(batches.boxed())
     }
+    .boxed()
 }
 
-type Batches<Out> = BoxStream<'static, Result<Vec<Batched<Out>>>>;
-
 /// A stream on its way.
-struct Going<T: Document, Out> {
-    collection: Collection<T>,
+struct Going {
+    core: Core,
     filter: bson::Document,
     options: Options,
     keys: Vec<Key>,
     place: Arc<Place>,
-    /// Whether the raw documents are wanted too.
-    keep: bool,
     /// The number of documents so far.
     given: u64,
     /// The number of losses in a row, without a document between them.
     losses: u32,
-    open: Option<Batches<Out>>,
-    into: PhantomData<fn() -> Out>,
+    open: Option<Batches>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
+impl Going {
     /// Asks for the first batch, or for the first behind the last document that came.
     async fn begin(&mut self) -> Result<()> {
         while self.open.is_none() {
@@ -247,16 +250,16 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
         Ok(())
     }
 
-    async fn ask(&mut self) -> Result<Batches<Out>> {
+    async fn ask(&mut self) -> Result<Batches> {
         let mut options = self.options.clone();
         let mut filter = self.filter.clone();
         if let Some(position) = self.place.last() {
-            if holds_text((T::META.shape)(), "_id")
+            if holds_text((self.core.meta().shape)(), "_id")
                 && let Some((one, other)) =
-                    twins::<T>(&self.collection, &filter, &options, &self.keys, &position).await?
+                    twins(&self.core, &filter, &options, &self.keys, &position).await?
             {
                 return Err(Error::Query {
-                    collection: T::META.collection,
+                    collection: self.core.meta().collection,
                     message: format!(
                         "the stream was lost at two documents that this collation takes for equal, with the ids {one} and \
                          {other}, so neither comes before the other: use no collation, or give them other ids"
@@ -274,28 +277,21 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
                 options.limit = Some(left);
             }
         }
-        let find: Find<T, Out> = Find {
-            collection: self.collection.clone(),
-            filter: Filter::raw(filter),
-            options,
-            sort: Vec::new(),
-            fields: None,
-            join: (),
-            into: PhantomData,
-        };
-        find.batches(self.keep, self.place.clone()).await
+        let mut query = Query::new(self.core.clone(), Filter::raw(filter));
+        query.options = options;
+        query.batches(self.place.clone()).await
     }
 
-    async fn next(&mut self) -> Result<Option<Vec<Batched<Out>>>> {
+    async fn next(&mut self) -> Result<Option<Batch>> {
         loop {
             self.begin().await?;
             let Some(batches) = &mut self.open else { continue };
             match batches.next().await {
                 None => return Ok(None),
                 Some(Ok(batch)) => {
-                    if !batch.is_empty() {
+                    if batch.len() > 0 {
                         self.losses = 0;
-                        self.given += batch.len() as u64;
+                        self.given += batch.len();
                     }
                     return Ok(Some(batch));
                 }
@@ -310,14 +306,14 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Going<T, Out> {
     /// Waits before the next attempt, or gives the error.
     async fn loses(&mut self, error: Error) -> Result<()> {
         let may_go_on = matches!(error, Error::CursorLost { .. } | Error::Unavailable { .. })
-            && self.collection.session().is_none()
+            && self.core.session().is_none()
             && (self.given == 0 || self.place.last().is_some())
             && self.losses < MOST_LOSSES;
         if !may_go_on {
             return Err(self.place.lost(error));
         }
         let error = crate::trace::kind(&error);
-        tracing::debug!(target: "odm", collection = T::META.collection, %error, "a stream was lost, going on");
+        tracing::debug!(target: "odm", collection = self.core.meta().collection, %error, "a stream was lost, going on");
         tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(self.losses)).await;
         self.losses += 1;
         Ok(())

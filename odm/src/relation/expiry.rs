@@ -7,6 +7,7 @@ use super::{Scope, has_rules, remove};
 use crate::document::{DocumentMeta, Expiry};
 use crate::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,27 +42,31 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub async fn delete_expired(&self) -> Result<Deleted> {
+        self.expired().await
+    }
+
+    fn expired(&self) -> BoxFuture<'_, Result<Deleted>> {
         let trace = Trace::new("(all)", "delete_expired");
-        trace
-            .run(async {
-                if !self.has_expiring() {
-                    return Ok(Deleted::default());
+        let of = trace.clone();
+        of.run(async move {
+            if !self.has_expiring() {
+                return Ok(Deleted::default());
+            }
+            self.know_declarations(&trace).await?;
+            let trips = AtomicU64::new(0);
+            let mut done = Deleted::default();
+            let mut first = Ok(());
+            for model in self.models() {
+                if let Some(expiry) = &model.meta.expiry {
+                    let scope = Scope::new(self, None, &trips);
+                    let deleted = delete(scope, model.meta, expiry, &mut done).await;
+                    first = first.and(deleted);
                 }
-                self.know_declarations(&trace).await?;
-                let trips = AtomicU64::new(0);
-                let mut done = Deleted::default();
-                let mut first = Ok(());
-                for model in self.models() {
-                    if let Some(expiry) = &model.meta.expiry {
-                        let scope = Scope::new(self, None, &trips);
-                        let deleted = delete(scope, model.meta, expiry, &mut done).await;
-                        first = first.and(deleted);
-                    }
-                }
-                trace.done(trips.load(Ordering::Relaxed), done.deleted + done.cascaded);
-                first.map(|()| done)
-            })
-            .await
+            }
+            trace.done(trips.load(Ordering::Relaxed), done.deleted + done.cascaded);
+            first.map(|()| done)
+        })
+        .boxed()
     }
 
     /// Whether documents of any model expire.

@@ -94,24 +94,24 @@ impl<'a> Parts<'a> {
 ///
 /// # Errors
 /// [`Error::Query`] where there are too many.
-pub(crate) async fn by_collation<T: crate::Document>(
-    collection: &crate::Collection<T>,
+pub(crate) async fn by_collation(
+    core: &crate::collection::Core,
     filter: Document,
     collation: mongodb::options::Collation,
 ) -> Result<Document> {
-    let limit = MOST_FOUND as u64 + 1;
+    let limit = MOST_FOUND as i64 + 1;
     let mut ids: Vec<Bson> = Vec::new();
-    let found = crate::Find::new(collection, crate::Filter::raw(filter));
-    let take = |document: &mongodb::bson::RawDocument| {
+    let found = crate::find::Query::new(core.clone(), crate::Filter::raw(filter));
+    let mut take = |document: &mongodb::bson::RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
         Ok(())
     };
-    found.ids(collation, limit, take).await?;
+    found.ids(collation, limit, &mut take).await?;
     match ids.len() > MOST_FOUND {
         false => Ok(doc! { "_id": { "$in": ids } }),
         true => Err(Error::Query {
-            collection: T::META.collection,
+            collection: core.meta().collection,
             message: format!(
                 "more than {MOST_FOUND} documents match by this collation, which is another one than that of the collection, and \
                  documents with relationships are found by it before they are changed: declare the collation of the collection, or \
@@ -125,24 +125,25 @@ pub(crate) async fn by_collation<T: crate::Document>(
 ///
 /// # Errors
 /// [`Error::Query`] where there are several.
-pub(crate) async fn id_by_collation<T: crate::Document>(
-    collection: &crate::Collection<T>,
+pub(crate) async fn id_by_collation(
+    core: &crate::collection::Core,
     id: Bson,
     collation: mongodb::options::Collation,
 ) -> Result<Bson> {
     let mut ids: Vec<Bson> = Vec::new();
-    let found = crate::Find::new(collection, crate::Filter::raw(doc! { "_id": { "$eq": &id } }));
-    let take = |document: &mongodb::bson::RawDocument| {
+    let found = crate::Filter::raw(doc! { "_id": { "$eq": &id } });
+    let found = crate::find::Query::new(core.clone(), found);
+    let mut take = |document: &mongodb::bson::RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
         Ok(())
     };
-    found.ids(collation, 2, take).await?;
+    found.ids(collation, 2, &mut take).await?;
     match ids.as_slice() {
         [] => Ok(id),
         [one] => Ok(one.clone()),
         [one, other, ..] => Err(Error::Query {
-            collection: T::META.collection,
+            collection: core.meta().collection,
             message: format!(
                 "{id} names several documents by this collation, among them those with the ids {one} and {other}: name one by its \
                  stored id"

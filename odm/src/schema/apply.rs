@@ -5,6 +5,7 @@ use super::plan::{AT_ONCE, Change, Plan, to_backfill};
 use crate::document::{Action, Level};
 use crate::trace::Trace;
 use crate::{Error, Odm, Result};
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
@@ -109,8 +110,12 @@ impl Odm {
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
+        self.applied(plan).await
+    }
+
+    fn applied<'a>(&'a self, plan: &'a Plan) -> BoxFuture<'a, Result<Applied>> {
         Trace::new("(all)", "apply")
-            .run(async {
+            .run(async move {
                 self.refuse_atomic().await?;
                 let mut applied = Applied::default();
                 // What a program that lacks copies finds in its way may be a newer one's.
@@ -125,7 +130,7 @@ impl Odm {
                 applied.backfills = self.remember_edges().await?;
                 Ok(applied)
             })
-            .await
+            .boxed()
     }
 
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
@@ -142,14 +147,18 @@ impl Odm {
     /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
     pub async fn sync(&self) -> Result<Applied> {
-        let synced = async {
+        self.synced().await
+    }
+
+    fn synced(&self) -> BoxFuture<'_, Result<Applied>> {
+        let synced = async move {
             if let Some(warning) = self.server().await?.warning() {
                 tracing::warn!(target: "odm", "{warning}");
             }
             self.refuse_atomic().await?;
             self.until_it_is().await
         };
-        Trace::new("(all)", "sync").run(synced).await
+        Trace::new("(all)", "sync").run(synced).boxed()
     }
 
     async fn until_it_is(&self) -> Result<Applied> {

@@ -9,6 +9,7 @@ use crate::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
 use crate::trace::Trace;
 use crate::{Odm, Result};
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
 use mongodb::bson::Document;
@@ -320,15 +321,19 @@ impl Odm {
     /// # Errors
     /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
     pub async fn plan(&self) -> Result<Plan> {
+        self.planned().await
+    }
+
+    fn planned(&self) -> BoxFuture<'_, Result<Plan>> {
         Trace::new("(all)", "plan")
-            .run(async {
+            .run(async move {
                 let mut plan = self.compare().await?;
                 (plan.backfills, plan.unknown) = self.compare_edges().await?;
                 plan.lacking = self.count_lacking(&plan).await?;
                 plan.warning = self.server().await?.warning();
                 Ok(plan)
             })
-            .await
+            .boxed()
     }
 
     /// Of all collections that exist.

@@ -6,6 +6,7 @@
 
 // The operators, the guards that keep an update within the bounds, and the values that it would take out of them.
 
+use crate::document::DocumentMeta;
 use crate::equal::Place;
 use crate::filter::Element;
 use crate::operand::{Operand, Stored, encode};
@@ -1047,12 +1048,41 @@ const OPERATORS: [&str; 13] = [
     "$currentDate",
 ];
 
+impl<R> Changes<R> {
+    /// The same, without the type of the documents.
+    pub(crate) fn untyped(self) -> Changes<()> {
+        Changes {
+            operators: self.operators,
+            array_filters: self.array_filters,
+            guards: self.guards,
+            violations: self.violations,
+            level: self.level,
+            array: self.array,
+            raw: self.raw,
+            error: self.error,
+            of: PhantomData,
+        }
+    }
+}
+
 impl<T: crate::Document> Changes<T> {
     /// The update as MongoDB takes it, with the library's own changes; or what breaks a bound.
-    pub(crate) fn build(mut self, upsert: bool, now: DateTime) -> Result<Built> {
-        let collection = T::META.collection;
+    pub(crate) fn build(self, upsert: bool, now: DateTime) -> Result<Built> {
+        self.untyped().build_for(T::META, upsert, now)
+    }
+}
+
+impl Changes<()> {
+    /// The same for documents of this type.
+    pub(crate) fn build_for(
+        mut self,
+        meta: &'static DocumentMeta,
+        upsert: bool,
+        now: DateTime,
+    ) -> Result<Built> {
+        let collection = meta.collection;
         if !self.is_empty() {
-            never_changed(T::META)?;
+            never_changed(meta)?;
         }
         match self.error.take().map(|error| *error) {
             Some(Error::Query { message, .. }) => return Err(Error::Query { collection, message }),
@@ -1104,9 +1134,9 @@ impl<T: crate::Document> Changes<T> {
                 ),
             });
         }
-        for around in around::all((T::META.shape)(), &self.operators) {
+        for around in around::all((meta.shape)(), &self.operators) {
             // A missing struct is read as its default, which is filled.
-            if fill::is_filled((T::META.shape)(), &around.name) {
+            if fill::is_filled((meta.shape)(), &around.name) {
                 continue;
             }
             // An array that has to be there is not `null`.
@@ -1115,7 +1145,7 @@ impl<T: crate::Document> Changes<T> {
                 self.guards.push(Guard::Around(around));
             }
         }
-        for name in around::around_taken((T::META.shape)(), &self.operators) {
+        for name in around::around_taken((meta.shape)(), &self.operators) {
             let known = |guard: &Guard| {
                 matches!(guard, Guard::Value { .. } | Guard::Around(_)) && guard.name() == name
             };
@@ -1130,7 +1160,7 @@ impl<T: crate::Document> Changes<T> {
         };
         // What changes nothing leaves the version and the time stamps of a document that is there.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
-        for field in T::FIELDS {
+        for field in meta.fields() {
             let (operator, value) = match field.managed {
                 Managed::UpdatedAt | Managed::CreatedAt if upsert && !changes => ("$setOnInsert", now.into()),
                 Managed::Version if upsert && !changes => ("$setOnInsert", Bson::Int64(1)),
@@ -1146,11 +1176,11 @@ impl<T: crate::Document> Changes<T> {
             }
             self.put(operator, field.name, value, never);
         }
-        let mut fills = fill::all((T::META.shape)(), &self.operators, upsert);
+        let mut fills = fill::all((meta.shape)(), &self.operators, upsert);
         let mut inserted = Vec::new();
         if upsert {
             let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
-            for field in T::FIELDS.iter().filter(|field| field.inserted) {
+            for field in meta.fields().iter().filter(|field| field.inserted) {
                 let Some(value) = default::of(field) else { continue };
                 if written.iter().any(|name| crate::names::meet(name, field.name)) {
                     continue;
@@ -1173,7 +1203,7 @@ impl<T: crate::Document> Changes<T> {
             let managed = |field: &&FieldMeta| {
                 field.managed != Managed::No && (field.name == one || field.name == other)
             };
-            let message = match T::FIELDS.iter().find(managed) {
+            let message = match meta.fields().iter().find(managed) {
                 Some(field) => written_by_the_library(field.name),
                 None if one == other => changed_twice(&one),
                 None => format!(
@@ -1195,7 +1225,8 @@ impl<T: crate::Document> Changes<T> {
             field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
         };
         let always = match upsert && !fills.is_empty() {
-            true => T::FIELDS
+            true => meta
+                .fields()
                 .iter()
                 .filter(is_always)
                 .map(|field| field.name)

@@ -198,7 +198,9 @@ fn each_row_of_the_page_is_that_of_one_check() {
         include_str!("children.rs"),
         include_str!("commits.rs"),
         include_str!("followed.rs"),
+        include_str!("layers.rs"),
         include_str!("leases.rs"),
+        include_str!("parents.rs"),
         include_str!("passing.rs"),
         include_str!("transactions.rs"),
     ];

@@ -19,7 +19,11 @@ mod copies;
 #[cfg(test)]
 mod followed;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod leases;
+#[cfg(test)]
+mod parents;
 #[cfg(test)]
 mod passing;
 #[cfg(test)]

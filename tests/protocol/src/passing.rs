@@ -5,6 +5,8 @@
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 const DOCUMENTS: usize = 3;
 /// What is owed: all of a document, or what is derived of its `b`.
@@ -30,7 +32,7 @@ struct Doc {
 }
 
 /// A part of the protocol that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Safeguard {
     Names,
     PassingOn,
@@ -98,6 +100,11 @@ struct Passing {
 
 /// More steps than a recovery takes that comes to an end.
 const STEPS: usize = 60;
+
+/// The documents after a recovery, by those before it and what is left out: many states have the same documents.
+type Recovered = HashMap<(Option<Safeguard>, [Doc; DOCUMENTS]), Option<[Doc; DOCUMENTS]>>;
+
+static RECOVERED: LazyLock<Mutex<Recovered>> = LazyLock::new(Mutex::default);
 
 impl Passing {
     fn lacks(&self, safeguard: Safeguard) -> bool {
@@ -274,12 +281,23 @@ impl Passing {
 
     /// The documents after everybody has died and one recovery has run; `None` where it does not come to an end.
     fn recovered(&self, state: &State) -> Option<[Doc; DOCUMENTS]> {
+        let known = || RECOVERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (self.without, state.documents);
+        if let Some(recovered) = known().get(&key) {
+            return *recovered;
+        }
+        let recovered = self.recover(state.documents);
+        known().insert(key, recovered);
+        recovered
+    }
+
+    fn recover(&self, documents: [Doc; DOCUMENTS]) -> Option<[Doc; DOCUMENTS]> {
         let mut state = State {
+            documents,
             at: vec![At::Start; 4],
             names: vec![0; 4],
             open: vec![Vec::new(); 4],
             looked: vec![0; 4],
-            ..state.clone()
         };
         for _ in 0..STEPS {
             match self.step(&state, 3, Work::Recover) {

@@ -4,7 +4,7 @@ use futures::TryStreamExt;
 use odm::Error;
 use odm::buckets::Buckets;
 use odm::prelude::*;
-use odm_tests::{TestDb, lacks_transactions, with_db};
+use odm_tests::{TestDb, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -131,7 +131,7 @@ async fn numbers(lines: &Buckets<Line>, post: &Post) -> Vec<i32> {
     items.into_iter().map(|line| line.n).collect()
 }
 
-#[test]
+#[odm_tests::test]
 fn every_operation_is_as_many_round_trips_as_it_says() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
@@ -206,7 +206,7 @@ fn every_operation_is_as_many_round_trips_as_it_says() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn many_pushers_at_once_lose_and_overfill_nothing() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
@@ -258,8 +258,8 @@ fn many_pushers_at_once_lose_and_overfill_nothing() {
     });
 }
 
-#[test]
-fn every_push_makes_a_page_where_a_bucket_takes_one_item() {
+#[odm_tests::test]
+fn a_bucket_of_size_one_gets_a_new_page_with_every_push() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
         let pushers = (0..8).map(|pusher| {
@@ -284,8 +284,8 @@ fn every_push_makes_a_page_where_a_bucket_takes_one_item() {
     });
 }
 
-#[test]
-fn the_parent_is_there() {
+#[odm_tests::test]
+fn a_push_needs_an_existing_parent() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
         let lines = odm.buckets::<Line>();
@@ -320,8 +320,8 @@ fn the_parent_is_there() {
     });
 }
 
-#[test]
-fn items_are_checked_like_everything_else() {
+#[odm_tests::test]
+fn the_bounds_of_bucket_items_are_checked() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
         let comments = odm.buckets::<Comment>();
@@ -368,8 +368,8 @@ fn items_are_checked_like_everything_else() {
     });
 }
 
-#[test]
-fn edits_and_deletes_keep_what_is_summed() {
+#[odm_tests::test]
+fn edits_and_deletions_of_items_keep_the_summaries() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
         let comments = odm.buckets::<Comment>();
@@ -429,8 +429,8 @@ fn comments_left(pages: &[CommentBucket]) -> u64 {
     pages.iter().map(|b| b.comments.len() as u64).sum()
 }
 
-#[test]
-fn edits_and_pushes_at_once_lose_nothing() {
+#[odm_tests::test]
+fn concurrent_edits_and_pushes_lose_nothing() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
         let comments = odm.buckets::<Comment>();
@@ -485,7 +485,7 @@ fn edits_and_pushes_at_once_lose_nothing() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn buckets_by_time_hold_an_hour() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
@@ -577,13 +577,11 @@ fn buckets_by_time_hold_an_hour() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_transaction_pushes_all_or_nothing() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let lines = odm.buckets::<Line>();
         lines.push(&post, line(0)).await.unwrap();
         let push = async |fail: bool| {
@@ -609,7 +607,7 @@ fn a_transaction_pushes_all_or_nothing() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn other_parents_are_not_touched() {
     with_db(async |t| {
         let (odm, post) = odm(&t).await;
@@ -690,8 +688,8 @@ impl Model {
     }
 }
 
-#[test]
-fn any_operations_make_what_a_plain_list_would_hold() {
+#[odm_tests::test]
+fn random_bucket_operations_equal_those_on_a_plain_list() {
     use proptest::strategy::{Strategy, ValueTree};
     with_db(async |t| {
         let (odm, _) = odm(&t).await;
@@ -813,7 +811,7 @@ macro_rules! notes {
 notes!(large, 8);
 notes!(small, 3);
 
-#[test]
+#[odm_tests::test]
 fn a_page_of_a_greater_size_takes_no_more_than_the_present_one() {
     with_db(async |t| {
         let before = large::notes(&t).await;

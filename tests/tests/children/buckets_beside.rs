@@ -87,8 +87,8 @@ async fn clean(odm: &Odm, mode: &str) {
     assert_eq!(odm.recover().await.unwrap().documents, 0, "{mode}");
 }
 
-#[test]
-fn a_parent_sums_up_what_its_buckets_say() {
+#[odm_tests::test]
+fn a_parent_sums_the_summaries_of_its_buckets() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for (mode, odm, wall) in both(&t, &odm).await {
@@ -120,8 +120,8 @@ fn a_parent_sums_up_what_its_buckets_say() {
     });
 }
 
-#[test]
-fn copies_in_items_follow() {
+#[odm_tests::test]
+fn copies_in_bucket_items_are_kept_in_sync() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for (mode, odm, wall) in both(&t, &odm).await {
@@ -183,8 +183,8 @@ fn copies_in_items_follow() {
     });
 }
 
-#[test]
-fn days_and_months_begin_where_the_calendar_says() {
+#[odm_tests::test]
+fn buckets_by_day_and_month_start_at_calendar_boundaries() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let at = |text: &str| DateTime::parse_rfc3339_str(text).unwrap();

@@ -192,8 +192,8 @@ fn is_missing<T: std::fmt::Debug>(outcome: Result<T, Error>, case: &str) {
     );
 }
 
-#[test]
-fn what_is_taken_back_is_not_counted() {
+#[odm_tests::test]
+fn a_push_that_is_undone_is_not_counted() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for (mode, odm, shelf) in both(&t, &odm).await {
@@ -289,8 +289,8 @@ async fn leaves(odm: &Odm, shelf: i32) -> Vec<(i32, i64, Vec<i32>)> {
     told.collect()
 }
 
-#[test]
-fn a_page_that_is_taken_back_takes_nothing_of_others_with_it() {
+#[odm_tests::test]
+fn undoing_a_page_keeps_the_items_of_other_writers() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for (mode, odm, shelf) in both(&t, &odm).await {
@@ -320,7 +320,7 @@ fn a_page_that_is_taken_back_takes_nothing_of_others_with_it() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn items_that_the_library_changes_meanwhile_are_counted_again() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -383,8 +383,8 @@ fn items_that_the_library_changes_meanwhile_are_counted_again() {
     });
 }
 
-#[test]
-fn an_audit_compares_buckets_with_their_items_and_a_repair_mends_them() {
+#[odm_tests::test]
+fn an_audit_compares_buckets_with_their_items_and_a_repair_corrects_them() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for (mode, odm, shelf) in both(&t, &odm).await {
@@ -497,7 +497,7 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_mends_them() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn sums_of_fractions_are_true_whatever_the_order() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -527,7 +527,7 @@ fn sums_of_fractions_are_true_whatever_the_order() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_raw_update_changes_nothing_that_the_library_writes() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -618,8 +618,8 @@ fn a_raw_update_changes_nothing_that_the_library_writes() {
     });
 }
 
-#[test]
-fn what_others_do_with_items_a_reconciler_counts() {
+#[odm_tests::test]
+fn a_reconciler_counts_items_after_out_of_band_writes() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         both(&t, &odm).await;

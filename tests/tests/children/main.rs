@@ -1,11 +1,16 @@
-//! What is derived of children and of the items of buckets: subsets, computed fields, summaries.
+//! Values derived of children and of the items of buckets: subsets, computed fields, summaries.
 #![allow(missing_docs)]
 
 mod buckets;
 mod buckets_beside;
 mod buckets_true;
 mod counted;
+mod late_parents;
 mod subsets;
 mod unpaid;
 
 use odm_tests::fixtures::copying;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -1,9 +1,10 @@
 //! The subsets of many parents: one query gives them all, with what a query for each parent would give.
 
 use futures::TryStreamExt;
+use odm::__private::SwitchOdm as _;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -265,7 +266,7 @@ async fn joins(odm: &Odm) -> bool {
     server.has_lookup_with_pipeline() && server.topology() != odm::server::Topology::Sharded
 }
 
-#[test]
+#[odm_tests::test]
 fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -339,7 +340,7 @@ fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_subset_of_one_parent_is_a_plain_query() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -357,13 +358,11 @@ fn the_subset_of_one_parent_is_a_plain_query() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_transaction_sees_its_own_children_and_no_others() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         written_by_others(&t, 20).await;
         odm.backfill().all().await.unwrap();
         for odm in [odm.clone(), odm.by_queries()] {
@@ -388,8 +387,8 @@ fn a_transaction_sees_its_own_children_and_no_others() {
 }
 
 /// A write of a thousand children that leave as many parents for one other: more than one query takes.
-#[test]
-fn a_thousand_parents_and_one_are_two_queries() {
+#[odm_tests::test]
+fn a_thousand_and_one_parents_are_read_in_two_queries() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let joins = joins(&odm).await;
@@ -441,7 +440,7 @@ async fn shows_by_letter(t: &TestDb) -> Option<odm::mongodb::Collection<Doc>> {
 
 /// Where the collection of the children compares texts in its own way, both ways of asking are by it, and not by that of
 /// the parents.
-#[test]
+#[odm_tests::test]
 fn children_are_compared_by_the_collation_of_their_collection() {
     with_db(async |t| {
         let Some(shows) = shows_by_letter(&t).await else {
@@ -478,7 +477,7 @@ fn children_are_compared_by_the_collation_of_their_collection() {
 }
 
 /// The first children of a join are the first by the collation of their own collection, whichever way they are asked for.
-#[test]
+#[odm_tests::test]
 fn joined_children_are_sorted_by_the_collation_of_their_collection() {
     with_db(async |t| {
         let Some(shows) = shows_by_letter(&t).await else {
@@ -512,7 +511,7 @@ fn joined_children_are_sorted_by_the_collation_of_their_collection() {
 }
 
 /// Two parents of one id in two collections are two parents, whose children may be written together.
-#[test]
+#[odm_tests::test]
 fn parents_of_two_types_may_have_one_id() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -554,8 +553,8 @@ fn parents_of_two_types_may_have_one_id() {
 }
 
 /// A subset's elements are the first few entries of an index, ties by the id among them.
-#[test]
-fn the_children_stand_in_an_index_in_the_order_of_their_subsets() {
+#[odm_tests::test]
+fn an_index_holds_children_in_the_order_of_their_subset() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Film, Actor, Review, Note, Show]).unwrap();
         odm.sync().await.unwrap();

@@ -5,7 +5,7 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::upkeep::AuditedCopies;
 use odm_tests::fixtures::interleaved::{Step, both, meddled};
-use odm_tests::{TestDb, assert_clean, assert_clean_after, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, assert_clean_after, require_transactions, with_db};
 use std::sync::atomic::Ordering;
 
 mod shop {
@@ -68,7 +68,7 @@ fn copies_of<'a>(audit: &'a odm::upkeep::Audit, collection: &str) -> &'a Audited
     all.find(|copies| copies.collection == collection).unwrap()
 }
 
-#[test]
+#[odm_tests::test]
 fn copies_follow_into_documents_that_the_validator_refuses() {
     use shop::*;
     with_db(async |t| {
@@ -120,7 +120,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
 }
 
 /// Neither a backfill nor a repair stops at a document that nobody can write.
-#[test]
+#[odm_tests::test]
 fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
     use shop::*;
     with_db(async |t| {
@@ -155,7 +155,7 @@ fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_copy_of_a_fraction_is_right_if_it_is_the_same() {
     use shop::*;
     with_db(async |t| {
@@ -179,7 +179,7 @@ fn a_copy_of_a_fraction_is_right_if_it_is_the_same() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn each_copy_in_an_array_counts() {
     use shop::*;
     with_db(async |t| {
@@ -269,8 +269,8 @@ macro_rules! numbers {
 numbers!(at_once);
 numbers!(later, eventual);
 
-#[test]
-fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
+#[odm_tests::test]
+fn an_overflowing_sum_does_not_block_other_parents() {
     use later::*;
     with_db(async |t| {
         let odm = made(&t).await;
@@ -308,14 +308,12 @@ fn a_sum_that_is_too_great_does_not_hold_up_the_others() {
 }
 
 /// An error would say that nothing of it is there.
-#[test]
-fn a_transaction_that_is_committed_does_not_fail_for_what_it_owes() {
+#[odm_tests::test]
+fn a_committed_transaction_does_not_fail_for_its_pending_work() {
     use later::*;
     with_db(async |t| {
         let odm = made(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let given = odm
             .transaction(async |tx| {
                 let all = [thing(1, 1, i32::MAX), thing(2, 1, i32::MAX), thing(3, 2, 5)];
@@ -344,8 +342,8 @@ fn a_transaction_that_is_committed_does_not_fail_for_what_it_owes() {
 }
 
 /// However many documents an operation has written, and wherever among them one is that can't be paid for.
-#[test]
-fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
+#[odm_tests::test]
+fn pending_work_that_fails_does_not_block_other_work_of_the_same_write() {
     use later::*;
     const BOXES: i32 = 500;
     with_db(async |t| {
@@ -391,8 +389,8 @@ fn what_cannot_be_paid_holds_up_nothing_else_of_the_same_write() {
 }
 
 /// Others may change the children while their parent is derived, and what is said is what it came to at last.
-#[test]
-fn a_sum_that_is_too_great_for_a_moment_is_no_error() {
+#[odm_tests::test]
+fn a_sum_that_overflows_only_between_two_changes_is_no_error() {
     use later::*;
     with_db(async |t| {
         let odm = made(&t).await;
@@ -422,14 +420,12 @@ fn a_sum_that_is_too_great_for_a_moment_is_no_error() {
     });
 }
 
-#[test]
-fn a_sum_that_is_too_great_refuses_the_child() {
+#[odm_tests::test]
+fn an_insert_is_refused_whose_value_overflows_the_sum() {
     use at_once::*;
     with_db(async |t| {
         let odm = made(&t).await;
-        if !odm.server().await.unwrap().has_transactions() {
-            return;
-        }
+        require_transactions(&odm).await;
         let things = odm.collection::<Thing>();
         things.insert(thing(1, 1, i32::MAX)).await.unwrap();
         let one = things.insert(thing(2, 1, 1)).await.unwrap_err().to_string();
@@ -477,8 +473,8 @@ mod alone {
 }
 
 /// Where the only number of a parent does not fit, nothing is written: least of all a document without its other fields.
-#[test]
-fn a_sum_that_is_too_great_leaves_its_document_as_it_is() {
+#[odm_tests::test]
+fn an_overflowing_sum_leaves_its_parent_unchanged() {
     use alone::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Crate, Good]).unwrap();
@@ -574,8 +570,8 @@ mod fractions {
     }
 }
 
-#[test]
-fn what_is_taken_away_from_a_sum_of_fractions_leaves_the_others() {
+#[odm_tests::test]
+fn subtracting_from_a_sum_of_fractions_equals_the_sum_of_the_rest() {
     use fractions::*;
     with_db(async |t| {
         let odm = made(&t).await;
@@ -599,8 +595,8 @@ fn what_is_taken_away_from_a_sum_of_fractions_leaves_the_others() {
     });
 }
 
-#[test]
-fn a_least_value_that_is_stored_as_null_is_found() {
+#[odm_tests::test]
+fn a_minimum_that_is_stored_as_null_is_found_by_an_audit() {
     use fractions::*;
     with_db(async |t| {
         let odm = made(&t).await;

@@ -6,7 +6,7 @@ use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::copies::FanOut;
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
 ) -> std::thread::JoinHandle<R> {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let name = t.db.name().to_owned();
-    odm_tests::thread(move || {
+    std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -123,12 +123,10 @@ fn assert_not_torn(book: &Doc) {
     assert!(is_first || name == city, "{book}");
 }
 
-#[test]
+#[odm_tests::test]
 fn atomic_copies_agree_in_every_snapshot_while_others_write() {
     with_db(async |t| {
-        if !odm_tests_has_transactions(&t).await {
-            return;
-        }
+        require_transactions(&Odm::new(t.db.clone(), auto::models()).unwrap()).await;
         let looks = conflict!(
             t,
             atomic,
@@ -173,12 +171,7 @@ fn atomic_copies_agree_in_every_snapshot_while_others_write() {
     });
 }
 
-async fn odm_tests_has_transactions(t: &TestDb) -> bool {
-    let odm = Odm::new(t.db.clone(), auto::models()).unwrap();
-    odm.server().await.unwrap().has_transactions()
-}
-
-#[test]
+#[odm_tests::test]
 fn eventual_copies_are_never_torn_and_true_when_all_is_quiet() {
     with_db(async |t| {
         let looks = conflict!(t, eventual, eventual::models(), false, async |odm: Odm| {
@@ -199,7 +192,7 @@ fn eventual_copies_are_never_torn_and_true_when_all_is_quiet() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn on_a_standalone_server_copies_are_true_when_all_is_quiet() {
     with_db(async |t| {
         let looks = conflict!(t, auto, auto::models(), true, async |odm: Odm| {
@@ -220,7 +213,7 @@ fn on_a_standalone_server_copies_are_true_when_all_is_quiet() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_atomic_copy_is_refused_where_there_are_no_transactions() {
     with_db(async |t| {
         let odm = Odm::new(t.standalone().await, atomic::models()).unwrap();
@@ -239,12 +232,10 @@ fn an_atomic_copy_is_refused_where_there_are_no_transactions() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_atomic_copy_changes_with_its_source_or_not_at_all() {
     with_db(async |t| {
-        if !odm_tests_has_transactions(&t).await {
-            return;
-        }
+        require_transactions(&Odm::new(t.db.clone(), auto::models()).unwrap()).await;
         let odm = atomic::stocked(&t).await;
         let undone = odm
             .transaction(async |tx| {
@@ -269,8 +260,8 @@ fn an_atomic_copy_changes_with_its_source_or_not_at_all() {
     });
 }
 
-#[test]
-fn an_eventual_copy_is_owed_in_the_same_write_as_the_change() {
+#[odm_tests::test]
+fn an_eventual_copy_is_pending_in_the_same_write_as_the_change() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         let dead = mortal(&t, eventual::models()).await;
@@ -303,8 +294,8 @@ fn an_eventual_copy_is_owed_in_the_same_write_as_the_change() {
     });
 }
 
-#[test]
-fn several_may_recover_at_once_and_a_worker_does_so_by_itself() {
+#[odm_tests::test]
+fn several_processes_can_recover_at_once_and_a_worker_recovers_by_itself() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         let books = (10..300).map(|id| eventual::book(id, 1 + id % 2));
@@ -405,8 +396,8 @@ mod orders {
     }
 }
 
-#[test]
-fn a_snapshot_is_never_touched_again() {
+#[odm_tests::test]
+fn a_snapshot_is_never_updated() {
     use orders::{Order, Part};
     with_db(async |t| {
         let odm = orders::stocked(&t).await;
@@ -540,7 +531,7 @@ mod bills {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_struct_that_is_set_again_keeps_its_snapshots() {
     use bills::{Article, Bill, line};
     with_db(async |t| {
@@ -668,7 +659,7 @@ mod asked {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
     use asked::{Bar, Town, Vote};
     with_db(async |t| {
@@ -723,7 +714,7 @@ fn an_upsert_takes_no_copy_and_no_number_from_its_condition() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_chain_of_copies_is_true_to_its_end() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -752,13 +743,11 @@ fn a_chain_of_copies_is_true_to_its_end() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_chain_of_copies_is_one_transaction() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let names = async |shelves: odm::Collection<auto::Shelf>| {
             let shelf = shelves.get(2).await.unwrap().unwrap();
             let names = shelf.books.into_iter().map(|entry| entry.author_name);
@@ -779,8 +768,8 @@ fn a_chain_of_copies_is_one_transaction() {
     });
 }
 
-#[test]
-fn children_that_move_leave_their_former_parents_true() {
+#[odm_tests::test]
+fn moving_children_updates_their_previous_parents() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
         for odm in [odm.clone(), t.standalone_of(&odm).await] {
@@ -858,8 +847,8 @@ macro_rules! moves_that_die {
     }};
 }
 
-#[test]
-fn a_child_that_is_moved_by_a_process_that_dies_leaves_no_parent_stale() {
+#[odm_tests::test]
+fn a_crash_while_a_child_is_moved_leaves_no_parent_stale() {
     with_db(async |t| {
         moves_that_die!(t, eventual, async |odm: Odm, to| {
             let books = odm.collection::<eventual::Book>();
@@ -887,7 +876,7 @@ fn a_child_that_is_moved_by_a_process_that_dies_leaves_no_parent_stale() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_late_delivery_does_not_bring_back_what_was_deleted() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
@@ -929,8 +918,8 @@ fn a_late_delivery_does_not_bring_back_what_was_deleted() {
     });
 }
 
-#[test]
-fn a_source_that_is_deleted_by_a_process_that_dies_is_gone_or_whole() {
+#[odm_tests::test]
+fn a_crash_while_a_source_is_deleted_leaves_it_deleted_or_complete() {
     with_db(async |t| {
         for alone in [true, false] {
             let odm = auto::stocked(&t).await;
@@ -965,8 +954,8 @@ fn a_source_that_is_deleted_by_a_process_that_dies_is_gone_or_whole() {
     });
 }
 
-#[test]
-fn a_delivery_to_many_tells_of_its_progress_and_goes_on_where_it_was_stopped() {
+#[odm_tests::test]
+fn a_large_fan_out_reports_progress_and_resumes() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         let books = odm.collection::<eventual::Book>();
@@ -1026,8 +1015,8 @@ fn a_delivery_to_many_tells_of_its_progress_and_goes_on_where_it_was_stopped() {
     });
 }
 
-#[test]
-fn a_burst_of_changes_is_delivered_as_one_by_who_comes_last() {
+#[odm_tests::test]
+fn the_last_of_a_burst_of_changes_updates_the_copies_for_all() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         odm.collection::<eventual::Book>()
@@ -1091,8 +1080,8 @@ mod before {
     }
 }
 
-#[test]
-fn a_process_that_lacks_a_copy_is_told_and_leaves_it_to_others() {
+#[odm_tests::test]
+fn a_process_that_does_not_know_a_copy_is_warned_and_leaves_it_to_others() {
     use before::Author;
     with_db(async |t| {
         let full = auto::stocked(&t).await;
@@ -1142,7 +1131,7 @@ fn a_process_that_lacks_a_copy_is_told_and_leaves_it_to_others() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn copies_that_are_declared_later_are_filled_while_others_write() {
     with_db(async |t| {
         let now = odm::bson::DateTime::now();
@@ -1243,7 +1232,7 @@ mod emptied {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_that_is_emptied_empties_its_copies_and_their_copies() {
     use emptied::{Card, Firm, NewCard, NewPerson, Person};
     with_db(async |t| {
@@ -1313,7 +1302,7 @@ mod mixed {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn copies_beside_one_reference_are_of_one_mode() {
     with_db(async |t| {
         let error = Odm::new(t.db.clone(), models![mixed::Source, mixed::Holder]).unwrap_err();
@@ -1327,8 +1316,8 @@ fn copies_beside_one_reference_are_of_one_mode() {
     });
 }
 
-#[test]
-fn what_is_written_by_another_program_is_found_and_mended() {
+#[odm_tests::test]
+fn an_audit_finds_and_a_repair_corrects_out_of_band_writes_of_copies() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
         let authors = t.db.collection::<Doc>("authors");
@@ -1377,7 +1366,7 @@ struct Plain {
     id: i64,
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_without_copies_costs_nothing_more() {
     with_db(async |t| {
         let models = auto::models().into_iter().chain(models![Plain]);
@@ -1428,7 +1417,7 @@ mod kept {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
     use kept::{Maker, Tool};
     with_db(async |t| {
@@ -1464,8 +1453,8 @@ fn an_upsert_takes_the_copies_of_the_references_in_its_condition() {
     });
 }
 
-#[test]
-fn an_upsert_that_brings_a_source_back_tells_those_that_kept_its_copies() {
+#[odm_tests::test]
+fn an_upsert_that_restores_a_source_updates_copies_that_were_kept() {
     use kept::{Maker, NewTool, Tool};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Tool]).unwrap();
@@ -1550,7 +1539,7 @@ mod left_out {
 }
 
 /// A copy that a function reads must be there, whether the reference beside it is or not.
-#[test]
+#[odm_tests::test]
 fn a_copy_that_must_be_there_is_null_without_its_reference() {
     with_db(async |t| {
         use left_out::{NewPoem, NewPoet, Poem, Poet};

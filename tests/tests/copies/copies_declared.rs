@@ -321,7 +321,7 @@ fn part(n: u8) -> Ref<Part> {
     Ref::new(ObjectId::from_bytes([n; 12]))
 }
 
-#[test]
+#[odm_tests::test]
 fn a_copied_field_names_its_reference_and_its_source() {
     let _ = (one_to_many::compiles, one_to_squillions::new, subset::new());
     let Some(meta::Copied::Field(copy)) = fields::<one_to_squillions::LogMsg>("ipaddr").copied else {
@@ -342,7 +342,7 @@ fn a_copied_field_names_its_reference_and_its_source() {
     assert!(Comment::META.append_only && !User::META.append_only);
 }
 
-#[test]
+#[odm_tests::test]
 fn an_entry_is_a_struct_with_a_reference_and_copies() {
     let parts = fields::<Product>("parts");
     assert!(parts.copied.is_none() && parts.reference.is_none());
@@ -384,7 +384,7 @@ fn an_entry_is_a_struct_with_a_reference_and_copies() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn a_subset_names_its_children_their_order_and_fields() {
     let Some(meta::Copied::Subset(logs)) = fields::<one_to_squillions::Host>("logmsgs").copied else {
         panic!("no subset");
@@ -442,7 +442,7 @@ fn a_subset_names_its_children_their_order_and_fields() {
     let _ = |praise: Praise| praise.clone() == praise;
 }
 
-#[test]
+#[odm_tests::test]
 fn a_computed_field_names_what_it_is_computed_of() {
     let computed = |name: &str| match fields::<User>(name).copied {
         Some(meta::Copied::Computed(computed)) => computed,
@@ -458,7 +458,7 @@ fn a_computed_field_names_what_it_is_computed_of() {
     assert_eq!((computed("stars").parent)().name, "author");
 }
 
-#[test]
+#[odm_tests::test]
 fn a_new_document_is_stored_as_serde_says_without_what_is_derived() {
     let fresh = NewProduct {
         name: "shifter".into(),
@@ -510,7 +510,7 @@ fn a_new_document_is_stored_as_serde_says_without_what_is_derived() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn the_case_of_a_new_document_is_that_of_the_document() {
     let fresh = forms::NewLabel {
         id: 1,
@@ -532,7 +532,7 @@ fn the_case_of_a_new_document_is_that_of_the_document() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn an_entry_is_compared_by_its_reference() {
     let p = Product::paths();
     let entry = PartEntry {
@@ -575,7 +575,7 @@ fn an_entry_is_compared_by_its_reference() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn an_entry_is_written_by_its_reference() {
     let text = |changes: Changes<Product>| format!("{changes:?}");
     let id = part(1).into_key();
@@ -610,7 +610,7 @@ fn an_entry_is_written_by_its_reference() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn an_entry_is_joined_as_its_reference_would_be() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), odm::models![Part, Product]).unwrap();
@@ -671,8 +671,8 @@ fn an_entry_is_joined_as_its_reference_would_be() {
     });
 }
 
-#[test]
-fn what_is_appended_only_is_never_changed() {
+#[odm_tests::test]
+fn a_raw_update_of_an_append_only_document_is_refused() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), odm::models![User, Comment]).unwrap();
         let comments = odm.collection::<Comment>();
@@ -725,8 +725,8 @@ mod volatile {
     }
 }
 
-#[test]
-fn what_changes_often_decides_nothing_that_is_derived() {
+#[odm_tests::test]
+fn a_volatile_field_is_refused_as_a_source_of_derived_values() {
     use volatile::{Poster, Wall};
     with_db(async |t| {
         let error = Odm::new(t.db.clone(), odm::models![Wall, Poster]).unwrap_err();
@@ -817,7 +817,7 @@ mod indexed {
 }
 
 /// A delivery finds its holders by their reference and goes on by their ids; who pays for the dead finds what is owed.
-#[test]
+#[odm_tests::test]
 fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
     use indexed::{Cover, List, Note, Play, Sale, Song};
     with_db(async |t| {
@@ -879,7 +879,7 @@ mod closed {
 }
 
 /// The version of a source stands in it, and it could not be read any more.
-#[test]
+#[odm_tests::test]
 fn a_source_takes_fields_that_it_does_not_declare() {
     use closed::{Host, Line};
     with_db(async |t| {

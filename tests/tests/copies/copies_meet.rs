@@ -122,8 +122,8 @@ async fn refer(odm: &Odm, kind: &str) {
 
 /// A document comes between the two looks of a deletion, and a third client inserts the target again before the second one.
 /// It has copied from the former one, and the new one has not counted it.
-#[test]
-fn what_came_between_the_looks_of_a_deletion_follows_a_target_that_is_there_again() {
+#[odm_tests::test]
+fn a_holder_inserted_during_a_deletion_is_in_sync_with_a_target_that_was_reinserted() {
     with_db(async |t| {
         let other = odm(&t).await;
         let mut met = 0;
@@ -188,7 +188,7 @@ fn what_came_between_the_looks_of_a_deletion_follows_a_target_that_is_there_agai
 
 /// On a standalone server: children are moved by a condition, and another client inserts one that matches it. The move has not seen
 /// where it was, so an audit may have to find the parent that it left; the repair counts it where it is.
-#[test]
+#[odm_tests::test]
 fn a_child_that_comes_while_others_are_moved_by_a_condition_is_counted_by_a_repair() {
     with_db(async |t| {
         let other = t.standalone_of(&odm(&t).await).await;
@@ -263,7 +263,7 @@ fn a_child_that_comes_while_others_are_moved_by_a_condition_is_counted_by_a_repa
 
 /// On a standalone server: a child is moved, and meanwhile another client inserts it, or deletes it and inserts it again with
 /// another parent. Wherever it is then, it is counted there and nowhere else after a repair.
-#[test]
+#[odm_tests::test]
 fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
     with_db(async |t| {
         let other = t.standalone_of(&odm(&t).await).await;
@@ -389,8 +389,8 @@ fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
 
 /// A lease that a bill holds back is put back without a transaction. One that began before changes what the lease copies, has
 /// not seen it, and commits when it has been compared with its source.
-#[test]
-fn what_is_put_back_waits_for_the_transactions_that_have_not_seen_it() {
+#[odm_tests::test]
+fn restoring_a_document_waits_for_open_transactions() {
     with_transactions(async |t| {
         let other = odm(&t).await;
         let process = Process::new(&t).await;
@@ -464,8 +464,8 @@ fn what_is_put_back_waits_for_the_transactions_that_have_not_seen_it() {
 }
 
 /// A delivery in batches meets a transaction that changes another field, and delivers that alone: the rest follows all the same.
-#[test]
-fn a_delivery_goes_on_behind_a_change_of_another_field() {
+#[odm_tests::test]
+fn a_fan_out_continues_after_a_change_of_another_field() {
     with_transactions(async |t| {
         const HOLDERS: i32 = 1_010;
         let other = odm(&t).await;

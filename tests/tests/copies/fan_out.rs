@@ -5,7 +5,7 @@ use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
 use odm::copies::FanOut;
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -70,7 +70,7 @@ async fn named(odm: &Odm, name: &str) -> u64 {
     events.find(|e| e.name.eq(name)).count().await.unwrap()
 }
 
-#[test]
+#[odm_tests::test]
 fn every_holder_is_reached_whatever_the_size_of_the_batches() {
     with_db(async |t| {
         let odm = stored(&t).await;
@@ -143,8 +143,8 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
     });
 }
 
-#[test]
-fn an_interrupted_delivery_goes_on_where_it_stopped() {
+#[odm_tests::test]
+fn an_interrupted_fan_out_resumes_where_it_stopped() {
     with_db(async |t| {
         let odm = stored(&t).await;
         let devices = t.db.collection::<Doc>("devices");
@@ -185,13 +185,11 @@ fn an_interrupted_delivery_goes_on_where_it_stopped() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Device, Alarm]).unwrap();
-        if !odm.server().await.unwrap().has_transactions() {
-            return;
-        }
+        require_transactions(&odm).await;
         odm.sync().await.unwrap();
         let device = NewDevice {
             id: 1,
@@ -226,8 +224,8 @@ fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
 
 /// A delivery that takes its time holds nobody back, and what is written meanwhile is right at the end. It waits after its
 /// second batch until the others have done what they do.
-#[test]
-fn others_write_while_a_delivery_pauses() {
+#[odm_tests::test]
+fn other_clients_can_write_while_a_fan_out_pauses() {
     with_db(async |t| {
         let odm = stored(&t).await;
         let pause = Duration::from_millis(20);
@@ -279,8 +277,8 @@ fn others_write_while_a_delivery_pauses() {
 }
 
 /// Who no longer waits for a delivery leaves the rest of it to a recovery.
-#[test]
-fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
+#[odm_tests::test]
+fn a_fan_out_that_is_cancelled_in_a_pause_is_finished_by_recover() {
     with_db(async |t| {
         let odm = stored(&t).await;
         let told = Arc::new(Mutex::new(0));
@@ -308,8 +306,8 @@ fn a_delivery_that_is_dropped_in_a_pause_is_finished_by_a_recovery() {
 }
 
 /// One holder that nobody can write does not keep the others from their copies, and is not forgotten.
-#[test]
-fn a_holder_that_is_refused_does_not_hold_up_the_others() {
+#[odm_tests::test]
+fn a_holder_whose_update_fails_does_not_block_the_others() {
     with_db(async |t| {
         let odm = stored(&t).await;
         let events = t.db.collection::<Doc>("events");
@@ -347,8 +345,8 @@ fn a_holder_that_is_refused_does_not_hold_up_the_others() {
 }
 
 /// The last of all types has none behind it.
-#[test]
-fn ids_of_every_type_have_their_place_in_a_fan_out() {
+#[odm_tests::test]
+fn a_fan_out_orders_ids_of_every_type() {
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[embed(id)]
     #[serde(untagged)]
@@ -411,13 +409,11 @@ fn ids_of_every_type_have_their_place_in_a_fan_out() {
 }
 
 /// A source with more holders than that is committed before they follow, and one without holders owes nothing.
-#[test]
-fn how_many_holders_follow_in_the_transaction_can_be_said() {
+#[odm_tests::test]
+fn the_number_of_holders_updated_in_the_transaction_is_configurable() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Device, Event]).unwrap();
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         odm.sync().await.unwrap();
         let devices = (1..=3).map(|id| NewDevice {
             id,

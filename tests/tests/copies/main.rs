@@ -8,3 +8,7 @@ mod fan_out;
 mod parent_entries;
 
 use odm_tests::fixtures::{copying, stopped};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

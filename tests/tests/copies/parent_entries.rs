@@ -2,6 +2,7 @@
 //! deleted by the reference in it.
 
 use futures::TryStreamExt;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
@@ -215,7 +216,7 @@ async fn assert_right(t: &TestDb, odm: &Odm, what: &str) {
     assert_clean_after(odm, what).await;
 }
 
-#[test]
+#[odm_tests::test]
 fn each_write_of_a_child_or_its_parent_keeps_both() {
     with_db(async |t| {
         let odm = handle(&t).await;
@@ -395,8 +396,8 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
 }
 
 /// Many at once: children come, move and go while their parents are renamed.
-#[test]
-fn writers_of_children_and_of_parents_meet() {
+#[odm_tests::test]
+fn concurrent_writers_of_children_and_parents_keep_copies_in_sync() {
     with_db(async |t| {
         let odm = handle(&t).await;
         for (mode, odm) in modes(&t, &odm).await {
@@ -458,7 +459,7 @@ fn ids(messages: &[LogMsg]) -> Vec<i32> {
     messages.iter().map(|message| message.id).collect()
 }
 
-#[test]
+#[odm_tests::test]
 fn the_children_of_one_parent_are_one_query() {
     with_db(async |t| {
         let odm = filled(&t).await;
@@ -485,7 +486,7 @@ fn the_children_of_one_parent_are_one_query() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_children_of_many_parents_are_one_pipeline_or_a_query_for_each() {
     with_db(async |t| {
         let odm = filled(&t).await;
@@ -565,7 +566,7 @@ fn the_children_of_many_parents_are_one_pipeline_or_a_query_for_each() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_parent_has_one_child_at_most() {
     // A database for each: the stand-in keeps what a document had in a partial index.
     for at in 0..2 {
@@ -626,7 +627,7 @@ fn a_parent_has_one_child_at_most() {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn two_references_to_one_type_are_told_apart_by_the_field() {
     with_db(async |t| {
         let odm = handle(&t).await;
@@ -677,8 +678,8 @@ fn two_references_to_one_type_are_told_apart_by_the_field() {
 }
 
 /// What others have written is taken up: copies and counts by a backfill, a parent that is gone by a repair.
-#[test]
-fn what_others_write_is_found_and_mended() {
+#[odm_tests::test]
+fn an_audit_finds_and_a_repair_corrects_out_of_band_writes_of_parent_entries() {
     with_db(async |t| {
         let odm = filled(&t).await;
         let (hosts, log) = (t.db.collection::<Doc>("hosts"), t.db.collection::<Doc>("logmsg"));
@@ -716,7 +717,7 @@ fn what_others_write_is_found_and_mended() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_indexes_are_those_of_the_reference_in_it() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Host, User, LogMsg, Badge, Town, Journey]).unwrap();
@@ -757,8 +758,8 @@ fn the_indexes_are_those_of_the_reference_in_it() {
     });
 }
 
-#[test]
-fn the_diagram_shows_where_the_parent_is_named() {
+#[odm_tests::test]
+fn the_diagram_shows_the_field_of_the_parent_entry() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Host, User, LogMsg, Badge, Town, Journey]).unwrap();
         let edges = odm.edges();
@@ -828,8 +829,8 @@ mod staying {
     }
 }
 
-#[test]
-fn a_parent_that_comes_after_its_children_knows_them() {
+#[odm_tests::test]
+fn a_parent_inserted_after_its_children_counts_them() {
     use staying::{Guest, Inn, NewGuest, NewInn};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Inn, Guest]).unwrap();
@@ -891,8 +892,8 @@ mod of_several {
     }
 }
 
-#[test]
-fn a_child_of_several_is_refused() {
+#[odm_tests::test]
+fn a_child_with_an_array_of_parent_entries_is_refused() {
     with_db(async |t| {
         let refused = Odm::new(t.db.clone(), models![of_several::Tag, of_several::Post]);
         let Err(Error::Models { problems }) = refused else {

@@ -4,7 +4,7 @@ use super::models::*;
 use odm::prelude::*;
 use odm_tests::with_db;
 
-#[test]
+#[odm_tests::test]
 fn every_operation_is_as_many_round_trips_as_it_says() {
     with_db(async |t| {
         let odm = odm(&t).await;

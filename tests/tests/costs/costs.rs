@@ -1,6 +1,7 @@
 //! What copies cost: the table of the book, measured. Each write of each kind of copy is done once, its commands are counted
 //! as they are sent, and the documents that they write as the server counts them.
 
+use odm::__private::SwitchBulk as _;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean, with_db};
@@ -1159,8 +1160,8 @@ fn in_short(commands: &[String]) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
-#[test]
-fn the_table_of_the_book_says_what_copies_cost() {
+#[odm_tests::test]
+fn the_cost_table_of_the_book_equals_the_measured_costs() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models()).unwrap();
         let server = odm.server().await.unwrap();

@@ -6,3 +6,7 @@ mod costs;
 mod north_star;
 
 use odm_tests::fixtures::models;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

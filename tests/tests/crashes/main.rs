@@ -4,3 +4,7 @@
 mod matrix;
 
 use odm_tests::fixtures::links;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

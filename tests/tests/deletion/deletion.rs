@@ -6,7 +6,7 @@ use odm::geo::Point;
 use odm::prelude::*;
 use odm_tests::fixtures::deletion::*;
 use odm_tests::fixtures::interleaved::{interrupted, interrupted_at, interrupted_in};
-use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 /// Hosts 1 to 3, and one document a place that refers to host 1 there, in this collection.
@@ -27,7 +27,7 @@ async fn prepared(t: &TestDb, collection: &str, others: bool) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn references_are_taken_out_wherever_they_stand() {
     with_db(async |t| {
         let odm = prepared(&t, "freed", true).await;
@@ -49,8 +49,8 @@ fn references_are_taken_out_wherever_they_stand() {
     });
 }
 
-#[test]
-fn what_restricts_is_named_wherever_it_stands() {
+#[odm_tests::test]
+fn a_restricting_reference_is_named_wherever_it_stands() {
     with_db(async |t| {
         let odm = prepared(&t, "bound", false).await;
         let hosts = odm.collection::<Host>();
@@ -99,8 +99,8 @@ fn what_restricts_is_named_wherever_it_stands() {
     });
 }
 
-#[test]
-fn holders_follow_wherever_the_reference_stands() {
+#[odm_tests::test]
+fn a_cascade_deletes_holders_wherever_their_reference_stands() {
     with_db(async |t| {
         let odm = prepared(&t, "following", false).await;
         let one = holder(100, "top", true);
@@ -125,8 +125,8 @@ fn holders_follow_wherever_the_reference_stands() {
     });
 }
 
-#[test]
-fn what_is_kept_is_not_looked_for() {
+#[odm_tests::test]
+fn holders_with_on_delete_keep_are_not_queried() {
     with_db(async |t| {
         let odm = prepared(&t, "kept", true).await;
         // The database knows references that it lacks.
@@ -214,7 +214,7 @@ async fn counts(t: &TestDb) -> (u64, u64, u64) {
     (count("shelves").await, count("boxes").await, count("parts").await)
 }
 
-#[test]
+#[odm_tests::test]
 fn nothing_is_deleted_where_a_restrict_stands_deep_in_a_cascade() {
     with_db(async |t| {
         let odm = shelves(&t, 3, 20, 20).await;
@@ -266,7 +266,7 @@ fn nothing_is_deleted_where_a_restrict_stands_deep_in_a_cascade() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_version_that_is_not_the_stored_one_deletes_nothing() {
     with_db(async |t| {
         let odm = shelves(&t, 2, 2, 2).await;
@@ -292,7 +292,7 @@ fn a_version_that_is_not_the_stored_one_deletes_nothing() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_interrupted_cascade_goes_on_where_it_stopped() {
     with_db(async |t| {
         let odm = shelves(&t, 2, 1_100, 1).await;
@@ -357,8 +357,8 @@ pub struct Link {
     pub next: Option<Ref<Link>>,
 }
 
-#[test]
-fn a_tree_holds_back_its_own_only_where_they_stay() {
+#[odm_tests::test]
+fn a_tree_restricts_its_deletion_only_by_nodes_that_remain() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Node]).unwrap();
         let nodes = odm.collection::<Node>();
@@ -452,7 +452,7 @@ fn a_tree_holds_back_its_own_only_where_they_stay() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_cascade_goes_round_a_circle_once_and_down_a_long_chain() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Link]).unwrap();
@@ -474,7 +474,7 @@ fn a_cascade_goes_round_a_circle_once_and_down_a_long_chain() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn every_deletion_is_as_many_round_trips_as_it_says() {
     with_db(async |t| {
         let odm = shelves(&t, 3, 2, 2).await;
@@ -538,7 +538,7 @@ fn every_deletion_is_as_many_round_trips_as_it_says() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn many_are_deleted_in_as_many_round_trips_as_there_are_batches() {
     with_db(async |t| {
         let odm = prepared(&t, "freed", false).await;
@@ -592,8 +592,8 @@ async fn late(t: &TestDb, collection: &'static str, document: Bsons) -> Odm {
     .await
 }
 
-#[test]
-fn what_comes_between_the_look_and_the_deletion_is_found_after_it() {
+#[odm_tests::test]
+fn a_holder_inserted_just_before_the_deletion_is_found_after_it() {
     with_db(async |t| {
         prepared(&t, "kept", false).await;
         let odm = late(&t, "freed", holder(1, "inners.hosts", true)).await;
@@ -656,8 +656,8 @@ fn what_comes_between_the_look_and_the_deletion_is_found_after_it() {
     });
 }
 
-#[test]
-fn a_reference_to_what_was_inserted_again_is_right() {
+#[odm_tests::test]
+fn a_reference_to_a_reinserted_document_is_kept() {
     with_db(async |t| {
         prepared(&t, "kept", false).await;
         for (name, models) in [
@@ -686,7 +686,7 @@ fn a_reference_to_what_was_inserted_again_is_right() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_that_changes_meanwhile_is_deleted_as_it_is_then_or_not_at_all() {
     with_db(async |t| {
         prepared(&t, "kept", false).await;
@@ -730,13 +730,11 @@ fn a_document_that_changes_meanwhile_is_deleted_as_it_is_then_or_not_at_all() {
     });
 }
 
-#[test]
-fn in_a_transaction_the_second_look_follows_the_commit() {
+#[odm_tests::test]
+fn in_a_transaction_the_second_check_for_holders_follows_the_commit() {
     with_db(async |t| {
         let odm = prepared(&t, "freed", true).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let of = |t: &TestDb, name: &str| raw(t, name);
         let (freed_ones, bound) = (of(&t, "freed"), of(&t, "bound"));
         let done = odm
@@ -785,7 +783,7 @@ fn in_a_transaction_the_second_look_follows_the_commit() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_bulk_deletes_by_the_same_rules() {
     with_db(async |t| {
         let odm = prepared(&t, "freed", true).await;
@@ -901,8 +899,8 @@ async fn people(t: &TestDb, transactions: bool) -> Odm {
     odm
 }
 
-#[test]
-fn both_sides_of_two_way_references_go_together() {
+#[odm_tests::test]
+fn a_deletion_removes_both_sides_of_two_way_references() {
     with_db(async |t| {
         for transactions in [true, false] {
             let odm = people(&t, transactions).await;
@@ -969,7 +967,7 @@ fn both_sides_of_two_way_references_go_together() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_link_that_comes_before_the_deletion_is_seen() {
     with_db(async |t| {
         for transactions in [true, false] {
@@ -1030,7 +1028,7 @@ fn a_link_that_comes_before_the_deletion_is_seen() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_condition_that_does_not_combine_deletes_too() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Pin]).unwrap();
@@ -1072,8 +1070,8 @@ pub struct Pin {
     pub on: Option<Ref<Pin>>,
 }
 
-#[test]
-fn of_a_union_only_the_references_of_that_type_are_meant() {
+#[odm_tests::test]
+fn deleting_a_member_of_a_union_affects_references_of_its_type_only() {
     with_db(async |t| {
         let odm = media(&t).await;
         let untouched = read(&t, "shows", 2).await;
@@ -1118,7 +1116,7 @@ pub struct Details {
     pub host: Ref<Host>,
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_whose_id_is_that_of_its_parent_follows_it() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Host, Details]).unwrap();
@@ -1158,7 +1156,7 @@ pub struct Reply {
 }
 
 /// A condition on the reference that the deletion itself empties is asked once: what it means does not change on the way.
-#[test]
+#[odm_tests::test]
 fn a_condition_on_what_the_deletion_empties_holds_for_what_was_there() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Reply]).unwrap();

@@ -3,3 +3,7 @@
 
 mod deletion;
 mod parts;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

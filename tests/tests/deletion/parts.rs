@@ -118,7 +118,7 @@ fn commits(t: &TestDb) -> usize {
     sent.iter().filter(|name| *name == "commitTransaction").count()
 }
 
-#[test]
+#[odm_tests::test]
 fn inserts_of_thousands_are_transactions_of_a_thousand() {
     with_transactions(async |t| {
         let odm = models(&t).await;
@@ -179,7 +179,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
     with_transactions(async |t| {
         let odm = models(&t).await;
@@ -199,7 +199,7 @@ fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn updates_of_thousands_are_transactions_of_a_thousand() {
     with_transactions(async |t| {
         let odm = models(&t).await;
@@ -288,7 +288,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn sources_by_the_thousand_reach_their_copies() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -315,7 +315,7 @@ fn sources_by_the_thousand_reach_their_copies() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn two_way_references_by_the_thousand() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -350,7 +350,7 @@ fn two_way_references_by_the_thousand() {
 }
 
 /// However many parents a write touches, they are one query, and one command writes them.
-#[test]
+#[odm_tests::test]
 fn what_is_derived_in_many_parents_is_derived_at_once() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -394,7 +394,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
 }
 
 /// What a part changes may be what the others were found by.
-#[test]
+#[odm_tests::test]
 fn the_documents_that_fit_at_first_are_changed_and_no_others() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -463,7 +463,7 @@ fn the_documents_that_fit_at_first_are_changed_and_no_others() {
 }
 
 /// Two of many new documents that claim the same one are seen together.
-#[test]
+#[odm_tests::test]
 fn new_documents_that_claim_the_same_one_are_refused_whatever_their_number() {
     with_db(async |t| {
         let odm = models(&t).await;

@@ -2,11 +2,12 @@
 //! and secondaries to read from.
 
 use super::copying::{assert_true, atomic, eventual};
+use odm::__private::SwitchBulk as _;
 use odm::bson::Document as Doc;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::mongodb::options::{ClientOptions, ReadConcern, ReadPreference, WriteConcern};
 use odm::prelude::*;
-use odm_tests::{TestDb, lacks_transactions, with_db, with_transactions};
+use odm_tests::{TestDb, require_transactions, with_db, with_transactions};
 use std::sync::{Arc, Mutex};
 
 /// The commands as they were sent.
@@ -134,28 +135,26 @@ macro_rules! every_write {
     }};
 }
 
-#[test]
-fn what_touches_copies_is_written_to_a_majority_whatever_the_client_says() {
+#[odm_tests::test]
+fn writes_that_touch_copies_use_majority_whatever_the_client_sets() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
         every_write!(odm, sent, eventual);
     });
 }
 
-#[test]
-fn so_it_is_where_there_are_transactions() {
+#[odm_tests::test]
+fn transactions_that_touch_copies_are_committed_with_majority() {
     with_transactions(async |t| {
         let (odm, sent) = weak(&t, atomic::models().to_vec()).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         every_write!(odm, sent, atomic);
     });
 }
 
 /// Whoever pays for a dead process does so, too.
-#[test]
-fn what_is_recovered_and_repaired_is_written_to_a_majority() {
+#[odm_tests::test]
+fn recover_and_repair_write_with_majority() {
     with_db(async |t| {
         let (odm, sent) = weak(&t, eventual::models().to_vec()).await;
         let (authors, books) = (

@@ -7,7 +7,7 @@ use odm::prelude::*;
 use odm::write::BulkDone;
 use odm_tests::with_db;
 
-#[test]
+#[odm_tests::test]
 fn a_duplicate_key_names_index_fields_and_value() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -61,7 +61,7 @@ fn a_duplicate_key_names_index_fields_and_value() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn insert_many_says_which_and_why() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -147,7 +147,7 @@ fn insert_many_says_which_and_why() {
 }
 
 /// What takes copies is whole, and checked, when those are there.
-#[test]
+#[odm_tests::test]
 fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
     #[document(collection = "hosts")]
@@ -225,7 +225,7 @@ fn of_many_with_copies_those_that_break_a_bound_are_named_too() {
 }
 
 /// One that is left out may be what another one has copies of.
-#[test]
+#[odm_tests::test]
 fn of_many_that_copy_each_other_all_or_none_are_inserted() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Clone, Debug)]
     #[document(collection = "twigs")]
@@ -269,7 +269,7 @@ fn of_many_that_copy_each_other_all_or_none_are_inserted() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn models_that_share_a_collection_are_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
     #[document(collection = "shops")]
@@ -288,7 +288,7 @@ fn models_that_share_a_collection_are_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_index_over_two_arrays_is_refused() {
     #[derive(Document, serde::Serialize, serde::Deserialize, Debug)]
     #[document(collection = "things", index(fields(tags, part.words)), index(fields(part.n, -tags)))]
@@ -314,8 +314,8 @@ fn an_index_over_two_arrays_is_refused() {
     });
 }
 
-#[test]
-fn very_many_documents_keep_their_places() {
+#[odm_tests::test]
+fn errors_of_an_insert_of_many_keep_the_positions_of_the_documents() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let notes = odm.collection::<Note>();

@@ -4,20 +4,21 @@
 
 use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw, watched};
 use futures::FutureExt;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Document as Doc, doc};
 use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm_tests::fixtures::interleaved::{interrupted, interrupted_in};
-use odm_tests::{lacks_transactions, with_db, with_transactions};
+use odm_tests::{lacks_transactions, require_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// "crash between source and copies: copies stale for ever": every hook-based library read (mongoid_alize,
 /// herteby:denormalize, MongoEngine CachedReferenceField, …).
-#[test]
+#[odm_tests::test]
 fn a_crash_between_source_and_copies_leaves_nothing_stale() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -57,7 +58,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
 }
 
 /// "older update overtakes newer, old value wins": PeerDB (guards by value, not version), mongodb-data-sync.
-#[test]
+#[odm_tests::test]
 fn an_older_update_that_overtakes_a_newer_one_does_not_win() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
@@ -119,13 +120,11 @@ async fn past_the_library(db: &odm::mongodb::Database, name: &str) {
 }
 
 /// "resume token stored before the event is applied": mongodb-data-sync.
-#[test]
-fn the_place_in_the_stream_is_stored_behind_what_was_applied() {
+#[odm_tests::test]
+fn the_resume_token_is_stored_after_its_changes_are_applied() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         reconcile(&odm).await;
         let mut writes = 0;
         loop {
@@ -184,13 +183,11 @@ fn the_place_in_the_stream_is_stored_behind_what_was_applied() {
 }
 
 /// "events of one source applied in parallel": mongodb-data-sync.
-#[test]
+#[odm_tests::test]
 fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         reconcile(&odm).await;
         let all_are = async |name: &str| {
             for book in odm.collection::<eventual::Book>().of_author(1).await {
@@ -242,7 +239,7 @@ fn several_reconcilers_with_changes_of_one_source_end_with_the_newest() {
 }
 
 /// "array element found by index, then `$set arr.<index>` while another writer shifts the array": herteby:denormalize.
-#[test]
+#[odm_tests::test]
 fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
     with_db(async |t| {
         // Where there are transactions, the one of the two waits for the other.
@@ -266,7 +263,7 @@ fn an_array_that_is_shifted_meanwhile_gets_the_copy_at_the_right_item() {
 }
 
 /// "`$pull` then `$push` as two writes: the entry is briefly missing": mongoid_alize.
-#[test]
+#[odm_tests::test]
 fn an_entry_is_never_missing_while_its_copy_changes() {
     with_db(async |t| {
         let odm = t.standalone_of(&auto::stocked(&t).await).await;
@@ -303,7 +300,7 @@ fn an_entry_is_never_missing_while_its_copy_changes() {
 }
 
 /// "unsets never propagate": MongoEngine CachedReferenceField.
-#[test]
+#[odm_tests::test]
 fn a_field_that_is_unset_is_unset_in_its_copies() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -332,7 +329,7 @@ fn a_field_that_is_unset_is_unset_in_its_copies() {
 }
 
 /// "bulk or query updates bypass the hooks": Mongoose hooks, MongoEngine `QuerySet.update`.
-#[test]
+#[odm_tests::test]
 fn bulk_and_query_updates_change_the_copies_too() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -414,7 +411,7 @@ mod ignorant {
 }
 
 /// "delete rules depend on what happens to be loaded in the process": MongoEngine, Beanie `DELETE_LINKS`.
-#[test]
+#[odm_tests::test]
 fn delete_rules_do_not_depend_on_what_is_loaded() {
     with_transactions(async |t| {
         let odm = atomic::stocked(&t).await;
@@ -477,7 +474,7 @@ mod referred {
 }
 
 /// The same, where the process lacks the model that refers: the database knows the reference.
-#[test]
+#[odm_tests::test]
 fn a_reference_that_is_not_loaded_is_not_left_dangling() {
     use referred::{Chair, Room, Sticker};
     with_db(async |t| {
@@ -564,8 +561,8 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
 }
 
 /// "copy writes bump the holder's `updatedAt`": Meteor denormalize.
-#[test]
-fn a_write_of_copies_is_no_change_of_the_holder() {
+#[odm_tests::test]
+fn an_update_of_copies_does_not_change_the_version_of_the_holder() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
         for odm in [odm.clone(), t.standalone_of(&odm).await] {
@@ -619,7 +616,7 @@ async fn without_copies(t: &odm_tests::TestDb, many: i64) {
 
 /// "backfill in one transaction dies at ~180,000 documents; backfill cursor meets its own writes again and never ends":
 /// Beanie #727, #501.
-#[test]
+#[odm_tests::test]
 fn a_backfill_goes_in_batches_meets_each_document_once_and_resumes() {
     with_db(async |t| {
         const MANY: u64 = 3_500;
@@ -675,8 +672,8 @@ fn a_backfill_goes_in_batches_meets_each_document_once_and_resumes() {
 }
 
 /// "one huge `updateMany` times out": wildduck #148.
-#[test]
-fn many_holders_are_told_in_batches() {
+#[odm_tests::test]
+fn many_holders_are_updated_in_batches() {
     with_db(async |t| {
         let tell: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
         let told = tell.clone();
@@ -769,7 +766,7 @@ async fn talks(t: &odm_tests::TestDb, topics: usize) -> Odm {
 
 /// "populate collapses duplicates and loses the array's order; missing targets silently dropped": Beanie #414 #527,
 /// Mongoose #4161 #6432 #9913.
-#[test]
+#[odm_tests::test]
 fn a_join_keeps_duplicates_order_and_tells_of_missing_targets() {
     with_db(async |t| {
         let odm = talks(&t, 4).await;
@@ -808,7 +805,7 @@ fn a_join_keeps_duplicates_order_and_tells_of_missing_targets() {
 }
 
 /// "`$in` beyond the message size; above a threshold one query per document": Mongoose #5890.
-#[test]
+#[odm_tests::test]
 fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split() {
     with_db(async |t| {
         let odm = talks(&t, 1_500).await;
@@ -837,7 +834,7 @@ fn a_join_of_thousands_is_one_query_and_keys_beyond_the_message_size_are_split()
 }
 
 /// "two paths to one collection cost two queries": Mongoose #3812.
-#[test]
+#[odm_tests::test]
 fn two_paths_to_one_collection_are_one_query() {
     with_db(async |t| {
         let odm = talks(&t, 3).await;
@@ -859,7 +856,7 @@ fn two_paths_to_one_collection_are_one_query() {
 
 /// "the session is ignored in nested loads, parallel loads inside one transaction": Mongoose #7742 #15210; the Rust
 /// driver's `&mut ClientSession` forbids it.
-#[test]
+#[odm_tests::test]
 fn nested_and_parallel_loads_are_part_of_the_transaction() {
     with_transactions(async |t| {
         let odm = auto::stocked(&t).await;
@@ -899,7 +896,7 @@ fn nested_and_parallel_loads_are_part_of_the_transaction() {
 }
 
 /// "an array grows to 16 MB and its document can never be written again": sillsdev/TheCombine #4320.
-#[test]
+#[odm_tests::test]
 fn an_array_has_a_bound_and_its_document_stays_writable() {
     with_db(async |t| {
         let odm = auto::stocked(&t).await;
@@ -937,7 +934,7 @@ fn an_array_has_a_bound_and_its_document_stays_writable() {
 }
 
 /// "index sync drops what it did not declare": wither, mongodm, spark-orm.
-#[test]
+#[odm_tests::test]
 fn a_sync_keeps_the_indexes_that_it_did_not_declare() {
     with_db(async |t| {
         auto::stocked(&t).await;
@@ -957,7 +954,7 @@ fn a_sync_keeps_the_indexes_that_it_did_not_declare() {
 }
 
 /// "field name renamed in serde, not in the query": mongodm `field!`, mongo-rust-driver PR #1108.
-#[test]
+#[odm_tests::test]
 fn a_field_that_serde_renames_is_renamed_in_queries_updates_and_joins() {
     with_db(async |t| {
         let odm = talks(&t, 3).await;

@@ -8,3 +8,7 @@ mod faults;
 mod retries;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -3,3 +3,7 @@
 
 mod random_copies;
 mod second_client;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -115,7 +115,7 @@ async fn in_flight<T>(t: &TestDb, ask: impl AsyncFn() -> T) -> T {
     panic!("chunks are not in flight together");
 }
 
-#[test]
+#[odm_tests::test]
 fn references_by_more_bytes_than_a_query_holds() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Place, Route]).unwrap();
@@ -186,7 +186,7 @@ async fn below(places: odm::Collection<Place>) -> odm::Result<Below> {
     Ok(found)
 }
 
-#[test]
+#[odm_tests::test]
 fn children_of_more_bytes_of_parents_than_a_query_holds() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Place, Leg, Visit]).unwrap();
@@ -281,7 +281,7 @@ struct List {
     numbers: Vec<Ref<Number>>,
 }
 
-#[test]
+#[odm_tests::test]
 fn references_by_more_ids_than_a_query_takes() {
     const LISTS: i32 = 21;
     with_db(async |t| {

@@ -145,7 +145,7 @@ async fn same_by_lookup<X: PartialEq + Debug>(odm: &Odm, by_lookup: Result<X, Er
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn an_array_keeps_its_order_and_its_duplicates() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -174,7 +174,7 @@ fn an_array_keeps_its_order_and_its_duplicates() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn several_references_nest_and_share_queries() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -214,7 +214,7 @@ fn several_references_nest_and_share_queries() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn references_inside_embedded_documents_come_in_their_shape() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -244,7 +244,7 @@ fn references_inside_embedded_documents_come_in_their_shape() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_missing_target_is_what_the_caller_chooses() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -295,7 +295,7 @@ fn a_missing_target_is_what_the_caller_chooses() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn children_come_to_their_parents() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -371,8 +371,8 @@ fn children_come_to_their_parents() {
     });
 }
 
-#[test]
-fn what_refers_by_an_array_is_found_from_the_other_side() {
+#[odm_tests::test]
+fn children_with_an_array_of_references_are_joined_to_their_parents() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
         let parts = odm.collection::<Part>();
@@ -427,7 +427,7 @@ struct Named {
     name: String,
 }
 
-#[test]
+#[odm_tests::test]
 fn projections_streams_and_transactions_join_too() {
     use futures::TryStreamExt;
     with_transactions(async |t| {
@@ -516,7 +516,7 @@ fn projections_streams_and_transactions_join_too() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_stream_goes_on_behind_a_batch_with_a_missing_target() {
     use futures::{StreamExt, TryStreamExt};
     with_db(async |t| {
@@ -590,7 +590,7 @@ fn a_stream_goes_on_behind_a_batch_with_a_missing_target() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_lossy_join_gives_the_good_and_collects_the_bad() {
     use futures::StreamExt;
     use odm::bson::{Document, doc};
@@ -674,7 +674,7 @@ fn a_lossy_join_gives_the_good_and_collects_the_bad() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -768,8 +768,8 @@ fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
     });
 }
 
-#[test]
-fn a_join_that_scans_is_told() {
+#[odm_tests::test]
+fn a_join_that_scans_a_collection_is_reported_by_explain() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
         let parts = odm.collection::<Part>();
@@ -824,7 +824,7 @@ struct CartName {
 
 /// The server leaves an item that is `null` out of a projection that takes fields of the items, and what is joined would
 /// stand at other places.
-#[test]
+#[odm_tests::test]
 fn a_projection_does_not_shift_what_is_joined_to_items() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Supplier, Part, Cart]).unwrap();
@@ -879,7 +879,7 @@ fn a_projection_does_not_shift_what_is_joined_to_items() {
 }
 
 /// A batch is joined before the next one is asked for, and it is not as large as the server would make it.
-#[test]
+#[odm_tests::test]
 fn a_stream_joins_a_thousand_documents_at_a_time() {
     use futures::TryStreamExt;
     with_db(async |t| {
@@ -934,7 +934,7 @@ struct Cafe {
     place: odm::geo::Point,
 }
 
-#[test]
+#[odm_tests::test]
 fn the_nearest_children_of_each_parent_are_asked_for_without_a_pipeline() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Town, Cafe]).unwrap();
@@ -1000,7 +1000,7 @@ fn the_nearest_children_of_each_parent_are_asked_for_without_a_pipeline() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_parent_of_children_is_named_by_a_reference_too() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
@@ -1020,7 +1020,7 @@ fn the_parent_of_children_is_named_by_a_reference_too() {
 }
 
 /// A flattened struct has no name under which it could be there: in a join it is there if the reference is.
-#[test]
+#[odm_tests::test]
 fn what_is_joined_through_a_flattened_option_is_there_if_the_reference_is() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "boxes")]
@@ -1075,7 +1075,7 @@ fn what_is_joined_through_a_flattened_option_is_there_if_the_reference_is() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_in_what_is_read_from_a_former_name_too_is_refused() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "crates")]

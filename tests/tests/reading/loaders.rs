@@ -704,7 +704,7 @@ fn clock() -> u64 {
     now.unwrap().as_micros() as u64
 }
 
-#[test]
+#[odm_tests::test]
 fn every_loader_gives_what_one_query_for_each_reference_gives() {
     with_db(async |t| {
         let models = models![Maker, Part, Product, Label, Stock, Sample, Remark];
@@ -1452,7 +1452,7 @@ async fn of_one_parent(odm: &Odm, naive: &Naive<'_>, data: &Data) {
 }
 
 /// A projection does not read the references, so a document without one is found out by the join.
-#[test]
+#[odm_tests::test]
 fn a_document_without_its_reference_is_named_and_left_out() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Part, Product]).unwrap();
@@ -1563,7 +1563,7 @@ impl Asked for Purchase {
 }
 
 /// An embedded document without a reference is not the same as none.
-#[test]
+#[odm_tests::test]
 fn a_join_keeps_the_shape_of_what_may_be_missing() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Purchase]).unwrap();

@@ -9,3 +9,7 @@ mod pages;
 mod text;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -49,7 +49,7 @@ async fn walk(
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn pages_together_are_the_query() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
@@ -116,7 +116,7 @@ fn pages_together_are_the_query() {
 
 /// What is inserted behind the mark comes in its place, what is inserted before it does not come, and whatever comes is in
 /// order across all pages; equals are told apart by their ids.
-#[test]
+#[odm_tests::test]
 fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
     with_db(async |t| {
         for (descending, size) in [(false, 1), (false, 4), (true, 1), (true, 4)] {
@@ -171,7 +171,7 @@ fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn pages_are_stable_under_inserts_and_deletes() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -196,7 +196,7 @@ fn pages_are_stable_under_inserts_and_deletes() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn pages_are_refused_where_they_can_not_be() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -294,7 +294,7 @@ pub struct Word {
 }
 
 /// A sort puts one type behind the other, while `$gt` and `$lt` compare values of one type.
-#[test]
+#[odm_tests::test]
 fn pages_go_on_behind_the_last_value_of_a_type() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Article]).unwrap();
@@ -357,7 +357,7 @@ fn pages_go_on_behind_the_last_value_of_a_type() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn pages_are_refused_where_two_ids_may_be_equal() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Word, Row]).unwrap();
@@ -400,8 +400,8 @@ async fn articles(t: &odm_tests::TestDb, extra: impl IntoIterator<Item = Bson>) 
 }
 
 /// An empty array sorts before `null`, and an array of arrays among the arrays: no comparison with a value finds them.
-#[test]
-fn no_page_passes_over_what_it_can_not_be_sorted_by() {
+#[odm_tests::test]
+fn paging_by_a_value_that_cannot_be_compared_is_refused() {
     with_db(async |t| {
         let array = |items: Vec<Bson>| Bson::Array(items);
         let pattern = Bson::RegularExpression(bson::Regex {
@@ -444,7 +444,7 @@ fn no_page_passes_over_what_it_can_not_be_sorted_by() {
 }
 
 /// Characters without weight do not count even where the case does, and one with an accent is written in two ways.
-#[test]
+#[odm_tests::test]
 fn no_page_begins_between_two_ids_that_are_equal() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Word]).unwrap();

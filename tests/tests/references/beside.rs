@@ -1,11 +1,12 @@
 //! What follows from what the library writes by itself: the other side of two-way references, references that go with their
 //! target, and what it takes back when a target has vanished.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
 use odm_tests::fixtures::interleaved::{Step, another, both, meddled, meddled_in};
-use odm_tests::{lacks_transactions, with_db, with_transactions};
+use odm_tests::{require_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -110,8 +111,8 @@ mod clubs {
 
 /// What was written with the copies of a target that has vanished is given back with those of the one before, whatever others
 /// have made of it meanwhile.
-#[test]
-fn a_reference_is_given_back_with_its_copies() {
+#[odm_tests::test]
+fn undoing_a_write_restores_a_reference_with_its_copies() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
@@ -195,8 +196,8 @@ fn a_reference_is_given_back_with_its_copies() {
 }
 
 /// An insert that is taken back is gone from what was derived of it, and so is what it linked.
-#[test]
-fn an_insert_that_is_taken_back_leaves_nothing() {
+#[odm_tests::test]
+fn an_undone_insert_leaves_no_document() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
@@ -247,8 +248,8 @@ fn an_insert_that_is_taken_back_leaves_nothing() {
 }
 
 /// A document whose deletion is held back by what has come meanwhile is brought back, with what its copies have missed.
-#[test]
-fn a_deletion_that_is_taken_back_has_missed_nothing() {
+#[odm_tests::test]
+fn a_restored_document_has_the_changes_that_its_copies_missed() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
@@ -367,7 +368,7 @@ mod library {
 }
 
 /// Whatever changes a two-way reference on its other side, what is derived of it there follows.
-#[test]
+#[odm_tests::test]
 fn what_is_derived_of_two_way_references_follows_both_sides() {
     use library::*;
     with_db(async |t| {
@@ -529,7 +530,7 @@ mod shop {
 }
 
 /// With a reference goes the item that it stands in, and what is derived of the copies in it.
-#[test]
+#[odm_tests::test]
 fn what_is_derived_of_an_item_goes_with_its_reference() {
     use shop::*;
     with_db(async |t| {
@@ -642,7 +643,7 @@ mod logs {
 }
 
 /// Where a child need not ask for its parent, the parent may come after it, or once more.
-#[test]
+#[odm_tests::test]
 fn a_parent_may_come_after_its_children() {
     use logs::*;
     with_transactions(async |t| {
@@ -752,7 +753,7 @@ fn a_parent_may_come_after_its_children() {
 }
 
 /// The same where children name it by another field than its id.
-#[test]
+#[odm_tests::test]
 fn a_parent_may_come_after_children_that_name_it_by_another_field() {
     use logs::*;
     with_db(async |t| {
@@ -775,7 +776,7 @@ fn a_parent_may_come_after_children_that_name_it_by_another_field() {
 }
 
 /// A child that is kept without its parent is written as before.
-#[test]
+#[odm_tests::test]
 fn a_child_that_has_lost_its_parent_is_written_all_the_same() {
     use logs::*;
     with_db(async |t| {
@@ -841,8 +842,8 @@ mod pets {
 }
 
 /// What a write changes on both sides of a link meets in one parent, and is counted there once.
-#[test]
-fn what_comes_and_what_goes_meets_in_one_parent() {
+#[odm_tests::test]
+fn an_update_that_adds_and_removes_children_changes_their_parent_once() {
     use pets::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Owner, Pet]).unwrap();
@@ -904,7 +905,7 @@ fn what_comes_and_what_goes_meets_in_one_parent() {
 }
 
 /// An upsert may set the reference of a copy that others copy.
-#[test]
+#[odm_tests::test]
 fn an_upsert_sets_the_reference_of_a_copy_that_is_copied() {
     use clubs::*;
     with_db(async |t| {
@@ -930,7 +931,7 @@ fn an_upsert_sets_the_reference_of_a_copy_that_is_copied() {
 }
 
 /// Whichever of the two commits first, a child and its parent that come at the same time are counted.
-#[test]
+#[odm_tests::test]
 fn a_parent_and_its_child_may_come_at_the_same_time() {
     use logs::*;
     with_db(async |t| {
@@ -992,7 +993,7 @@ mod orders {
 }
 
 /// A deletion follows what the one before it has left for the end of the transaction.
-#[test]
+#[odm_tests::test]
 fn deletions_of_one_transaction_meet() {
     use orders::*;
     with_transactions(async |t| {
@@ -1024,7 +1025,7 @@ fn deletions_of_one_transaction_meet() {
 }
 
 /// A parent has to be there for a child that has nothing to be derived.
-#[test]
+#[odm_tests::test]
 fn a_child_without_a_value_needs_its_parent_too() {
     use orders::*;
     with_db(async |t| {
@@ -1046,7 +1047,7 @@ fn a_child_without_a_value_needs_its_parent_too() {
 }
 
 /// What fits a condition on a number of children goes, though the number falls while they go.
-#[test]
+#[odm_tests::test]
 fn documents_are_deleted_by_what_is_derived_in_them() {
     use orders::*;
     with_db(async |t| {
@@ -1083,7 +1084,7 @@ fn documents_are_deleted_by_what_is_derived_in_them() {
 
 /// A child goes, or goes elsewhere, in a transaction in which its parent is not there; meanwhile the parent is inserted and
 /// counts it. The process of the first one dies behind its commit: a recovery knows what it owed.
-#[test]
+#[odm_tests::test]
 fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
     use logs::*;
     use odm_tests::fixtures::edges::through;
@@ -1091,9 +1092,7 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Station, Reading]).unwrap();
         odm.sync().await.unwrap();
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let (stations, readings) = (odm.collection::<Station>(), odm.collection::<Reading>());
         let new = |id: i32| NewStation { id, name: "x".into() };
         stations.insert(new(0)).await.unwrap();

@@ -88,7 +88,7 @@ fn lacks<T: std::fmt::Debug>(result: odm::Result<T>) -> (String, Vec<i32>) {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_can_be_replaced_that_refers_to_what_is_gone() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -148,8 +148,8 @@ fn a_document_can_be_replaced_that_refers_to_what_is_gone() {
     });
 }
 
-#[test]
-fn what_is_gone_is_brought_by_nothing_that_did_not_refer_to_it() {
+#[odm_tests::test]
+fn a_dangling_reference_cannot_be_added_to_another_document() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();
@@ -257,7 +257,7 @@ orders!(later, , sync = eventual);
 
 macro_rules! a_kept_copy_stays {
     ($name:ident, $of:ident) => {
-        #[test]
+        #[odm_tests::test]
         fn $name() {
             with_db(async |t| {
                 use $of::*;
@@ -361,7 +361,7 @@ mod unchecked {
 }
 
 /// There is nothing that could be copied.
-#[test]
+#[odm_tests::test]
 fn copies_need_their_source_whether_the_reference_is_checked_or_not() {
     use unchecked::*;
     with_db(async |t| {

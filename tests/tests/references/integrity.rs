@@ -1,11 +1,12 @@
 //! References that go one way: their targets exist, whatever is written.
 
 use futures::future::join_all;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Change;
-use odm_tests::{TestDb, lacks_transactions, with_db};
+use odm_tests::{TestDb, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -154,7 +155,7 @@ fn lacks(field: &str, target: &'static str, id: impl Into<Bson>) -> (String, &'s
     (field.to_owned(), target, vec![id.into()])
 }
 
-#[test]
+#[odm_tests::test]
 fn an_insert_needs_its_targets() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -237,7 +238,7 @@ fn an_insert_needs_its_targets() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_tree_is_inserted_at_once() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -297,7 +298,7 @@ fn a_tree_is_inserted_at_once() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn every_change_needs_its_targets() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -472,7 +473,7 @@ mod diary {
 }
 
 /// The condition of an upsert gives the new document its values, and so does the id.
-#[test]
+#[odm_tests::test]
 fn what_an_upsert_finds_no_document_with_has_to_exist() {
     use diary::*;
     with_db(async |t| {
@@ -531,8 +532,8 @@ fn what_an_upsert_finds_no_document_with_has_to_exist() {
     });
 }
 
-#[test]
-fn the_number_of_questions_is_known() {
+#[odm_tests::test]
+fn checking_references_takes_a_known_number_of_queries() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();
@@ -588,9 +589,7 @@ fn the_number_of_questions_is_known() {
         );
         assert!(messages.insert(message(1_002, 9)).await.is_err());
         assert_eq!(sent(), ["find"]);
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         odm.transaction(async |tx| {
             tx.collection::<Message>().insert(message(1_003, 1)).await?;
             tx.collection::<Message>()
@@ -631,7 +630,7 @@ fn run_beside(database: &str, commands: Vec<Raw>) {
             }
         });
     };
-    odm_tests::thread(work).join().unwrap();
+    std::thread::spawn(work).join().unwrap();
 }
 
 fn deletion_of_host(id: i32) -> Raw {
@@ -679,8 +678,8 @@ async fn references(odm: &Odm) -> Vec<References> {
         .collect()
 }
 
-#[test]
-fn a_target_that_vanishes_meanwhile_takes_the_write_with_it() {
+#[odm_tests::test]
+fn a_write_is_undone_if_its_target_is_deleted_meanwhile() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();
@@ -794,8 +793,8 @@ fn a_target_that_vanishes_meanwhile_takes_the_write_with_it() {
 }
 
 /// What a write has brought is taken back, and what others have brought to the same array meanwhile stays.
-#[test]
-fn what_others_bring_meanwhile_stays_when_a_write_is_taken_back() {
+#[odm_tests::test]
+fn undoing_a_write_keeps_what_others_added_to_the_same_array() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();
@@ -824,13 +823,11 @@ fn what_others_bring_meanwhile_stays_when_a_write_is_taken_back() {
     });
 }
 
-#[test]
-fn in_a_transaction_the_second_question_follows_the_commit() {
+#[odm_tests::test]
+fn in_a_transaction_the_second_check_of_targets_follows_the_commit() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let messages = odm.collection::<Message>();
         messages.insert(message(1, 1)).await.unwrap();
         odm.collection::<Host>().insert(host(10)).await.unwrap();
@@ -877,7 +874,7 @@ fn in_a_transaction_the_second_question_follows_the_commit() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_union_is_checked_in_each_collection() {
     with_db(async |t| {
         odm(&t).await;
@@ -919,7 +916,7 @@ fn a_union_is_checked_in_each_collection() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_indexes_of_references_are_planned() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Host, Message, User, Rack]).unwrap();
@@ -982,7 +979,7 @@ fn the_indexes_of_references_are_planned() {
 mod unregistered {
     use super::*;
 
-    #[test]
+    #[odm_tests::test]
     fn a_document_with_references_must_be_registered() {
         with_db(async |t| {
             let error = Odm::new(t.db.clone(), models![Message, Rack]).unwrap_err();
@@ -1006,8 +1003,8 @@ mod unregistered {
 
 /// Writers and deleters that follow the rule of both sides: after all of them, nothing dangles. 40 rounds of each, or as many
 /// as `ODM_ROUNDS` says.
-#[test]
-fn writers_and_deleters_that_look_twice_leave_nothing_dangling() {
+#[odm_tests::test]
+fn concurrent_writers_and_deleters_leave_no_dangling_reference() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let rounds: i32 = std::env::var("ODM_ROUNDS")
@@ -1089,7 +1086,7 @@ pub struct Show {
     pub film: Ref<Film>,
 }
 
-#[test]
+#[odm_tests::test]
 fn documents_that_fill_more_than_one_condition_are_deleted() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Film, Show]).unwrap();

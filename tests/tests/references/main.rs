@@ -8,3 +8,7 @@ mod references;
 mod undone;
 
 use odm_tests::fixtures::links;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

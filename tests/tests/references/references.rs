@@ -164,7 +164,7 @@ async fn stored(t: &TestDb, collection: &str, id: impl Into<Bson>) -> Doc {
     found.unwrap().expect("it is there")
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_is_stored_as_the_bare_id() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -217,7 +217,7 @@ fn a_reference_is_stored_as_the_bare_id() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_id_of_a_document_may_be_that_of_its_parent() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -242,7 +242,7 @@ fn the_id_of_a_document_may_be_that_of_its_parent() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn references_are_found_like_any_other_value() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -294,7 +294,7 @@ fn references_are_found_like_any_other_value() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn references_are_changed_like_any_other_value() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -369,7 +369,7 @@ fn references_are_changed_like_any_other_value() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_array_of_references_has_its_bound_everywhere() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -419,7 +419,7 @@ fn an_array_of_references_has_its_bound_everywhere() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_to_one_of_several_documents_is_stored_with_its_type() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -513,7 +513,7 @@ fn a_reference_to_one_of_several_documents_is_stored_with_its_type() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -597,7 +597,7 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_can_be_read_alone() {
     #[derive(odm::Projection, Deserialize, Debug, PartialEq)]
     #[projection(of = Task)]
@@ -618,7 +618,7 @@ fn a_reference_can_be_read_alone() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_reference_is_the_bare_id_in_other_formats_too() {
     let id = ObjectId::new();
     assert_eq!(

@@ -1,6 +1,7 @@
 //! What a write did is taken back, and nothing of what others have done since.
 
 use super::links::{self, Citizen, Member, Passport, Team, member};
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Doc, doc};
@@ -165,8 +166,8 @@ async fn trips(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
-fn what_others_have_written_since_stays() {
+#[odm_tests::test]
+fn undoing_a_write_keeps_later_writes() {
     with_db(async |t| {
         let odm = t.standalone_of(&trips(&t).await).await;
         let all = odm.collection::<Place>();

@@ -197,7 +197,7 @@ fn summed_models() -> Vec<odm::Model> {
     models![summed::Post, summed::CommentBucket].to_vec()
 }
 
-#[test]
+#[odm_tests::test]
 fn summaries_that_are_declared_later_are_filled() {
     with_db(async |t| {
         counted_buckets(&t).await;
@@ -255,7 +255,7 @@ fn summaries_that_are_declared_later_are_filled() {
 }
 
 /// One for the declarations; for three thousands of buckets each one to read, one to write, one for the place; and the end.
-#[test]
+#[odm_tests::test]
 fn a_backfill_of_summaries_costs_three_round_trips_for_a_thousand() {
     with_db(async |t| {
         counted_buckets(&t).await;
@@ -282,7 +282,7 @@ fn a_backfill_of_summaries_costs_three_round_trips_for_a_thousand() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_program_that_lacks_a_sum_does_not_write_its_buckets() {
     with_db(async |t| {
         counted_buckets(&t).await;
@@ -342,7 +342,7 @@ fn task_models() -> Vec<odm::Model> {
     models![tasks::Person, tasks::Task].to_vec()
 }
 
-#[test]
+#[odm_tests::test]
 fn an_other_side_that_is_declared_later_is_filled() {
     with_db(async |t| {
         owned_tasks(&t, 3_000).await;
@@ -374,7 +374,7 @@ fn an_other_side_that_is_declared_later_is_filled() {
 }
 
 /// What was there before is not taken out because the side that is believed is the new one.
-#[test]
+#[odm_tests::test]
 fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
     with_db(async |t| {
         {
@@ -445,14 +445,12 @@ fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
 }
 
 /// A reconciler that begins compares everything, and so fills what is new.
-#[test]
+#[odm_tests::test]
 fn a_reconciler_fills_the_other_side_and_takes_nothing_out() {
     with_db(async |t| {
         owned_tasks(&t, 40).await;
         let odm = Odm::new(t.db.clone(), task_models()).unwrap();
-        if odm_tests::lacks_transactions(&odm).await {
-            return;
-        }
+        odm_tests::require_transactions(&odm).await;
         // An entry of a list that the task does not know; of a task that belongs to nobody, and of one of somebody else.
         raw(&t, "people")
             .update_one(doc! { "_id": 3 }, doc! { "$set": { "tasks": [3, 1] } })

@@ -7,3 +7,7 @@ mod snapshots_later;
 mod two_versions;
 
 use odm_tests::fixtures::stopped;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -99,7 +99,7 @@ async fn declared(t: &odm_tests::TestDb) -> Vec<Raw> {
     all.try_collect().await.unwrap()
 }
 
-#[test]
+#[odm_tests::test]
 fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
     with_db(async |t| {
         let older = old(&t).await;
@@ -156,7 +156,7 @@ fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_way_back_to_an_older_version_is_said() {
     with_db(async |t| {
         let older = old(&t).await;
@@ -179,8 +179,8 @@ fn the_way_back_to_an_older_version_is_said() {
     });
 }
 
-#[test]
-fn of_several_that_start_at_once_the_newer_declaration_stays() {
+#[odm_tests::test]
+fn the_newer_declaration_stays_when_several_processes_start_at_once() {
     with_db(async |t| {
         for _ in 0..5 {
             let _older = old(&t).await;
@@ -212,13 +212,11 @@ fn of_several_that_start_at_once_the_newer_declaration_stays() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn when_copies_follow_is_a_part_of_what_is_declared() {
     with_db(async |t| {
         let older = old(&t).await;
-        if odm_tests::lacks_transactions(&older).await {
-            return;
-        }
+        odm_tests::require_transactions(&older).await;
         let newer = at_once::odm(&t.db);
         assert_eq!(newer.sync().await.unwrap().backfills(), ["logs.host"]);
         is_told(older.check_models().await, &["logs.host as it is declared now"]);
@@ -273,7 +271,7 @@ mod with_price {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_program_without_a_snapshot_leaves_the_declaration_with_it() {
     use with_price::{Article, Order, before};
     with_db(async |t| {

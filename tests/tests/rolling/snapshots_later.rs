@@ -181,7 +181,7 @@ async fn lacking(t: &TestDb) -> u64 {
     orders.count_documents(lacks).await.unwrap()
 }
 
-#[test]
+#[odm_tests::test]
 fn a_backfill_takes_snapshots_where_it_is_asked_to() {
     with_db(async |t| {
         ordered(&t).await;
@@ -273,7 +273,7 @@ async fn until(t: &TestDb, command: usize) -> Stopped<odm::Result<Backfilled>> {
 }
 
 /// A reference that is set anew before the backfill writes has the price of then.
-#[test]
+#[odm_tests::test]
 fn a_snapshot_that_others_take_meanwhile_stays() {
     with_db(async |t| {
         ordered(&t).await;
@@ -309,7 +309,7 @@ fn a_snapshot_that_others_take_meanwhile_stays() {
 }
 
 /// The next one takes the rest, and somebody pays what was owed for the first batch.
-#[test]
+#[odm_tests::test]
 fn a_backfill_of_snapshots_that_died_is_made_again() {
     with_db(async |t| {
         ordered(&t).await;

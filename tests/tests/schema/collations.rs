@@ -3,6 +3,7 @@
 use futures::TryStreamExt;
 use mongodb::IndexModel;
 use mongodb::bson::{Document as Doc, doc};
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::mongodb::options::{Collation, CollationStrength};
 use odm::prelude::*;
@@ -27,7 +28,7 @@ fn user(id: i32, name: &str) -> User {
     }
 }
 
-/// A stand-in that compares byte by byte can't show what a collation does.
+/// Whether the server compares by collations: one of the stand-ins compares byte by byte.
 async fn compares_by_collation(t: &TestDb) -> bool {
     let raw = t.db.collection::<Doc>("probe");
     raw.insert_one(doc! { "a": "x" }).await.unwrap();
@@ -36,8 +37,15 @@ async fn compares_by_collation(t: &TestDb) -> bool {
     found.unwrap().is_some()
 }
 
-/// Whether the indexes of a collection inherit its collation, which one of the stand-ins forgets.
-async fn inherits_collations(t: &TestDb) -> bool {
+/// Skips the test on a server that does not compare by collations.
+async fn require_collations(t: &TestDb) {
+    if !compares_by_collation(t).await {
+        odm_tests::skip("needs a server that compares by collations");
+    }
+}
+
+/// Skips the test where the indexes of a collection don't inherit its collation, which one of the stand-ins forgets.
+async fn require_inherited_collations(t: &TestDb) {
     let collation = doc! { "locale": "en", "strength": 2 };
     let create = doc! { "create": "probe", "collation": collation };
     t.db.run_command(create).await.unwrap();
@@ -56,22 +64,20 @@ async fn inherits_collations(t: &TestDb) -> bool {
         .iter()
         .any(|index| index.keys.contains_key("a") && inherits(index));
     if !inherited {
-        eprintln!("not run: the server's indexes don't inherit a collation");
+        odm_tests::skip("needs indexes that inherit the collation of their collection");
     }
-    inherited
 }
 
-/// Whether an id is found by a collation, which one of the stand-ins looks up by its bytes.
-async fn finds_ids_by_collation(t: &TestDb) -> bool {
+/// Skips the test where no id is found by a collation: one of the stand-ins looks it up by its bytes.
+async fn require_ids_by_collation(t: &TestDb) {
     let raw = t.db.collection::<Doc>("probe");
     raw.insert_one(doc! { "_id": "x" }).await.unwrap();
     let found = raw.find_one(doc! { "_id": "X" }).collation(ignore_case()).await;
     raw.drop().await.unwrap();
     let found = found.unwrap().is_some();
     if !found {
-        eprintln!("not run: the server finds no id by a collation");
+        odm_tests::skip("needs a server that finds an id by a collation");
     }
-    found
 }
 
 fn ignore_case() -> Collation {
@@ -79,12 +85,10 @@ fn ignore_case() -> Collation {
     collation.strength(CollationStrength::Secondary).build()
 }
 
-#[test]
+#[odm_tests::test]
 fn a_collection_is_created_with_its_collation() {
     with_db(async |t| {
-        if !inherits_collations(&t).await {
-            return;
-        }
+        require_inherited_collations(&t).await;
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
         let plan = odm.plan().await.unwrap();
         assert!(
@@ -112,12 +116,11 @@ fn a_collection_is_created_with_its_collation() {
 
 /// Operations of the collection compare by its collation without being told; an upsert finds the document of which the unique index
 /// would refuse a twin.
-#[test]
+#[odm_tests::test]
 fn operations_and_indexes_inherit_the_collation() {
     with_db(async |t| {
-        if !compares_by_collation(&t).await || !inherits_collations(&t).await {
-            return;
-        }
+        require_collations(&t).await;
+        require_inherited_collations(&t).await;
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
         odm.sync().await.unwrap();
         let users = odm.collection::<User>();
@@ -140,7 +143,7 @@ fn operations_and_indexes_inherit_the_collation() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_collection_that_has_another_collation_is_a_conflict() {
     with_db(async |t| {
         let create = doc! { "create": "users", "collation": { "locale": "de", "strength": 2 } };
@@ -181,12 +184,10 @@ struct Remark {
 }
 
 /// Notes have a rule for their deletion, remarks a reference: both ways of each operation.
-#[test]
+#[odm_tests::test]
 fn an_operation_may_compare_by_a_collation_of_its_own() {
     with_transactions(async |t| {
-        if !compares_by_collation(&t).await {
-            return;
-        }
+        require_collations(&t).await;
         let odm = Odm::new(t.db.clone(), models![Note, Remark]).unwrap();
         odm.sync().await.unwrap();
         let (notes, remarks) = (odm.collection::<Note>(), odm.collection::<Remark>());
@@ -270,12 +271,10 @@ struct Page {
 }
 
 /// An id that is a text names the document whose id the collation takes for it, if it is one.
-#[test]
+#[odm_tests::test]
 fn an_id_may_be_compared_by_a_collation() {
     with_db(async |t| {
-        if !finds_ids_by_collation(&t).await {
-            return;
-        }
+        require_ids_by_collation(&t).await;
         let odm = Odm::new(t.db.clone(), models![Page]).unwrap();
         let pages = odm.collection::<Page>();
         for path in ["Home", "news", "News"] {
@@ -313,7 +312,7 @@ fn an_id_may_be_compared_by_a_collation() {
 }
 
 /// Where no rule of the library is asked, the collation is part of the one statement.
-#[test]
+#[odm_tests::test]
 fn an_upsert_by_a_collation_is_one_statement() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Plain]).unwrap();
@@ -397,7 +396,7 @@ mod by_text {
 }
 
 /// To such a collation `kate` and `Kate` are one owner, and `shop 1` and `shop 01` one shop.
-#[test]
+#[odm_tests::test]
 fn a_reference_by_a_text_is_refused_where_a_collation_folds_it() {
     use by_text::*;
     with_db(async |t| {

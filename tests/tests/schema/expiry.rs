@@ -89,7 +89,7 @@ async fn left(odm: &Odm) -> (Vec<(i32, i64)>, Vec<i32>) {
     )
 }
 
-#[test]
+#[odm_tests::test]
 fn expired_documents_are_deleted_by_the_rules() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Thread, Post, Pin]).unwrap();
@@ -108,7 +108,7 @@ fn expired_documents_are_deleted_by_the_rules() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_worker_deletes_expired_documents_in_its_rounds() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Thread, Post, Pin]).unwrap();
@@ -141,7 +141,7 @@ fn a_worker_deletes_expired_documents_in_its_rounds() {
 }
 
 /// The field has an index, which deletes nothing by itself.
-#[test]
+#[odm_tests::test]
 fn the_field_is_indexed_without_a_time_to_live() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Thread, Post, Pin]).unwrap();
@@ -165,7 +165,7 @@ fn the_field_is_indexed_without_a_time_to_live() {
 }
 
 /// More than one step finds, of documents that nothing refers to.
-#[test]
+#[odm_tests::test]
 fn many_expired_documents_are_deleted_in_parts() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "tokens", expire = until)]
@@ -238,7 +238,7 @@ mod refused {
 }
 
 /// Such an index deletes past every rule: what refers to the document dangles, counts and links are wrong.
-#[test]
+#[odm_tests::test]
 fn a_time_to_live_of_documents_that_others_depend_on_is_refused() {
     with_db(async |t| {
         macro_rules! said {

@@ -7,3 +7,7 @@ mod partial;
 mod refused;
 mod schema;
 mod shared_null;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -35,7 +35,7 @@ async fn recreate(t: &TestDb, name: &str, key: Doc, filter: Doc) {
 }
 
 /// Such an index was made by the first `sync`, and a conflict for every later one.
-#[test]
+#[odm_tests::test]
 fn a_filter_of_several_conditions_is_synced_once() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Task]).unwrap();
@@ -78,7 +78,7 @@ struct Ticket {
 }
 
 /// Alternatives came with MongoDB 6.0: a plan for an older server says so before anything is created.
-#[test]
+#[odm_tests::test]
 fn alternatives_in_a_filter_need_a_server_that_takes_them() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Ticket]).unwrap();
@@ -115,7 +115,7 @@ struct Wrong {
     tags: Vec<String>,
 }
 
-#[test]
+#[odm_tests::test]
 fn a_filter_that_no_server_takes_is_refused_before_one_is_asked() {
     with_db(async |t| {
         t.commands.clear();

@@ -190,8 +190,8 @@ async fn insert(t: &TestDb, documents: impl IntoIterator<Item = Bag>) {
         .unwrap();
 }
 
-#[test]
-fn from_nothing_and_again() {
+#[odm_tests::test]
+fn sync_creates_everything_and_a_second_sync_changes_nothing() {
     with_db(async |t| {
         let odm = handle(&t, Model::of::<Person>());
         let plan = odm.plan().await.unwrap();
@@ -217,7 +217,7 @@ fn from_nothing_and_again() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_plan_and_a_sync_cost_two_round_trips_and_the_stored_edges_one() {
     with_db(async |t| {
         let odm = handle(&t, Model::of::<Indexed>());
@@ -230,8 +230,8 @@ fn a_plan_and_a_sync_cost_two_round_trips_and_the_stored_edges_one() {
     });
 }
 
-#[test]
-fn every_kind_of_index() {
+#[odm_tests::test]
+fn sync_creates_every_kind_of_index() {
     with_db(async |t| {
         let odm = handle(&t, Model::of::<Indexed>());
         let plan = odm.plan().await.unwrap();
@@ -260,8 +260,8 @@ fn every_kind_of_index() {
     });
 }
 
-#[test]
-fn several_at_once() {
+#[odm_tests::test]
+fn several_processes_can_sync_at_once() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Person>(), Model::of::<Indexed>()]).unwrap();
         let tasks: Vec<_> = (0..8)
@@ -277,8 +277,8 @@ fn several_at_once() {
     });
 }
 
-#[test]
-fn a_changed_bound() {
+#[odm_tests::test]
+fn a_changed_bound_changes_the_validator() {
     with_db(async |t| {
         handle(&t, Model::of::<Person>()).sync().await.unwrap();
         let odm = handle(&t, Model::of::<Wider>());
@@ -292,7 +292,7 @@ fn a_changed_bound() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_foreign_validator_is_kept() {
     with_db(async |t| {
         let theirs = doc! { "age": { "$gte": 0 } };
@@ -333,7 +333,7 @@ fn a_foreign_validator_is_kept() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn level_and_action_are_set_as_declared() {
     with_db(async |t| {
         handle(&t, Model::of::<Person>()).sync().await.unwrap();
@@ -348,7 +348,7 @@ fn level_and_action_are_set_as_declared() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn what_is_not_declared_stays() {
     with_db(async |t| {
         insert(&t, [doc! { "name": "a", "tags": [] }]).await;
@@ -373,7 +373,7 @@ fn what_is_not_declared_stays() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn violations_are_counted_and_refused() {
     with_db(async |t| {
         let unfit = (0..7).map(|n| doc! { "_id": n, "name": n, "tags": [] });
@@ -410,7 +410,7 @@ fn violations_are_counted_and_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_validator_that_refuses_nothing_old_is_set_over_violations() {
     with_db(async |t| {
         insert(&t, [doc! { "name": 5, "tags": [] }]).await;
@@ -422,7 +422,7 @@ fn a_validator_that_refuses_nothing_old_is_set_over_violations() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn duplicates_are_counted_and_refused() {
     with_db(async |t| {
         let ids: Vec<ObjectId> = (0..6).map(|_| ObjectId::new()).collect();
@@ -478,8 +478,8 @@ fn duplicates_are_counted_and_refused() {
     });
 }
 
-#[test]
-fn a_time_to_live_changes() {
+#[odm_tests::test]
+fn a_changed_time_to_live_changes_the_index() {
     with_db(async |t| {
         handle(&t, Model::of::<Indexed>()).sync().await.unwrap();
         let odm = handle(&t, Model::of::<Shorter>());
@@ -495,7 +495,7 @@ fn a_time_to_live_changes() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn conflicts_are_refused_before_anything_is_changed() {
     with_db(async |t| {
         let plain = mongodb::IndexModel::builder().keys(doc! { "name": 1 }).build();
@@ -521,7 +521,7 @@ fn conflicts_are_refused_before_anything_is_changed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_equal_index_of_another_name_is_enough() {
     with_db(async |t| {
         let options = mongodb::options::IndexOptions::builder()
@@ -541,7 +541,7 @@ fn an_equal_index_of_another_name_is_enough() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_view_is_a_conflict() {
     with_db(async |t| {
         t.db.create_collection("base").await.unwrap();
@@ -559,7 +559,7 @@ fn a_view_is_a_conflict() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_stale_plan_does_no_harm() {
     with_db(async |t| {
         handle(&t, Model::of::<Person>()).sync().await.unwrap();
@@ -632,7 +632,7 @@ mod in_the_way {
 }
 
 /// A declared index on the keys of a subset's, with other options, does not serve it and stands in its way.
-#[test]
+#[odm_tests::test]
 fn the_index_of_a_subset_stands_beside_a_declared_one() {
     with_db(async |t| {
         use in_the_way::{Good, Letter, NewGood, NewOpinion, Opinion};

@@ -23,7 +23,7 @@ fn person(id: i32, email: Option<&str>) -> Person {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_plan_says_that_null_is_shared_and_what_to_declare() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Person]).unwrap();
@@ -81,7 +81,7 @@ fn a_plan_says_that_null_is_shared_and_what_to_declare() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_write_says_that_null_is_shared() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Person]).unwrap();

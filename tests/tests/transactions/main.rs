@@ -6,3 +6,7 @@ mod together;
 mod transactions;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

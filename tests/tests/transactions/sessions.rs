@@ -8,7 +8,7 @@ use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
 use odm::query::PathsOf;
 use odm::{Error, Tx};
-use odm_tests::{TestDb, lacks_transactions, with_db};
+use odm_tests::{TestDb, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 
@@ -365,14 +365,12 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
     Ok(())
 }
 
-#[test]
+#[odm_tests::test]
 fn every_operation_takes_the_transaction_and_leaves_nothing_when_it_is_rolled_back() {
     with_db(async |t| {
         let direct = Odm::new(t.db.clone(), models()).unwrap();
         direct.sync().await.unwrap();
-        if lacks_transactions(&direct).await {
-            return;
-        }
+        require_transactions(&direct).await;
         direct
             .collection::<Writer>()
             .insert_many([writer(1), writer(2)])
@@ -418,13 +416,11 @@ fn every_operation_takes_the_transaction_and_leaves_nothing_when_it_is_rolled_ba
 
 /// Writes with copies, two hops far, derived fields and cascades: all that the library writes by itself is of the
 /// transaction too.
-#[test]
+#[odm_tests::test]
 fn what_the_library_writes_itself_is_of_the_transaction_too() {
     with_db(async |t| {
         let direct = auto::stocked(&t).await;
-        if lacks_transactions(&direct).await {
-            return;
-        }
+        require_transactions(&direct).await;
         // What the handle has to know of the database, it asks for outside of any transaction.
         let (odm, sent) = Sent::by(&t, auto::models()).await;
         let authors = odm.collection::<auto::Author>();

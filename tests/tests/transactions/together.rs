@@ -1,5 +1,6 @@
 //! What meets in one document, one operation or one transaction.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
@@ -68,7 +69,7 @@ async fn halls(t: &odm_tests::TestDb) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn a_bulk_may_change_what_it_has_inserted() {
     with_db(async |t| {
         let odm = halls(&t).await;
@@ -105,7 +106,7 @@ fn a_bulk_may_change_what_it_has_inserted() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_bulk_may_copy_from_what_it_inserts() {
     with_transactions(async |t| {
         let odm = halls(&t).await;
@@ -128,7 +129,7 @@ fn a_bulk_may_copy_from_what_it_inserts() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_upsert_leaves_the_copies_of_a_document_that_is_there() {
     with_db(async |t| {
         let odm = halls(&t).await;
@@ -156,7 +157,7 @@ fn an_upsert_leaves_the_copies_of_a_document_that_is_there() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_replacement_is_given_as_it_is_stored() {
     with_db(async |t| {
         let odm = halls(&t).await;
@@ -181,7 +182,7 @@ fn a_replacement_is_given_as_it_is_stored() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_refusal_that_is_passed_over_ends_its_transaction_at_once() {
     with_transactions(async |t| {
         let odm = halls(&t).await;
@@ -205,7 +206,7 @@ fn a_refusal_that_is_passed_over_ends_its_transaction_at_once() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_change_within_nothing_says_what_to_set() {
     with_db(async |t| {
         let odm = halls(&t).await;
@@ -291,7 +292,7 @@ mod later {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn several_copies_that_are_declared_later_are_filled_under_their_validator() {
     with_db(async |t| {
         for repair in [false, true] {
@@ -397,7 +398,7 @@ mod circles {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
     use circles::{Depot, NewDepot, NewParcel, Parcel, Region};
     with_db(async |t| {
@@ -454,7 +455,7 @@ fn eventual_copies_follow_a_copy_that_a_new_reference_brings() {
 }
 
 /// A rename concerns the children and what copies of them, and not all that is below.
-#[test]
+#[odm_tests::test]
 fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
     use circles::{Leaf, NewLeaf, NewNode, Node};
     with_db(async |t| {
@@ -511,7 +512,7 @@ fn a_change_in_a_deep_tree_goes_as_far_as_it_is_copied() {
 }
 
 /// Copies of copies have no circle by their fields; the documents may have one.
-#[test]
+#[odm_tests::test]
 fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
     use circles::{Leaf, NewLeaf, NewNode, Node};
     with_db(async |t| {
@@ -579,7 +580,7 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
 }
 
 /// A delivery that changes its own source goes on all the same.
-#[test]
+#[odm_tests::test]
 fn a_source_of_many_may_hold_a_copy_of_itself() {
     use circles::{Leaf, NewLeaf, NewNode, Node};
     with_db(async |t| {
@@ -706,7 +707,7 @@ mod left {
 }
 
 /// Somebody else empties references past the library, and leaves the copies.
-#[test]
+#[odm_tests::test]
 fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() {
     use left::{Gift, Label, Loan, NewLabel, NewThing, Owner, Place, Sale, State, Thing};
     with_db(async |t| {
@@ -832,7 +833,7 @@ fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() 
 }
 
 /// The path of a copy is its own: in a variant without the reference nothing else stands there.
-#[test]
+#[odm_tests::test]
 fn a_copy_that_is_something_else_in_another_variant_is_refused() {
     use left::Owner;
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -939,7 +940,7 @@ mod nullified {
 }
 
 /// What is derived under a condition on a reference is brought up to date when a deletion empties the reference.
-#[test]
+#[odm_tests::test]
 fn a_deletion_that_empties_a_reference_is_passed_on() {
     use nullified::{Machine, NewMachine, NewSite, Site, User};
     with_db(async |t| {
@@ -976,7 +977,7 @@ fn a_deletion_that_empties_a_reference_is_passed_on() {
 }
 
 /// A copy may be of any shape, and is refused only where no update reaches it.
-#[test]
+#[odm_tests::test]
 fn copies_of_opaque_fields_are_taken_and_those_in_tuples_refused() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "hooks")]
@@ -1126,7 +1127,7 @@ mod roads_before {
 }
 
 /// An older program knows the reference and not all of its copies, or not what follows from what it writes.
-#[test]
+#[odm_tests::test]
 fn an_older_program_leaves_what_it_does_not_know_to_others() {
     use roads::{Guide, Land, NewGuide, NewRoad, NewTown, Town};
     with_db(async |t| {
@@ -1248,7 +1249,7 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
 }
 
 /// A document that is stored under a field's old name can be read after the field is set, or removed.
-#[test]
+#[odm_tests::test]
 fn a_field_that_is_set_loses_its_old_name() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "renamed")]
@@ -1283,7 +1284,7 @@ fn a_field_that_is_set_loses_its_old_name() {
 }
 
 /// As with a number or an array: the entry would stay under the old name of the map, and the update would say that it is gone.
-#[test]
+#[odm_tests::test]
 fn an_entry_of_a_map_is_not_taken_out_under_its_old_name() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "desks")]
@@ -1333,7 +1334,7 @@ fn an_entry_of_a_map_is_not_taken_out_under_its_old_name() {
 }
 
 /// A change of what is stored under a field's old name would leave the document with both, which nothing can read.
-#[test]
+#[odm_tests::test]
 fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     struct Line {
@@ -1422,7 +1423,7 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
 }
 
 /// An update stores what serde would: nothing for `None`, where the field says so.
-#[test]
+#[odm_tests::test]
 fn what_serde_would_leave_out_is_taken_away() {
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     struct Part {
@@ -1521,7 +1522,7 @@ fn what_serde_would_leave_out_is_taken_away() {
 }
 
 /// Fields that would be derived of each other are refused, by name.
-#[test]
+#[odm_tests::test]
 fn a_circle_of_copies_is_refused() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "hens")]
@@ -1554,7 +1555,7 @@ fn a_circle_of_copies_is_refused() {
 }
 
 /// The join that the server carries out finds what the query alone would find.
-#[test]
+#[odm_tests::test]
 fn a_lookup_compares_as_the_query_says() {
     use roads::{Land, NewTown, Town};
     with_db(async |t| {
@@ -1619,7 +1620,7 @@ mod codes_before {
 }
 
 /// What a newer program has declared is filled by a program that has all of it, and its holders are written by such.
-#[test]
+#[odm_tests::test]
 fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
     use roads::Land;
     with_db(async |t| {
@@ -1660,7 +1661,7 @@ fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
 }
 
 /// A copy that is declared later, and that every document has to have, is filled before the validator demands it.
-#[test]
+#[odm_tests::test]
 fn a_required_copy_beside_an_old_one_is_filled_first() {
     use roads::{Land, Road, Town};
     with_db(async |t| {

@@ -4,15 +4,15 @@ use super::models::*;
 use futures::TryStreamExt;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::{lacks_transactions, with_db};
+use odm_tests::{lacks_transactions, require_transactions, with_db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[test]
+#[odm_tests::test]
 fn a_transaction_is_all_or_nothing() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if !odm.server().await.unwrap().has_transactions() {
+        if lacks_transactions(&odm).await {
             let refused = odm.transaction(async |_| Ok(())).await;
             assert!(matches!(refused, Err(Error::Unsupported { .. })));
             return;
@@ -64,13 +64,11 @@ fn a_transaction_is_all_or_nothing() {
 }
 
 /// What the closure may pass over, as the guide says, and what it may not.
-#[test]
+#[odm_tests::test]
 fn an_error_that_is_passed_over_ends_it_where_the_server_refused() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let notes = odm.collection::<Note>();
         let read = notes.insert(note(1)).await.unwrap();
         notes.update(1).push_all(|n| n.lines, ["a", "b"]).await.unwrap();
@@ -111,13 +109,11 @@ fn an_error_that_is_passed_over_ends_it_where_the_server_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn transactions_that_meet_are_run_again() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let notes = odm.collection::<Note>();
         notes.insert(note(1)).await.unwrap();
         let runs = Arc::new(AtomicU32::new(0));

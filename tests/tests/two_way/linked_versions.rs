@@ -232,7 +232,7 @@ async fn protects(t: &TestDb, odm: &Odm, linked: &[(&'static str, i32)], write: 
 /// A test of one way in which the library links documents.
 macro_rules! ways {
     ($($name:ident: [$($linked:expr),*] by |$t:ident, $odm:ident| $write:block)*) => {$(
-        #[test]
+        #[odm_tests::test]
         fn $name() {
             with_transactions(async |$t| {
                 let $odm = some(&$t).await;
@@ -426,7 +426,7 @@ struct Loan {
     reader: Option<Ref<Reader>>,
 }
 
-#[test]
+#[odm_tests::test]
 fn a_backfill_of_the_other_side() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![before::Reader, before::Loan]).unwrap();
@@ -469,7 +469,7 @@ fn a_backfill_of_the_other_side() {
 }
 
 /// A write of the other side that changes no link leaves the version, and so does a reference that only one document holds.
-#[test]
+#[odm_tests::test]
 fn what_changes_no_link_leaves_the_version() {
     with_transactions(async |t| {
         let odm = some(&t).await;
@@ -509,7 +509,7 @@ fn what_changes_no_link_leaves_the_version() {
 }
 
 /// An operation does not stand in its own way: the document that it was given has the version that it saw.
-#[test]
+#[odm_tests::test]
 fn an_operation_is_no_conflict_with_itself() {
     for alone in [false, true] {
         with_db(async |t| {

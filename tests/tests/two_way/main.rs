@@ -1,4 +1,4 @@
-//! Two-way references: both sides agree, whoever writes, dies or writes past the library.
+//! Two-way references: both sides agree, after any write, crash or out-of-band write.
 #![allow(missing_docs)]
 
 mod linked_versions;
@@ -7,3 +7,7 @@ mod reconciled_links;
 mod two_way;
 
 use odm_tests::fixtures::{links, stopped};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

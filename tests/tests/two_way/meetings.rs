@@ -72,7 +72,7 @@ const MEETINGS: [(&[&str], &[&str]); 3] = [
 ];
 
 /// Another process carries out a write of two-way references between any two commands of a write.
-#[test]
+#[odm_tests::test]
 fn writes_of_links_meet() {
     with_db(async |t| {
         odm(&t).await;

@@ -56,8 +56,8 @@ async fn some(odm: &Odm) {
         .unwrap();
 }
 
-#[test]
-fn the_side_that_is_believed_is_followed() {
+#[odm_tests::test]
+fn the_reconciler_follows_the_authoritative_side() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         some(&odm).await;
@@ -129,8 +129,8 @@ fn the_side_that_is_believed_is_followed() {
     });
 }
 
-#[test]
-fn what_others_insert_and_replace_is_linked() {
+#[odm_tests::test]
+fn the_reconciler_links_documents_that_others_insert_and_replace() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         some(&odm).await;
@@ -197,8 +197,8 @@ fn what_others_insert_and_replace_is_linked() {
     });
 }
 
-#[test]
-fn what_was_written_while_no_reconciler_ran_is_found() {
+#[odm_tests::test]
+fn the_reconciler_finds_writes_made_while_none_ran() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         some(&odm).await;
@@ -232,8 +232,8 @@ fn what_was_written_while_no_reconciler_ran_is_found() {
 
 /// The library's own writes are right already, and cost the reconciler nothing; what others write costs it less
 /// than a query for each document, where they are many.
-#[test]
-fn what_the_library_links_is_passed_over() {
+#[odm_tests::test]
+fn the_reconciler_skips_links_that_the_library_writes() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         some(&odm).await;
@@ -301,8 +301,8 @@ fn what_the_library_links_is_passed_over() {
 
 /// Without a validator others may make a list longer than it may be: who stands in it stays, nobody comes to it, and what
 /// others write elsewhere is mended all the same.
-#[test]
-fn a_list_that_others_have_made_too_long_holds_nothing_up() {
+#[odm_tests::test]
+fn an_array_that_others_have_overfilled_does_not_block_the_reconciler() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Team, Member]).unwrap();
         let (teams, members) = (raw(&t, "teams"), raw(&t, "members"));
@@ -477,7 +477,7 @@ async fn stopped(reconcilers: impl IntoIterator<Item = Reconciler>) {
 /// Eight tasks of the library's and two of somebody else's write the same documents, for ten seconds, or for as many as
 /// `ODM_SECONDS` says, beside two reconcilers (which come afterwards where the server would stand still). When these have caught
 /// up, both sides agree.
-#[test]
+#[odm_tests::test]
 fn whatever_others_write_at_once_both_sides_agree() {
     use posts::*;
     with_transactions(async |t| {

@@ -1,12 +1,13 @@
 //! Two-way references: whatever is written, on whichever side, both sides agree.
 
 use super::links::*;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm::update::Changes;
 use odm::write::Target;
-use odm_tests::{TestDb, assert_clean, is_the_stand_in, lacks_transactions, with_db, with_transactions};
+use odm_tests::{TestDb, assert_clean, is_the_stand_in, require_transactions, with_db, with_transactions};
 use std::collections::HashSet;
 
 /// Runs a test with transactions, and without.
@@ -61,7 +62,7 @@ async fn authors_of(odm: &Odm, book: i32) -> Vec<i32> {
     book.authors.iter().map(|author| *author.key()).collect()
 }
 
-#[test]
+#[odm_tests::test]
 fn a_task_and_its_owner_agree() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
@@ -152,8 +153,8 @@ fn a_task_and_its_owner_agree() {
     });
 }
 
-#[test]
-fn many_at_once_and_in_their_order() {
+#[odm_tests::test]
+fn many_documents_are_linked_at_once_in_their_order() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         people.insert_many((1..=3).map(person)).await.unwrap();
@@ -230,7 +231,7 @@ fn many_at_once_and_in_their_order() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn every_change_of_an_array_reaches_the_other_side() {
     both_ways(async |_, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
@@ -355,7 +356,7 @@ fn every_change_of_an_array_reaches_the_other_side() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
@@ -402,7 +403,7 @@ fn a_change_whose_outcome_the_server_knows_is_read_after_it() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_full_array_on_the_other_side_holds_the_write_back() {
     both_ways(async |_, odm| {
         let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
@@ -498,8 +499,8 @@ fn a_full_array_on_the_other_side_holds_the_write_back() {
     });
 }
 
-#[test]
-fn one_to_one() {
+#[odm_tests::test]
+fn a_one_to_one_link_moves_with_every_write() {
     both_ways(async |_, odm| {
         let (citizens, passports) = (odm.collection::<Citizen>(), odm.collection::<Passport>());
         citizens
@@ -557,8 +558,8 @@ fn one_to_one() {
     });
 }
 
-#[test]
-fn within_one_collection() {
+#[odm_tests::test]
+fn links_within_one_collection_are_kept_in_sync() {
     both_ways(async |_, odm| {
         let nodes = odm.collection::<Node>();
         // A tree in one go, with the parents named by some and the children by others.
@@ -630,8 +631,8 @@ fn within_one_collection() {
     });
 }
 
-#[test]
-fn a_bulk_keeps_both_sides_too() {
+#[odm_tests::test]
+fn a_bulk_write_keeps_both_sides_in_sync() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors
@@ -707,13 +708,11 @@ impl WithoutOne for NewAuthor {
     }
 }
 
-#[test]
-fn in_the_callers_transaction() {
+#[odm_tests::test]
+fn links_are_written_in_the_callers_transaction() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         people.insert_many((1..=2).map(person)).await.unwrap();
         odm.transaction(async |tx| {
@@ -768,13 +767,11 @@ fn in_the_callers_transaction() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_number_of_commands_does_not_grow_with_the_documents() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         let sent = || t.commands.take();
         people.insert_many((0..20).map(person)).await.unwrap();
@@ -837,7 +834,7 @@ fn the_number_of_commands_does_not_grow_with_the_documents() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn spans_count_the_commands_for_the_other_side() {
     use std::sync::{Arc, Mutex};
     #[derive(Clone, Default)]
@@ -853,9 +850,7 @@ fn spans_count_the_commands_for_the_other_side() {
     }
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         odm.collection::<Person>()
             .insert_many((1..=2).map(person))
             .await
@@ -879,13 +874,11 @@ fn spans_count_the_commands_for_the_other_side() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_refused_insert_leaves_nothing_of_several() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let books = odm.collection::<Book>();
         odm.collection::<Author>()
             .insert_many((1..=6).map(|id| author(id, &[])))
@@ -949,8 +942,8 @@ fn a_refused_insert_leaves_nothing_of_several() {
     });
 }
 
-#[test]
-fn what_held_an_upsert_back_is_named() {
+#[odm_tests::test]
+fn an_error_names_the_bound_that_prevented_an_upsert() {
     both_ways(async |_, odm| {
         let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
         members
@@ -989,7 +982,7 @@ fn what_held_an_upsert_back_is_named() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_array_that_is_null_takes_references() {
     both_ways(async |_, odm| {
         let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
@@ -1142,13 +1135,11 @@ async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
 }
 
 /// 16 tasks for thirty seconds, or for as many as `ODM_SECONDS` says.
-#[test]
+#[odm_tests::test]
 fn whatever_happens_at_once_both_sides_agree() {
     with_db(async |t| {
         let odm = odm(&t).await;
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let seconds = std::env::var("ODM_SECONDS")
             .ok()
             .and_then(|text| text.parse().ok())
@@ -1212,7 +1203,7 @@ mod before {
 }
 
 /// A program that does not know the other side would delete one without it.
-#[test]
+#[odm_tests::test]
 fn an_older_program_does_not_write_one_side_alone() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -1267,7 +1258,7 @@ fn an_older_program_does_not_write_one_side_alone() {
 }
 
 /// Of a field that is its own other side both documents lead to the same link.
-#[test]
+#[odm_tests::test]
 fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -1293,7 +1284,7 @@ fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
 }
 
 /// Documents are found by their links with each other, which the deletion of one takes off the next.
-#[test]
+#[odm_tests::test]
 fn a_condition_on_links_is_asked_before_they_go() {
     both_ways(|_, odm| async move {
         let nodes = odm.collection::<Node>();
@@ -1327,7 +1318,7 @@ fn a_condition_on_links_is_asked_before_they_go() {
 }
 
 /// Nothing can be pushed onto `null`, which an optional list may be; and a list with `null` in it is one.
-#[test]
+#[odm_tests::test]
 fn a_list_that_is_null_gets_its_references_back() {
     both_ways(async |t, odm| {
         let (bands, players) = (odm.collection::<Band>(), odm.collection::<Player>());
@@ -1358,7 +1349,7 @@ fn a_list_that_is_null_gets_its_references_back() {
 }
 
 /// A new document refers to what the condition of an upsert demands.
-#[test]
+#[odm_tests::test]
 fn an_upsert_is_linked_with_what_its_condition_names() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
@@ -1391,8 +1382,8 @@ fn an_upsert_is_linked_with_what_its_condition_names() {
 }
 
 /// One that finds nothing is no error in a bulk, and writes nothing: neither does its other side.
-#[test]
-fn what_misses_in_a_bulk_links_nothing() {
+#[odm_tests::test]
+fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors
@@ -1441,7 +1432,7 @@ fn what_misses_in_a_bulk_links_nothing() {
 }
 
 /// Whether the document can be read is seen when all is written.
-#[test]
+#[odm_tests::test]
 fn an_update_that_gives_what_does_not_fit_its_struct_is_made() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());

@@ -7,7 +7,7 @@ use odm::upkeep::{Audit, Findings, Mend};
 use odm_tests::fixtures::deletion::{
     Bound, Desk, Following, Freed, Host, Kept, PLACES, Person, Task, freed, holder, host, raw, read,
 };
-use odm_tests::{TestDb, assert_clean, lacks_transactions, with_db};
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 fn of<'a>(audit: &'a Audit, collection: &str, field: &str) -> &'a odm::upkeep::AuditedReference {
@@ -39,7 +39,7 @@ async fn hosts(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn references_without_a_target_are_found_wherever_they_stand() {
     with_db(async |t| {
         let odm = hosts(&t).await;
@@ -143,7 +143,7 @@ fn references_without_a_target_are_found_wherever_they_stand() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_part_or_a_sample_is_looked_at_if_that_is_asked_for() {
     with_db(async |t| {
         let odm = hosts(&t).await;
@@ -196,7 +196,7 @@ fn a_part_or_a_sample_is_looked_at_if_that_is_asked_for() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_audit_is_as_many_round_trips_as_there_are_batches() {
     with_db(async |t| {
         let odm = hosts(&t).await;
@@ -255,8 +255,8 @@ fn list(items: impl IntoIterator<Item = i64>) -> Bson {
     Bson::Array(items.into_iter().map(Bson::Int64).collect())
 }
 
-#[test]
-fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
+#[odm_tests::test]
+fn a_repair_restores_one_sided_links_by_the_authoritative_side() {
     with_db(async |t| {
         for transactions in [true, false] {
             let odm = Odm::new(t.db.clone(), models![Person, Task, Desk, Author, Book]).unwrap();
@@ -410,7 +410,7 @@ fn links_on_one_side_are_mended_by_the_side_that_is_believed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn parents_with_several_children_are_found_where_no_index_rules_them_out() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Author, Book, Profile]).unwrap();
@@ -459,7 +459,7 @@ fn parents_with_several_children_are_found_where_no_index_rules_them_out() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn repairs_may_run_at_once_and_while_others_write() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Person, Task, Desk]).unwrap();
@@ -541,7 +541,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
 ) -> std::thread::JoinHandle<R> {
     use odm::mongodb::event::{EventHandler, command::CommandEvent};
     let name = t.db.name().to_owned();
-    odm_tests::thread(move || {
+    std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -569,7 +569,7 @@ fn apart<R: Send + 'static, Fut: Future<Output = R>>(
     })
 }
 
-#[test]
+#[odm_tests::test]
 fn nothing_dangles_after_inserts_and_deletions_that_raced() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Host, Loose, Tied, Follower]).unwrap();
@@ -653,7 +653,7 @@ fn nothing_dangles_after_inserts_and_deletions_that_raced() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn references_of_a_union_are_looked_for_by_their_type() {
     with_db(async |t| {
         let odm = odm_tests::fixtures::deletion::media(&t).await;
@@ -703,14 +703,12 @@ fn references_of_a_union_are_looked_for_by_their_type() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn both_sides_agree_after_links_and_deletions_that_raced() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Person, Task, Desk]).unwrap();
         odm.sync().await.unwrap();
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let person = |id: i64| doc! { "_id": id, "tasks": [], "friends": [], "desk": null };
         insert(&t, "people", (0..6).map(person)).await;
         let until = std::time::Instant::now() + std::time::Duration::from_secs(4);
@@ -809,7 +807,7 @@ struct GearBox {
     gears: Vec<BoxedGear>,
 }
 
-#[test]
+#[odm_tests::test]
 fn items_with_copies_are_counted_and_pulled_as_references_are() {
     with_db(async |t| {
         // Without the validator, which knows the bound, too.

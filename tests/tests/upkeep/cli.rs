@@ -97,8 +97,8 @@ async fn damage(t: &TestDb) -> (Person, Task) {
     (kate, plan)
 }
 
-#[test]
-fn a_plan_is_shown_checked_and_carried_out() {
+#[odm_tests::test]
+fn a_plan_is_shown_checked_and_applied() {
     with_db(async |t| {
         let plan = run(&t, &["plan"], None).await;
         assert_eq!(plan.code, 0, "{}", plan.err);
@@ -139,8 +139,8 @@ fn a_plan_is_shown_checked_and_carried_out() {
     });
 }
 
-#[test]
-fn documents_in_the_way_of_a_plan_are_told() {
+#[odm_tests::test]
+fn a_plan_reports_documents_that_conflict_with_it() {
     with_db(async |t| {
         t.db.collection::<Doc>("people")
             .insert_one(doc! { "_id": 7, "name": 1 })
@@ -180,8 +180,8 @@ fn documents_in_the_way_of_a_plan_are_told() {
     });
 }
 
-#[test]
-fn an_audit_tells_what_is_wrong() {
+#[odm_tests::test]
+fn the_audit_command_reports_findings() {
     with_db(async |t| {
         odm(&t).sync().await.unwrap();
         let clean = run(&t, &["audit"], None).await;
@@ -238,7 +238,7 @@ fn an_audit_tells_what_is_wrong() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_repair_asks_before_it_changes_anything() {
     with_db(async |t| {
         let (kate, plan) = damage(&t).await;
@@ -285,8 +285,8 @@ fn a_repair_asks_before_it_changes_anything() {
     });
 }
 
-#[test]
-fn a_repair_says_what_it_mended() {
+#[odm_tests::test]
+fn the_repair_command_reports_its_repairs() {
     with_db(async |t| {
         damage(&t).await;
         let ran = run(&t, &["--json", "repair", "-y", "--only", "tasks.owner"], None).await;
@@ -295,7 +295,7 @@ fn a_repair_says_what_it_mended() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_models_are_drawn_without_the_server() {
     with_db(async |t| {
         let json = run(&t, &["edges", "--json"], None).await.json();
@@ -318,7 +318,7 @@ fn the_models_are_drawn_without_the_server() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn stale_copies_are_found_and_taken_again() {
     with_db(async |t| {
         let odm = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();
@@ -419,7 +419,7 @@ fn stale_copies_are_found_and_taken_again() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn documents_older_than_their_copies_are_filled() {
     with_db(async |t| {
         let odm = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();
@@ -488,7 +488,7 @@ fn documents_older_than_their_copies_are_filled() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_field_stands_for_the_references_and_copies_within_it() {
     with_db(async |t| {
         let odm = super::copying::auto::stocked(&t).await;
@@ -538,7 +538,7 @@ async fn schema_of(t: &TestDb) -> (Vec<String>, Vec<String>, u64) {
     (names, indexes, edges.count_documents(doc! {}).await.unwrap())
 }
 
-#[test]
+#[odm_tests::test]
 fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
     with_db(async |t| {
         let full = || Odm::new(t.db.clone(), models![Host, Message]).unwrap();

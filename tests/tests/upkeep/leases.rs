@@ -71,8 +71,8 @@ async fn paid(odm: &Odm) -> bool {
     false
 }
 
-#[test]
-fn a_worker_leaves_to_others_what_they_are_at() {
+#[odm_tests::test]
+fn a_worker_skips_pending_work_that_another_worker_has_leased() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         let now = SystemTime::now();
@@ -130,8 +130,8 @@ async fn counted(t: &TestDb) -> (Odm, Arc<AtomicUsize>) {
     (odm.await.with_fan_out(gentle), count)
 }
 
-#[test]
-fn of_several_workers_one_pays() {
+#[odm_tests::test]
+fn one_of_several_workers_applies_pending_work() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         let books = (10..100).map(|id| book(id, 1));
@@ -159,8 +159,8 @@ fn of_several_workers_one_pays() {
     });
 }
 
-#[test]
-fn a_delivery_tells_that_somebody_is_at_it() {
+#[odm_tests::test]
+fn a_worker_waits_while_the_lease_of_a_fan_out_is_current() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         let books = (10..50).map(|id| book(id, 1));
@@ -195,7 +195,7 @@ fn a_delivery_tells_that_somebody_is_at_it() {
 }
 
 /// A worker does not deliver to all holders before it ends, and what it has come to is not lost.
-#[test]
+#[odm_tests::test]
 fn a_worker_is_stopped_in_the_middle_of_a_delivery() {
     with_db(async |t| {
         let odm = stocked(&t).await;

@@ -9,3 +9,7 @@ mod standalone;
 mod tracing;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -79,7 +79,7 @@ async fn reconcile(odm: &Odm) {
     reconciler.stop().await.unwrap();
 }
 
-#[test]
+#[odm_tests::test]
 fn sources_and_holders_that_others_write() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -119,7 +119,7 @@ fn sources_and_holders_that_others_write() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_source_that_others_replace_loses_its_version_and_gets_a_greater_one() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -141,7 +141,7 @@ fn a_source_that_others_replace_loses_its_version_and_gets_a_greater_one() {
 }
 
 /// Without a reconciler the repair does the same.
-#[test]
+#[odm_tests::test]
 fn a_repair_raises_a_source_that_others_replaced() {
     with_db(async |t| {
         let odm = logs(&t).await;
@@ -163,7 +163,7 @@ fn a_repair_raises_a_source_that_others_replaced() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn children_that_others_insert_change_and_delete() {
     with_transactions(async |t| {
         let odm = reviewed(&t).await;
@@ -189,8 +189,8 @@ fn children_that_others_insert_change_and_delete() {
 }
 
 /// "Resume token stored before the event is applied": a reconciler that dies loses nothing, wherever it was.
-#[test]
-fn what_a_dead_reconciler_has_not_applied_another_one_does() {
+#[odm_tests::test]
+fn another_reconciler_applies_changes_that_a_dead_one_has_not() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
@@ -224,8 +224,8 @@ fn what_a_dead_reconciler_has_not_applied_another_one_does() {
     });
 }
 
-#[test]
-fn where_the_place_is_lost_everything_is_compared() {
+#[odm_tests::test]
+fn a_lost_resume_token_makes_the_reconciler_compare_everything() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
@@ -250,7 +250,7 @@ fn where_the_place_is_lost_everything_is_compared() {
 }
 
 /// What nobody followed from the beginning is compared once: there is no place before which it was taken up.
-#[test]
+#[odm_tests::test]
 fn the_first_reconciler_compares_everything() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -265,7 +265,7 @@ fn the_first_reconciler_compares_everything() {
 }
 
 /// As long as the comparison fails, there is no place from which anybody could go on without it.
-#[test]
+#[odm_tests::test]
 fn a_comparison_that_fails_is_made_again() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -294,8 +294,8 @@ fn a_comparison_that_fails_is_made_again() {
 }
 
 /// A program that was down would not see what happened in between, if it went on where another one is.
-#[test]
-fn programs_with_other_models_have_places_of_their_own() {
+#[odm_tests::test]
+fn programs_with_different_models_have_resume_tokens_of_their_own() {
     with_transactions(async |t| {
         let (lines, products) = (logs(&t).await, reviewed(&t).await);
         let a = host(&lines, "1", 3).await;
@@ -328,8 +328,8 @@ fn programs_with_other_models_have_places_of_their_own() {
     });
 }
 
-#[test]
-fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
+#[odm_tests::test]
+fn an_unused_resume_token_is_removed_after_some_weeks() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let days_ago = |days: i64| {
@@ -349,7 +349,7 @@ fn a_place_that_nobody_uses_is_removed_after_some_weeks() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_source_that_others_delete_and_insert_again() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -375,7 +375,7 @@ fn a_source_that_others_delete_and_insert_again() {
 }
 
 /// A collection that is dropped, or gets the name of another one, has no change for each of its documents.
-#[test]
+#[odm_tests::test]
 fn collections_that_others_drop_and_rename() {
     with_transactions(async |t| {
         let odm = reviewed(&t).await;
@@ -417,7 +417,7 @@ fn collections_that_others_drop_and_rename() {
 }
 
 /// The stream ends with the database. It is opened again behind that, and who waits is not forgotten.
-#[test]
+#[odm_tests::test]
 fn a_database_that_others_drop() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
@@ -438,8 +438,8 @@ fn a_database_that_others_drop() {
     });
 }
 
-#[test]
-fn what_the_library_writes_is_not_mended() {
+#[odm_tests::test]
+fn the_reconciler_skips_writes_of_the_library() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
@@ -498,8 +498,8 @@ mod signs {
 }
 
 /// What a reconciler writes comes by in the stream too.
-#[test]
-fn what_a_reconciler_has_mended_is_not_mended_again() {
+#[odm_tests::test]
+fn the_reconciler_skips_its_own_repairs() {
     use signs::*;
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Sign, House]).unwrap();
@@ -597,8 +597,8 @@ async fn soon(reconciler: &odm::upkeep::Reconciler) {
     waited.expect("it does not get any further").unwrap();
 }
 
-#[test]
-fn what_cannot_be_mended_holds_up_nothing_else() {
+#[odm_tests::test]
+fn a_document_that_cannot_be_repaired_does_not_block_others() {
     use crates::*;
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Crate, Good, Tag]).unwrap();
@@ -626,8 +626,8 @@ fn what_cannot_be_mended_holds_up_nothing_else() {
 }
 
 /// Whatever the server says of a document, the stream goes on behind it.
-#[test]
-fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
+#[odm_tests::test]
+fn a_document_that_cannot_be_written_does_not_stop_the_change_stream() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
@@ -672,8 +672,8 @@ fn a_document_that_nobody_can_write_does_not_stop_the_stream() {
 }
 
 /// Several at once do no harm, whichever of them comes first and whichever ends.
-#[test]
-fn several_reconcilers_mend_everything_together() {
+#[odm_tests::test]
+fn several_reconcilers_together_repair_everything() {
     with_transactions(async |t| {
         // It may hang where an `updateMany` of one of them meets a transaction of another.
         if odm_tests::may_stand_still(&t.db).await {
@@ -737,8 +737,8 @@ fn several_reconcilers_mend_everything_together() {
 }
 
 /// "an idle stream needs a heartbeat, or its token ages out of the oplog": where nobody writes, the place moves on all the same.
-#[test]
-fn a_heartbeat_moves_the_place_where_nobody_writes() {
+#[odm_tests::test]
+fn a_heartbeat_advances_the_resume_token_without_writes() {
     with_transactions(async |t| {
         let odm = logs(&t).await;
         let a = host(&odm, "1", 3).await;
@@ -769,7 +769,7 @@ fn a_heartbeat_moves_the_place_where_nobody_writes() {
 }
 
 /// A program that lacks a copy leaves what others write to one that has it, and is not held up by it.
-#[test]
+#[odm_tests::test]
 fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
     mod fewer {
         use odm::prelude::*;

@@ -39,7 +39,7 @@ fn subscriber(captured: &Captured, level: tracing::Level) -> impl tracing::Subsc
         .finish()
 }
 
-#[test]
+#[odm_tests::test]
 fn spans_say_what_was_done_and_no_values() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -90,7 +90,7 @@ fn ended<'l>(log: &'l str, operation: &str) -> &'l str {
     line
 }
 
-#[test]
+#[odm_tests::test]
 fn counts_and_streams_say_how_many_documents_there_were() {
     use futures::StreamExt;
     with_db(async |t| {
@@ -141,7 +141,7 @@ fn counts_and_streams_say_how_many_documents_there_were() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_span_ends_with_the_kind_of_its_error_and_no_values() {
     use futures::StreamExt;
     use odm::bson::{Document as Doc, doc};
@@ -237,7 +237,7 @@ mod scanning {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_join_that_reads_a_whole_collection_warns() {
     use odm::prelude::*;
     use odm::query::PathsOf;
@@ -315,8 +315,8 @@ fn lines_with(log: &str, words: &str) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn the_progress_of_a_delivery_is_told() {
+#[odm_tests::test]
+fn a_fan_out_logs_its_progress() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await.with_fan_out(FanOut::new().batch(2));
         let captured = Captured::default();
@@ -342,8 +342,8 @@ fn the_progress_of_a_delivery_is_told() {
     });
 }
 
-#[test]
-fn a_recovery_says_for_how_long_it_was_owed() {
+#[odm_tests::test]
+fn recover_logs_how_long_work_was_pending() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         let captured = Captured::default();

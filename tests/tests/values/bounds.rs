@@ -7,7 +7,7 @@ use odm::bson::{Bson, Document as Doc, doc};
 use odm::error::Rule;
 use odm::mongodb::error::{ErrorKind, WriteFailure};
 use odm::prelude::*;
-use odm_tests::{lacks_transactions, with_db};
+use odm_tests::{require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn rules(error: Error) -> Vec<(String, Rule)> {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn an_insert_is_refused_before_the_network_with_every_reason() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -84,7 +84,7 @@ fn an_insert_is_refused_before_the_network_with_every_reason() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_update_is_refused_before_the_network() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -157,7 +157,7 @@ fn an_update_is_refused_before_the_network() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_full_array_stays_full_under_concurrency() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -183,7 +183,7 @@ fn a_full_array_stays_full_under_concurrency() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn guards_hold_back_what_would_break_a_bound() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -258,7 +258,7 @@ fn guards_hold_back_what_would_break_a_bound() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_bounds_of_items_hold_in_the_update_itself() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -327,7 +327,7 @@ fn the_bounds_of_items_hold_in_the_update_itself() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn items_of_an_array_that_is_missing_are_not_changed() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -356,7 +356,7 @@ fn items_of_an_array_that_is_missing_are_not_changed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -419,7 +419,7 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
 }
 
 /// One more round trip says what is in the document, and where that can't be asked, what the update brings is known.
-#[test]
+#[odm_tests::test]
 fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -490,9 +490,7 @@ fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
         }
         assert!(t.commands.take().is_empty());
         // The error ends a transaction, in which nothing more can be asked.
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let pushed = odm.transaction(async |tx| {
             let notes = tx.collection::<Note>();
             notes.update(2).push(|n| n.lines, text()).await
@@ -503,7 +501,7 @@ fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_server_refuses_what_reaches_it_by_another_way() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -561,8 +559,8 @@ fn the_server_refuses_what_reaches_it_by_another_way() {
 }
 
 /// serde stores `None` as `null`, with which MongoDB's operators of arrays and numbers can't do anything.
-#[test]
-fn nothing_is_added_to_null() {
+#[odm_tests::test]
+fn adding_to_null_is_refused() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
         odm.sync().await.unwrap();
@@ -645,8 +643,8 @@ fn nothing_is_added_to_null() {
     });
 }
 
-#[test]
-fn nothing_is_added_to_null_in_an_item() {
+#[odm_tests::test]
+fn adding_to_null_in_an_item_is_refused() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -683,7 +681,7 @@ fn nothing_is_added_to_null_in_an_item() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_sum_of_what_is_missing_keeps_its_bound() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
@@ -729,7 +727,7 @@ fn a_sum_of_what_is_missing_keeps_its_bound() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn several_new_entries_of_a_map_are_counted_together() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -777,7 +775,7 @@ fn several_new_entries_of_a_map_are_counted_together() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn many_new_entries_of_a_map_are_counted_by_the_server() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
@@ -850,7 +848,7 @@ fn game(id: i32, level: Option<i32>) -> NewGame {
 }
 
 /// What is added to a missing number is all there is then: it may lie before the bound that the sum moves away from.
-#[test]
+#[odm_tests::test]
 fn a_sum_of_what_is_missing_keeps_its_other_bound() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
@@ -911,7 +909,7 @@ fn a_sum_of_what_is_missing_keeps_its_other_bound() {
 }
 
 /// The new document begins with what its condition says, of a whole struct too.
-#[test]
+#[odm_tests::test]
 fn an_upsert_adds_to_a_number_that_its_condition_says_within_a_struct() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
@@ -936,7 +934,7 @@ fn an_upsert_adds_to_a_number_that_its_condition_says_within_a_struct() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn no_entry_is_set_in_a_map_that_is_null() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
@@ -969,7 +967,7 @@ fn no_entry_is_set_in_a_map_that_is_null() {
 }
 
 /// A pattern among the items of a set is an item, and says nothing of the others.
-#[test]
+#[odm_tests::test]
 fn a_pattern_that_is_added_to_a_full_set_is_an_item() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
@@ -999,7 +997,7 @@ fn a_pattern_that_is_added_to_a_full_set_is_an_item() {
 }
 
 /// To the collation of the collection `a` and `A` are the same, and to a map they are two keys.
-#[test]
+#[odm_tests::test]
 fn the_keys_of_a_map_are_counted_as_they_are() {
     with_db(async |t| {
         let collation = odm::mongodb::options::Collation::builder()

@@ -68,7 +68,7 @@ pub struct Node {
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Row(#[embed(max = 5)] pub Vec<f64>);
 
-#[test]
+#[odm_tests::test]
 fn a_document_knows_its_fields() {
     let names: Vec<_> = Person::FIELDS.iter().map(|field| field.name).collect();
     assert_eq!(
@@ -140,12 +140,12 @@ macro_rules! cases {
         }
     )*
 
-        #[test]
+        #[odm_tests::test]
         fn renamed_fields_have_the_stored_names() {
             $(names_are_stored(&$ident::default());)*
         }
 
-        #[test]
+        #[odm_tests::test]
         fn renamed_variants_have_the_stored_names() {
             $(
                 let shape = <$enum as Varied>::SHAPE;
@@ -185,7 +185,7 @@ macro_rules! taggings {
         )*
 
         /// The size that the compiler computes is the size of the largest value, for every tagging.
-        #[test]
+        #[odm_tests::test]
         fn sizes_of_enums_are_those_of_bson() {
             $(
                 let values = [
@@ -231,7 +231,7 @@ enum Level {
 #[derive(Embed, Serialize, Deserialize)]
 struct Pair(i32, Level);
 
-#[test]
+#[odm_tests::test]
 fn strings_and_tuples_have_sizes() {
     assert_eq!(Level::SIZE.with(None), Some(5 + 6));
     let document = bson::serialize_to_document(&Holder {
@@ -296,7 +296,7 @@ fn codec<T, R, P, C: Codec<T>>(_: odm::Path<R, T, P, C>, value: &T) -> bson::Bso
     C::serialize(value, bson::Serializer::new()).expect("encodes")
 }
 
-#[test]
+#[odm_tests::test]
 fn serde_attributes_are_followed() {
     let p = All::paths();
     assert_eq!(p.flat.in_parent.name(), "in_parent");
@@ -333,8 +333,8 @@ where
     _size: std::marker::PhantomData<[(); N]>,
 }
 
-#[test]
-fn parameters_are_carried() {
+#[odm_tests::test]
+fn type_parameters_are_kept_by_the_derives() {
     assert_eq!(
         <Grid<bool, 3>>::SIZE.with(None),
         Some(5 + (2 + 5 + (5 + 2 * 4)) + (2 + 5 + 12))

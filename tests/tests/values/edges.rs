@@ -47,7 +47,7 @@ async fn sheets(t: &odm_tests::TestDb) -> odm::Collection<Sheet> {
     odm.collection()
 }
 
-#[test]
+#[odm_tests::test]
 fn a_key_that_looks_like_a_position_takes_no_room() {
     with_db(async |t| {
         let sheets = sheets(&t).await;
@@ -64,7 +64,7 @@ fn a_key_that_looks_like_a_position_takes_no_room() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_upsert_keeps_the_bound_of_a_map() {
     with_db(async |t| {
         let sheets = sheets(&t).await;
@@ -114,7 +114,7 @@ fn an_upsert_keeps_the_bound_of_a_map() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn sums_at_their_bounds() {
     with_db(async |t| {
         let sheets = sheets(&t).await;
@@ -139,7 +139,7 @@ fn sums_at_their_bounds() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn many_near_documents_are_changed_within_their_bounds() {
     with_db(async |t| {
         let odm = models::odm(&t).await;
@@ -157,7 +157,7 @@ fn many_near_documents_are_changed_within_their_bounds() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn very_long_ids_are_asked_for_in_parts() {
     with_db(async |t| {
         let sheets = sheets(&t).await;
@@ -176,7 +176,7 @@ fn very_long_ids_are_asked_for_in_parts() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn conditions_on_items_that_name_none() {
     with_db(async |t| {
         let odm = models::odm(&t).await;
@@ -210,7 +210,7 @@ fn conditions_on_items_that_name_none() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_older_document_has_no_version_yet() {
     with_db(async |t| {
         let odm = models::odm(&t).await;

@@ -1,4 +1,4 @@
-//! What the derives, BSON and a server make of values: numbers, equality, bounds, and what other clients have stored.
+//! Values on their way through the derives, BSON and a server: numbers, equality, bounds, and what other clients store.
 #![allow(missing_docs)]
 
 mod bounds;
@@ -9,3 +9,7 @@ mod roundtrip;
 mod stored;
 
 use odm_tests::fixtures::models;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

@@ -431,7 +431,7 @@ fn date() -> impl Strategy<Value = DateTime> {
     (first..=last).prop_map(DateTime::from_millis)
 }
 
-#[test]
+#[odm_tests::test]
 fn numbers() {
     check(
         (
@@ -473,7 +473,7 @@ fn numbers() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn texts() {
     check(
         (
@@ -496,7 +496,7 @@ fn texts() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn arrays() {
     check(
         (
@@ -522,7 +522,7 @@ fn arrays() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn maps() {
     check(
         (
@@ -541,7 +541,7 @@ fn maps() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn nested() {
     check(
         (
@@ -567,7 +567,7 @@ fn nested() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn enums() {
     let plain = prop_oneof![Just(Plain::Red), Just(Plain::Green), Just(Plain::Blue)];
     let internal = prop_oneof![
@@ -610,7 +610,7 @@ fn enums() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn generics() {
     check(
         (
@@ -638,7 +638,7 @@ fn generics() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn bsons() {
     check(
         (
@@ -667,12 +667,12 @@ fn bsons() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn trees() {
     check((date(), node()).prop_map(|(id, root)| Tree { id, root }));
 }
 
-#[test]
+#[odm_tests::test]
 fn managed() {
     check(
         (oid(), date(), date(), any::<i64>(), proptest::option::of(leaf())).prop_map(
@@ -687,7 +687,7 @@ fn managed() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn strict() {
     check(
         (any::<i32>(), any::<i32>(), any::<Option<bool>>()).prop_map(|(id, only_this, r#struct)| Strict {
@@ -698,7 +698,7 @@ fn strict() {
     );
 }
 
-#[test]
+#[odm_tests::test]
 fn coded() {
     check(any::<(i32, u64, u64)>().prop_map(|(id, amount, other)| Coded { id, amount, other }));
     // A filter and an update write the value as the document does.

@@ -112,7 +112,7 @@ async fn shops(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn whole_doubles_are_read_as_integers() {
     with_db(async |t| {
         let odm = shops(&t).await;
@@ -185,7 +185,7 @@ fn whole_doubles_are_read_as_integers() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_validator_takes_whole_doubles_alone() {
     with_db(async |t| {
         let odm = shops(&t).await;
@@ -218,8 +218,8 @@ fn the_validator_takes_whole_doubles_alone() {
     });
 }
 
-#[test]
-fn what_is_no_integer_is_named() {
+#[odm_tests::test]
+fn a_stored_double_that_is_no_integer_is_named() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Shop>()]).unwrap();
         let mut wrong = of_javascript();
@@ -310,7 +310,7 @@ fn values() -> Values {
 }
 
 /// Those of which serde-rs/serde#2172 tells, such as an `IpAddr`, don't compile there: `ui/opaque/buffered.rs`.
-#[test]
+#[odm_tests::test]
 fn values_are_read_from_flattened_tagged_and_untagged_containers() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Held>()]).unwrap();
@@ -354,7 +354,7 @@ struct Key {
     bytes: odm::bson::Binary,
 }
 
-#[test]
+#[odm_tests::test]
 fn the_validator_takes_uuids_that_can_be_read_alone() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Key>()]).unwrap();

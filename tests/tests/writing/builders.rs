@@ -27,7 +27,7 @@ fn starred(odm: &Odm, least: i32) -> odm::query::Find<Note> {
         .sort(|n| n.id.asc())
 }
 
-#[test]
+#[odm_tests::test]
 fn an_operation_outlives_the_collection_that_it_was_built_from() {
     with_db(async |t| {
         let odm = Odm::new(t.db, models![Note]).unwrap();
@@ -68,7 +68,7 @@ fn an_operation_outlives_the_collection_that_it_was_built_from() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_operation_runs_in_a_task_of_its_own() {
     with_db(async |t| {
         let odm = Odm::new(t.db, models![Note]).unwrap();
@@ -87,14 +87,12 @@ fn an_operation_runs_in_a_task_of_its_own() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_operation_of_a_transaction_is_a_part_of_it_wherever_it_was_built() {
     with_db(async |t| {
         let odm = Odm::new(t.db, models![Note]).unwrap();
         odm.sync().await.unwrap();
-        if odm_tests::lacks_transactions(&odm).await {
-            return;
-        }
+        odm_tests::require_transactions(&odm).await;
         let ended = odm
             .transaction(async |tx| {
                 let insert = tx.collection::<Note>().insert(note(1));

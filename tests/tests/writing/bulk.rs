@@ -1,11 +1,12 @@
 //! Mixed writes in one request, or in one for each run of a kind.
 
 use super::models::*;
+use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::prelude::*;
-use odm_tests::{assert_clean, lacks_transactions, with_db, with_transactions};
+use odm_tests::{assert_clean, require_transactions, with_db, with_transactions};
 
-#[test]
+#[odm_tests::test]
 fn a_bulk_writes_to_several_collections() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -72,7 +73,7 @@ fn a_bulk_writes_to_several_collections() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_bulk_names_what_was_refused() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -118,7 +119,7 @@ fn a_bulk_names_what_was_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn the_way_of_older_servers_does_the_same() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -191,7 +192,7 @@ fn the_way_of_older_servers_does_the_same() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn positions_are_those_of_the_writes_that_were_given() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -217,8 +218,8 @@ fn positions_are_those_of_the_writes_that_were_given() {
     });
 }
 
-#[test]
-fn what_was_not_tried_is_not_missed() {
+#[odm_tests::test]
+fn writes_that_a_bulk_did_not_try_are_not_reported_as_missing() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -240,7 +241,7 @@ fn what_was_not_tried_is_not_missed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_command_of_a_bulk_is_no_larger_than_a_document() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -272,7 +273,7 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
 }
 
 /// What was done before a part of a bulk that fails is told with the failure.
-#[test]
+#[odm_tests::test]
 fn a_bulk_tells_what_was_done_before_a_missing_reference() {
     use crate::copying::auto::{Author, book, stocked};
     with_db(async |t| {
@@ -317,7 +318,7 @@ mod cats {
 }
 
 /// What is updated in a bulk may copy from what is inserted in it, of its own kind too.
-#[test]
+#[odm_tests::test]
 fn what_is_updated_copies_from_what_is_inserted_beside_it() {
     use cats::*;
     with_transactions(async |t| {
@@ -342,15 +343,13 @@ fn what_is_updated_copies_from_what_is_inserted_beside_it() {
 }
 
 /// The reply of a run with a refused write is no error of the driver's, but has ended the transaction.
-#[test]
+#[odm_tests::test]
 fn a_refusal_in_a_run_ends_the_transaction_at_once() {
     use cats::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();
         odm.sync().await.unwrap();
-        if lacks_transactions(&odm).await {
-            return;
-        }
+        require_transactions(&odm).await;
         let cats = odm.collection::<Cat>();
         cats.insert(cat(1, "one")).await.unwrap();
         let bulk = |odm: odm::write::Bulk| {
@@ -378,7 +377,7 @@ fn a_refusal_in_a_run_ends_the_transaction_at_once() {
 }
 
 /// Many sources with some holders each are delivered together, and children that are moved are marked together.
-#[test]
+#[odm_tests::test]
 fn the_commands_do_not_grow_with_the_writes() {
     use cats::*;
     with_db(async |t| {

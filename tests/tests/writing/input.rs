@@ -31,7 +31,7 @@ fn visit(from: [u8; 4], sent: serde_json::Value) -> NewVisit {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn user_input_is_never_an_operator() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -121,7 +121,7 @@ fn user_input_is_never_an_operator() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn what_is_compared_and_set_is_what_an_insert_stores() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();
@@ -144,7 +144,7 @@ fn what_is_compared_and_set_is_what_an_insert_stores() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn extended_json_of_a_user_is_a_value() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();

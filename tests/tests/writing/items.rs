@@ -63,7 +63,7 @@ async fn models(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn one_item_of_a_plain_array_fits_a_whole_condition() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -127,7 +127,7 @@ fn one_item_of_a_plain_array_fits_a_whole_condition() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn plain_items_that_fit_are_pulled_and_changed() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -199,7 +199,7 @@ fn plain_items_that_fit_are_pulled_and_changed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn what_plain_items_cannot_become_is_refused() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -262,7 +262,7 @@ fn what_plain_items_cannot_become_is_refused() {
 }
 
 /// Without the array there is nothing to do for its items; but what stands beside it would not be done either.
-#[test]
+#[odm_tests::test]
 fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
     with_db(async |t| {
         let odm = models(&t).await;
@@ -294,7 +294,7 @@ fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
 }
 
 /// Nothing can be written within `null`: one document of many is no reason to stop at it.
-#[test]
+#[odm_tests::test]
 fn a_struct_that_is_null_holds_back_what_is_written_within_it() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![sensors::Sensor]).unwrap();
@@ -482,7 +482,7 @@ mod orders {
 }
 
 /// Beside a copy stands its version, and the copy is the library's: what the application writes is compared.
-#[test]
+#[odm_tests::test]
 fn a_struct_that_holds_a_copy_is_compared_by_its_own_fields() {
     use orders::{Line, NewOrder, Order, Pack, Product, line};
     with_db(async |t| {

@@ -1,5 +1,6 @@
 //! An update with nothing to change says so, and raises neither the version nor `updated_at`.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{DateTime, doc};
 use odm::prelude::*;
 use odm::update::Changes;
@@ -133,7 +134,7 @@ fn updates() -> Vec<(&'static str, bool, Alter)> {
     ]
 }
 
-#[test]
+#[odm_tests::test]
 fn items_that_are_not_there_change_nothing() {
     with_db(async |t| {
         for (words, changes, update) in updates() {
@@ -176,7 +177,7 @@ fn items_that_are_not_there_change_nothing() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
     with_db(async |t| {
         for (words, changes, update) in updates() {
@@ -237,7 +238,7 @@ fn an_update_of_many_counts_those_that_fit_and_those_that_change() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_update_that_meets_nothing_is_told_from_one_that_finds_nothing() {
     with_db(async |t| {
         let (_odm, people) = some(&t).await;
@@ -269,7 +270,7 @@ fn an_update_that_meets_nothing_is_told_from_one_that_finds_nothing() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_update_without_changes_answers_alike_in_every_form() {
     with_db(async |t| {
         let (_odm, people) = some(&t).await;
@@ -314,7 +315,7 @@ fn an_update_without_changes_answers_alike_in_every_form() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn two_changes_of_one_field_are_refused() {
     with_db(async |t| {
         let (_odm, people) = some(&t).await;

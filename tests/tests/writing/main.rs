@@ -13,3 +13,7 @@ mod upserts;
 mod versions;
 
 use odm_tests::fixtures::{copying, models};
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}

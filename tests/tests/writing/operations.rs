@@ -27,7 +27,7 @@ async fn names(find: odm::query::Find<Shop>) -> Vec<String> {
         .collect()
 }
 
-#[test]
+#[odm_tests::test]
 fn what_is_inserted_is_found() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -47,7 +47,7 @@ fn what_is_inserted_is_found() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn get_many_keeps_order_and_duplicates() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -85,7 +85,7 @@ fn get_many_keeps_order_and_duplicates() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn filters_find_what_they_say() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -181,7 +181,7 @@ fn filters_find_what_they_say() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn places_are_found_by_distance_and_area() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -226,7 +226,7 @@ fn places_are_found_by_distance_and_area() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn queries_sort_skip_limit_count_and_project() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -271,7 +271,7 @@ fn queries_sort_skip_limit_count_and_project() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn updates_change_what_they_say() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -379,7 +379,7 @@ fn updates_change_what_they_say() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn two_changes_of_one_field_are_refused_before_the_network() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -447,7 +447,7 @@ fn two_changes_of_one_field_are_refused_before_the_network() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn updates_give_documents_and_insert_them() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -503,7 +503,7 @@ fn updates_give_documents_and_insert_them() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn documents_are_replaced_and_deleted() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -533,7 +533,7 @@ fn documents_are_replaced_and_deleted() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn pipelines_begin_typed_and_end_in_any_type() {
     #[derive(Deserialize, Debug, PartialEq)]
     struct ByTag {
@@ -597,7 +597,7 @@ fn pipelines_begin_typed_and_end_in_any_type() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn explain_names_the_index() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -614,7 +614,7 @@ fn explain_names_the_index() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_lossy_query_gives_the_good_and_collects_the_bad() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -686,7 +686,7 @@ struct WikiPage {
     draft: bool,
 }
 
-#[test]
+#[odm_tests::test]
 fn texts_are_ids_and_an_index_covers_a_part() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![WikiPage]).unwrap();
@@ -745,7 +745,7 @@ struct Legacy {
     n: i32,
 }
 
-#[test]
+#[odm_tests::test]
 fn ids_are_of_any_type_that_mongodb_takes() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Ticket, Legacy]).unwrap();
@@ -778,7 +778,7 @@ fn ids_are_of_any_type_that_mongodb_takes() {
 }
 
 /// The driver takes a batch of `i32::MAX` documents at most.
-#[test]
+#[odm_tests::test]
 fn a_limit_may_be_larger_than_a_batch() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -801,7 +801,7 @@ fn a_limit_may_be_larger_than_a_batch() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn each_way_to_carry_out_a_query_keeps_what_it_was_told() {
     use odm::mongodb::options::{Collation, CollationStrength};
     with_db(async |t| {

@@ -82,8 +82,8 @@ where
 }
 
 /// As in MongoDB's own manual: upserts by a unique key that race.
-#[test]
-fn of_many_clients_none_fails() {
+#[odm_tests::test]
+fn no_client_fails_when_many_upsert_one_document() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for round in 0..20 {
@@ -104,8 +104,8 @@ fn of_many_clients_none_fails() {
     });
 }
 
-#[test]
-fn of_many_clients_none_fails_by_the_id() {
+#[odm_tests::test]
+fn no_client_fails_when_many_upsert_one_id() {
     with_db(async |t| {
         let odm = odm(&t).await;
         for round in 0..10 {
@@ -140,8 +140,8 @@ fn of_many_clients_none_fails_by_the_id() {
 }
 
 /// With an index over two fields, and one that a reference asks for; each upsert is a transaction.
-#[test]
-fn of_many_transactions_none_fails() {
+#[odm_tests::test]
+fn no_transaction_fails_when_many_upsert_one_document() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
         odm.collection::<Shop>().insert(NewShop { id: 1 }).await.unwrap();
@@ -185,7 +185,7 @@ fn of_many_transactions_none_fails() {
 }
 
 /// A transaction that began before another client inserted the document is run again.
-#[test]
+#[odm_tests::test]
 fn a_transaction_that_lost_the_race_is_run_again() {
     with_transactions(async |t| {
         let odm = odm(&t).await;
@@ -245,7 +245,7 @@ async fn raw(members: &odm::Collection<Member>, id: ObjectId, of: ObjectId) {
     raw.insert_one(document).await.unwrap();
 }
 
-#[test]
+#[odm_tests::test]
 fn a_document_that_does_not_fit_the_rest_of_the_condition_is_named() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -349,7 +349,7 @@ async fn spied(t: &TestDb) -> (Odm, Arc<Mutex<Vec<bool>>>) {
 }
 
 /// The server itself tries the upsert of one document again, and not one of many.
-#[test]
+#[odm_tests::test]
 fn an_upsert_by_a_whole_unique_key_is_sent_as_one_documents() {
     with_db(async |t| {
         odm(&t).await;

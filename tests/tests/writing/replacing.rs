@@ -1,5 +1,6 @@
 //! `replace` keeps what the type does not declare, in every front end; `exact` does not.
 
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Bson, DateTime, Document as Raw, doc};
 use odm::error::Rule;
 use odm::prelude::*;
@@ -152,7 +153,7 @@ fn sorted(value: impl Into<Bson>) -> Bson {
 }
 
 /// As longshotlabs/simpl-schema#286 and SRoddis/Mongo.Migration#57 tell of others: two programs with two schemas on one collection.
-#[test]
+#[odm_tests::test]
 fn fields_that_the_type_does_not_declare_stay() {
     with_db(async |t| {
         let odm = people(&t).await;
@@ -168,8 +169,8 @@ fn fields_that_the_type_does_not_declare_stay() {
     });
 }
 
-#[test]
-fn they_stay_in_a_bulk_too() {
+#[odm_tests::test]
+fn undeclared_fields_stay_in_a_bulk_replacement() {
     with_db(async |t| {
         let odm = people(&t).await;
         let mut person = odm.collection::<Person>().get(1).await.unwrap().unwrap();
@@ -195,8 +196,8 @@ fn they_stay_in_a_bulk_too() {
     });
 }
 
-#[test]
-fn they_stay_in_a_transaction_too() {
+#[odm_tests::test]
+fn undeclared_fields_stay_in_a_replacement_within_a_transaction() {
     with_transactions(async |t| {
         let odm = people(&t).await;
         odm.transaction(|tx| async move {
@@ -211,7 +212,7 @@ fn they_stay_in_a_transaction_too() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn another_variant_and_another_type_are_whole_values() {
     with_db(async |t| {
         let odm = people(&t).await;
@@ -268,7 +269,7 @@ fn another_variant_and_another_type_are_whole_values() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_exact_replacement_keeps_nothing() {
     with_db(async |t| {
         let odm = people(&t).await;
@@ -299,7 +300,7 @@ struct Strict {
     name: String,
 }
 
-#[test]
+#[odm_tests::test]
 fn a_type_that_refuses_unknown_fields_replaces_the_whole() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Strict>()]).unwrap();
@@ -329,7 +330,7 @@ struct Note {
     version: i64,
 }
 
-#[test]
+#[odm_tests::test]
 fn the_time_at_which_a_document_was_made_stays() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Note>()]).unwrap();
@@ -401,7 +402,7 @@ fn the_time_at_which_a_document_was_made_stays() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn what_is_kept_counts_towards_the_limit_of_a_document() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Strict>(), Model::of::<Note>()]).unwrap();
@@ -433,7 +434,7 @@ fn what_is_kept_counts_towards_the_limit_of_a_document() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_id_stays_as_it_is_stored() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Person>()]).unwrap();
@@ -521,7 +522,7 @@ async fn messages(t: &TestDb) -> Odm {
     odm
 }
 
-#[test]
+#[odm_tests::test]
 fn what_the_library_keeps_and_what_it_does_not_know_stay_side_by_side() {
     with_db(async |t| {
         let odm = messages(&t).await;
@@ -563,7 +564,7 @@ fn what_the_library_keeps_and_what_it_does_not_know_stay_side_by_side() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn extra_shows_unknown_fields_without_the_librarys() {
     with_db(async |t| {
         let odm = messages(&t).await;
@@ -610,7 +611,7 @@ fn extra_shows_unknown_fields_without_the_librarys() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn extra_of_a_new_document_is_stored_and_holds_no_declared_name() {
     with_db(async |t| {
         let odm = messages(&t).await;

@@ -9,7 +9,7 @@ use odm_tests::{assert_clean, with_db};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-#[test]
+#[odm_tests::test]
 fn what_is_derived_is_there_from_the_start() {
     for alone in [false, true] {
         with_db(async |t| {
@@ -47,7 +47,7 @@ fn what_is_derived_is_there_from_the_start() {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn sources_holders_and_children_can_be_upserted() {
     for alone in [false, true] {
         with_db(async |t| {
@@ -127,7 +127,7 @@ async fn give<T: Document + DeserializeOwned>(upsert: odm::update::Update<T>, be
 }
 
 /// Whether it has inserted is not in the server's answer.
-#[test]
+#[odm_tests::test]
 fn an_upsert_that_gives_its_document_inserts_as_any_other() {
     for (alone, before) in [(false, false), (false, true), (true, false), (true, true)] {
         with_db(async |t| {
@@ -207,7 +207,7 @@ fn an_upsert_that_gives_its_document_inserts_as_any_other() {
 }
 
 /// The insert is a command of its own where something follows from it.
-#[test]
+#[odm_tests::test]
 fn the_insert_of_an_upsert_that_gives_its_document_is_one_round_trip_more() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Bar, Vote, Tariff, Contract]).unwrap();
@@ -232,7 +232,7 @@ fn the_insert_of_an_upsert_that_gives_its_document_is_one_round_trip_more() {
 }
 
 /// Many who insert the same at once: one does, and the others change it.
-#[test]
+#[odm_tests::test]
 fn upserts_that_give_their_document_meet() {
     for alone in [false, true] {
         with_db(async |t| {

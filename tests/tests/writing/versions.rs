@@ -7,7 +7,7 @@ use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm_tests::with_db;
 
-#[test]
+#[odm_tests::test]
 fn time_stamps_are_the_librarys() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -55,7 +55,7 @@ fn time_stamps_are_the_librarys() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_lost_update_is_a_conflict() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -102,7 +102,7 @@ fn a_lost_update_is_a_conflict() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn two_changes_of_one_field_are_told_by_its_name() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -134,8 +134,8 @@ fn two_changes_of_one_field_are_told_by_its_name() {
     });
 }
 
-#[test]
-fn of_concurrent_changes_none_is_lost() {
+#[odm_tests::test]
+fn no_concurrent_change_is_lost() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let notes = odm.collection::<Note>();
@@ -169,7 +169,7 @@ fn of_concurrent_changes_none_is_lost() {
 }
 
 /// What changes nothing leaves the version and the time stamps as they are.
-#[test]
+#[odm_tests::test]
 fn an_update_without_a_change_changes_no_version() {
     with_db(async |t| {
         let odm = odm(&t).await;
@@ -198,7 +198,7 @@ fn an_update_without_a_change_changes_no_version() {
 }
 
 /// An upsert begins at version 1 with both times, also without a change.
-#[test]
+#[odm_tests::test]
 fn an_upsert_without_a_change_inserts_a_whole_document() {
     with_db(async |t| {
         // Without its validator, which wants what such a document lacks.
@@ -225,7 +225,7 @@ fn an_upsert_without_a_change_inserts_a_whole_document() {
 }
 
 /// A document from before its type had versions is read as version 0, and a full array of it is full.
-#[test]
+#[odm_tests::test]
 fn a_document_without_a_version_is_at_zero() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Note]).unwrap();

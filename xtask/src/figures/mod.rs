@@ -53,7 +53,8 @@ impl Row {
     ];
 }
 
-/// What is measured, and how often.
+/// Print what the library costs those who compile it, and how far the code is from the design of ARCHITECTURE.md: a table in
+/// Markdown.
 #[derive(Debug, clap::Args)]
 pub struct FiguresArgs {
     /// Print these rows alone. Without it, all but `tests`.

@@ -1,12 +1,13 @@
 //! One application with odm and on the driver: the time of their builds, and the functions that are instantiated in them.
 //!
 //! The programs are `xtask/figures/with_odm.rs` and `with_driver.rs`. Each becomes a package of its own below the target
-//! directory, with the versions of the workspace and the default debug profile; the crates that they use are built before
+//! directory, with the versions of the workspace and the default debug profile, and with a target directory of its own: in a
+//! common one, cargo would build crates again that both use with other features. The crates that they use are built before
 //! anything is timed.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -67,7 +68,7 @@ impl Program {
             manifest.push_str(line);
             manifest.push('\n');
         }
-        // As in the workspace, so that what is built there serves here too.
+        // As in the workspace. The application itself has the default profile.
         manifest.push_str("\n[profile.dev.package.\"*\"]\ndebug = false\n");
         std::fs::write(self.dir.join("Cargo.toml"), manifest)?;
         std::fs::copy(root().join("Cargo.lock"), self.dir.join("Cargo.lock"))?;
@@ -86,9 +87,9 @@ impl Program {
             .args(arguments)
             .arg("--offline")
             .current_dir(&self.dir)
-            .env("CARGO_TARGET_DIR", target_dir())
-            .env("CARGO_INCREMENTAL", "1")
+            .env("CARGO_TARGET_DIR", self.dir.join("target"))
             // The profile is that of an application, whatever this workspace is built with.
+            .env_remove("CARGO_INCREMENTAL")
             .env_remove("CARGO_PROFILE_DEV_DEBUG");
         command
     }
@@ -193,26 +194,23 @@ pub async fn functions() -> Result<Vec<Line>> {
         // What cargo itself finds in RUSTC_BOOTSTRAP makes it build the dependencies again.
         let wrapper = target_dir().join("figures/rustc");
         executable(&wrapper, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec \"$@\"\n")?;
-        program.run(&["build", "--quiet"]).await?;
-        // An incremental build prints what it compiles again, and nothing where nothing has changed.
+        // Nothing is printed where nothing is compiled.
         program.change(" counted")?;
+        let listed = program.dir.join("functions.txt");
         let mut command = program.cargo(&["rustc", "--quiet"]);
         command
             .args(["--", "-Zprint-mono-items=yes"])
             .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
-            .env("CARGO_INCREMENTAL", "0")
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        let output = command.output().await?;
-        if !output.status.success() {
+            .stdout(File::create(&listed)?);
+        let code = exit_code(Process::spawn("cargo", &mut command, STOP_WITHIN)?.wait().await?);
+        if code != 0 {
             bail!(
-                "the functions of {} can't be counted:\n{}",
-                program.name,
-                String::from_utf8_lossy(&output.stderr)
+                "the functions of {} can't be counted (exit code {code})",
+                program.name
             );
         }
         program.change("")?;
-        counts.push(instantiated(&String::from_utf8_lossy(&output.stdout)));
+        counts.push(instantiated(&std::fs::read_to_string(listed)?));
     }
     let now = match counts[..] {
         [with, without] => format!("{with} / {without}"),

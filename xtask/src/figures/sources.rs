@@ -1,4 +1,4 @@
-//! What is counted in the sources.
+//! The figures that are counted in the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,7 +112,7 @@ pub fn fields() -> Result<Line> {
     Ok(Line::new("library fields in users' documents", now, "≤ 5"))
 }
 
-/// What an update sets that is to find no field: it is never stored.
+/// A name for an update without a change: no document ever has this field.
 const NEVER_STORED: &str = "_odm.none";
 
 /// The names of these fields, from the strings in the code: below `_odm` to its first level, and `_copied`.

@@ -1,19 +1,40 @@
-//! What the test binaries take to build: time, and the memory of the largest process, which is the compiler or the linker.
+//! The time to build a test binary, and the memory of the largest process of the build, which is the compiler or the linker.
 
 use std::ffi::OsString;
-use std::process::Stdio;
+use std::io::Seek;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 
 use super::Line;
-use crate::workspace::{cargo, root, step};
+use crate::process::{Process, exit_code};
+use crate::run::STOP_WITHIN;
+use crate::workspace::{cargo, root, step, target_dir};
 
 /// A test binary of the package `odm-tests`.
 struct Target {
     name: String,
     /// Its main file.
     file: std::path::PathBuf,
+}
+
+impl Target {
+    /// Makes cargo compile it from the beginning. To switch incremental compilation off would build what it uses again, too.
+    fn forget(&self) -> Result<()> {
+        let incremental = target_dir().join("debug/incremental");
+        for entry in std::fs::read_dir(incremental).into_iter().flatten() {
+            let path = entry?.path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if name.rsplit_once('-').is_some_and(|(name, _)| name == self.name) {
+                std::fs::remove_dir_all(path)?;
+            }
+        }
+        let source = std::fs::File::options().append(true).open(&self.file)?;
+        Ok(source.set_modified(SystemTime::now())?)
+    }
 }
 
 /// All of them, as cargo finds them.
@@ -53,14 +74,11 @@ pub async fn measure(only: &[String]) -> Result<Vec<Line>> {
         .into_iter()
         .partition(|target| only.is_empty() || only.contains(&target.name));
     let mut built = Vec::new();
+    step("building what the test binaries use, which is not measured");
+    build(&["test", "--package", "odm-tests", "--no-run", "--lib"], None).await?;
     for target in &chosen {
         step(format!("building the test binary {}", target.name));
-        // What it uses is built first, and is not measured.
-        build(&["build", "--package", "odm-tests"], None).await?;
-        std::fs::File::options()
-            .append(true)
-            .open(&target.file)?
-            .set_modified(SystemTime::now())?;
+        target.forget()?;
         let arguments = [
             "test",
             "--package",
@@ -71,7 +89,7 @@ pub async fn measure(only: &[String]) -> Result<Vec<Line>> {
         ];
         built.push((target.name.as_str(), build(&arguments, Some(&target.name)).await?));
     }
-    built.sort_by(|(_, a), (_, b)| b.memory.cmp(&a.memory));
+    built.sort_by_key(|(_, built)| std::cmp::Reverse(built.memory));
     let list: Vec<String> = built
         .iter()
         .map(|(name, built)| format!("`{name}` {built}"))
@@ -91,7 +109,7 @@ pub async fn measure(only: &[String]) -> Result<Vec<Line>> {
     )])
 }
 
-/// What a build took.
+/// The outcome of a build.
 struct Built {
     /// In kB.
     memory: i64,
@@ -107,22 +125,24 @@ impl std::fmt::Display for Built {
 
 /// Runs cargo. The memory is that of a process of its own for each build, since a process knows it only of all its children.
 async fn build(arguments: &[&str], target: Option<&str>) -> Result<Built> {
+    let mut said = tempfile::tempfile()?;
     let mut command = tokio::process::Command::new(std::env::current_exe()?);
     command
         .arg("measure")
         .arg("--")
         .args(arguments)
-        .env("CARGO_INCREMENTAL", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .kill_on_drop(true);
+        .stdout(said.try_clone()?);
     let began = Instant::now();
-    let output = command.output().await?;
+    let code = exit_code(Process::spawn("cargo", &mut command, STOP_WITHIN)?.wait().await?);
     let took = began.elapsed();
-    if !output.status.success() {
-        bail!("building {} failed", target.unwrap_or("the package odm-tests"));
+    if code != 0 {
+        bail!(
+            "building {} failed (exit code {code})",
+            target.unwrap_or("the package odm-tests")
+        );
     }
-    let said = String::from_utf8_lossy(&output.stdout);
+    said.rewind()?;
+    let said = std::io::read_to_string(said)?;
     let memory = said.lines().last().and_then(|line| line.trim().parse().ok());
     Ok(Built {
         memory: memory.context("the memory of a build is not known")?,
@@ -133,16 +153,11 @@ async fn build(arguments: &[&str], target: Option<&str>) -> Result<Built> {
 /// `cargo xtask measure`: runs cargo, and prints the memory of the largest process that came of it, in kB.
 #[cfg(unix)]
 pub async fn measured(arguments: Vec<OsString>) -> Result<u8> {
-    use crate::process::{Process, exit_code};
     use nix::sys::resource::{UsageWho, getrusage};
 
     let mut command = cargo();
     command.args(arguments).arg("--quiet");
-    let code = exit_code(
-        Process::spawn("cargo", &mut command, crate::run::STOP_WITHIN)?
-            .wait()
-            .await?,
-    );
+    let code = exit_code(Process::spawn("cargo", &mut command, STOP_WITHIN)?.wait().await?);
     let most = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss();
     // Apple's systems count bytes.
     println!(
@@ -169,9 +184,9 @@ mod tests {
     #[test]
     fn targets_are_files_and_folders() -> Result<()> {
         let targets = targets()?;
-        let of = |name: &str| targets.iter().find(|target| target.name == name);
-        assert!(of("ui").is_some_and(|target| target.file.ends_with("tests/ui.rs")));
-        assert!(of("values").is_some_and(|target| target.file.ends_with("values/main.rs")));
+        let named = |target: &Target| target.file.ends_with(format!("tests/{}.rs", target.name));
+        let in_folder = |target: &Target| target.file.ends_with(format!("{}/main.rs", target.name));
+        assert!(targets.iter().any(named) && targets.iter().any(in_folder));
         assert!(targets.iter().all(|target| target.file.is_file()));
         Ok(())
     }

@@ -159,16 +159,12 @@ fn secantus(environment: &Environment) -> Source {
         .map_or(Source::SecantusPy, Source::SecantusRs)
 }
 
-/// Names the second server to the tests, which take whichever has less to do.
-const SECOND: &str = "ODM_SECOND_URI";
-
 /// A server that has answered. Dropping it stops what was started here.
 #[derive(Debug)]
 pub struct Server {
     uri: String,
     kind: &'static str,
     started: Option<Started>,
-    second: Option<Box<Server>>,
 }
 
 impl Server {
@@ -177,21 +173,10 @@ impl Server {
         command
             .env("MONGODB_URI", &self.uri)
             .env("ODM_SERVER_KIND", self.kind);
-        match (&self.second, &self.started) {
-            (Some(second), _) => command.env(SECOND, &second.uri),
-            // One that is named beside `MONGODB_URI` is of the same hand.
-            (None, None) => command,
-            (None, Some(_)) => command.env_remove(SECOND),
-        };
     }
 
     /// The end of the server's log, where a server started here has ended by itself.
     pub fn obituary(&mut self) -> Option<String> {
-        self.own_obituary()
-            .or_else(|| self.second.as_mut()?.own_obituary())
-    }
-
-    fn own_obituary(&mut self) -> Option<String> {
         let started = self.started.as_mut()?;
         let status = started.process.ended()?;
         Some(format!(
@@ -228,16 +213,19 @@ impl Drop for Started {
     }
 }
 
-/// Does what [`obtain`] does, and starts a second server for tests to be spread over, where one would leave a core idle: SecantusDB
-/// in Python is one interpreter. One that is kept stays alone.
-pub async fn obtain_for_tests(source: Source, keep: bool) -> Result<Server> {
+/// Does what [`obtain`] does for several lanes of tests, and starts a server for each where one would leave a core idle:
+/// SecantusDB in Python is one interpreter. One that is kept stays alone.
+pub async fn obtain_for_lanes(source: Source, keep: bool, lanes: usize) -> Result<Vec<Server>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let is_slow = source == Source::SecantusPy;
-    let mut server = obtain(source.clone(), keep).await?;
-    if is_slow && cores > 1 && !keep {
-        server.second = Some(Box::new(obtain(source, keep).await?));
+    let servers = match source == Source::SecantusPy && !keep {
+        true => lanes.min(cores).max(1),
+        false => 1,
+    };
+    let mut all = Vec::new();
+    while all.len() < servers {
+        all.push(obtain(source.clone(), keep).await?);
     }
-    Ok(server)
+    Ok(all)
 }
 
 /// Contacts or starts the server, and waits until it answers.
@@ -276,7 +264,6 @@ async fn given(uri: String, kind: &'static str) -> Result<Server> {
         uri,
         kind,
         started: None,
-        second: None,
     })
 }
 
@@ -333,7 +320,6 @@ where
                     uri,
                     kind,
                     started: Some(started),
-                    second: None,
                 });
             }
             Err(error) => {

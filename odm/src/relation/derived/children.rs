@@ -521,7 +521,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             update: change.update,
             array_filters: Vec::new(),
         });
-        if !edge.reference.check || edge.reference.on_delete == OnDelete::Keep {
+        if may_be_absent(edge) {
             collection.loose.push((at, key.clone()));
         }
         if edge.reference.check && change.named {
@@ -608,8 +608,13 @@ async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(u
     Ok(())
 }
 
+/// Whether children may name a parent that does not exist: one may be inserted after them.
+pub(super) fn may_be_absent(edge: &Edge) -> bool {
+    !edge.reference.check || edge.reference.on_delete == OnDelete::Keep
+}
+
 /// Which of these parents are not there, by the references that name them: positions in the graph.
-async fn missing(
+pub(super) async fn missing(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     parents: Vec<(usize, Key)>,

@@ -338,14 +338,6 @@ pub fn backfill_at_once() {
 }
 
 impl Odm {
-    /// Another holding time, so that it can be tested.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn hold_declarations_for(mut self, time: Duration) -> Odm {
-        self.set_holding(time);
-        self
-    }
-
     /// Reads the stored declarations before a write, if this handle has not read them in the holding time.
     pub(crate) async fn know_declarations(&self, trace: &Trace) -> Result<()> {
         let holding = self.holding().unwrap_or(HOLDING);

@@ -6,7 +6,7 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, is};
 use super::super::links::Effect;
 use super::super::scope::{Scope, Statement};
 use super::super::write::{Done, What, Write};
-use super::children::{adopt, follow, parents_of, previous_parents, refresh};
+use super::children::{adopt, follow, may_be_absent, missing, parents_of, previous_parents, refresh};
 use super::debt::{CHILDREN, as_read, owe, owe_of, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
 use super::each::Written;
@@ -537,13 +537,52 @@ impl Within {
         }
         for (edge, list, keys) in parents {
             let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-            self.copies += refresh(scope, edge, &list, keys, self.debt()).await?.all()?;
+            let found = refresh(scope, edge, &list, keys.clone(), self.debt())
+                .await?
+                .all()?;
+            self.copies += found;
+            if found < keys.len() as u64 && may_be_absent(edge) {
+                self.leave_for_absent(scope, meta, edge, &list, keys, &documents)
+                    .await?;
+            }
             for derived in list {
                 if graph.is_read(derived.parent, derived.field.name) {
                     let changed = vec![derived.field.name.to_owned()];
                     self.pass_on(graph, derived.parent, (edge.by(), parents.clone()), changed);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Leaves pending work in those of these children whose parents don't exist yet. Another client may insert such a parent while
+    /// this transaction is open, and derive its fields from the children as they were before: neither of the two modifies what
+    /// the other one does. So its fields are derived once more after the commit.
+    async fn leave_for_absent(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        edge: &Edge,
+        list: &[&Derived],
+        keys: HashSet<Key>,
+        children: &[Changed],
+    ) -> Result<()> {
+        let Some(parent) = list.first().map(|derived| derived.parent) else {
+            return Ok(());
+        };
+        let keys = keys.into_iter().map(|key| (edge.at, key)).collect();
+        let absent = missing(scope, parent, keys).await?.into_iter();
+        let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
+        let target = edge.target(parent).unwrap_or_default();
+        let names_one =
+            |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
+        let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
+        let names: HashSet<&str> = left.iter().flat_map(|(_, due)| due.names()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let ids: Vec<Key> = left.iter().map(|(child, _)| id(child)).collect();
+        for ids in key::chunks(&ids) {
+            self.owe(scope, meta, doc! { "_id": { "$in": ids } }, &names)
+                .await?;
         }
         Ok(())
     }

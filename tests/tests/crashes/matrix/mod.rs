@@ -495,7 +495,7 @@ fn is_either(was: Option<&Document>, to_be: Option<&Document>, now: Option<&Docu
 /// How many edges are tried at once: each in a database of its own.
 const AT_ONCE: usize = 4;
 
-#[test]
+#[odm_tests::test]
 fn a_killed_process_loses_nothing() {
     with_db(async |t| {
         let started = Instant::now();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::matrix::{Edge, Effect, Row};
 use futures::FutureExt;
+use odm::__private::SwitchBulk as _;
 
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())

@@ -28,7 +28,7 @@ fn lost() -> Doc {
     doc! { "ok": 0.0, "code": 43, "codeName": "CursorNotFound", "errmsg": "cursor id 1 not found" }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_stream_whose_cursor_is_closed_says_where_it_was() {
     with_db(async |t| {
         let (odm, seen) = directly(&t).await;
@@ -64,7 +64,7 @@ fn a_stream_whose_cursor_is_closed_says_where_it_was() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_resumable_stream_goes_on_after_its_cursor_was_closed() {
     with_db(async |t| {
         let (odm, seen) = directly(&t).await;
@@ -100,7 +100,7 @@ fn a_resumable_stream_goes_on_after_its_cursor_was_closed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_resumable_stream_goes_on_after_a_broken_connection_and_gives_up_without_progress() {
     with_db(async |t| {
         let proxy = proxy().await;
@@ -147,7 +147,7 @@ fn a_resumable_stream_goes_on_after_a_broken_connection_and_gives_up_without_pro
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_large_sort_may_use_the_disk() {
     with_db(async |t| {
         let proxy = proxy().await;

@@ -10,7 +10,7 @@ fn failed(code: i32, name: &str, message: &str) -> Fate {
 }
 
 /// Whatever the server refuses for a reason that the library knows has a type, by each kind of command.
-#[test]
+#[odm_tests::test]
 fn what_the_server_refuses_is_never_an_untyped_error() {
     with_db(async |t| {
         let proxy = proxy().await;
@@ -72,7 +72,7 @@ fn what_the_server_refuses_is_never_an_untyped_error() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_unavailable_server_is_transient_for_a_read_and_unknown_for_a_write_that_may_have_begun() {
     with_db(async |t| {
         let proxy = proxy().await;
@@ -107,7 +107,7 @@ fn an_unavailable_server_is_transient_for_a_read_and_unknown_for_a_write_that_ma
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn contention_is_told_from_misuse() {
     with_db(async |t| {
         let proxy = proxy().await;
@@ -126,7 +126,7 @@ fn contention_is_told_from_misuse() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_change_that_passes_a_bound_names_the_document_and_the_stored_value() {
     with_db(async |t| {
         let (odm, _) = directly(&t).await;

@@ -123,13 +123,11 @@ const WRITES: [&str; 6] = [
     "commitTransaction",
 ];
 
-#[test]
+#[odm_tests::test]
 fn a_write_whose_reply_is_lost_is_done_once_or_its_outcome_is_unknown() {
     with_db(async |t| {
         let direct = Odm::new(t.db.clone(), models()).unwrap();
-        if odm_tests::lacks_transactions(&direct).await {
-            return;
-        }
+        odm_tests::require_transactions(&direct).await;
         direct.sync().await.unwrap();
         // Before MongoDB 8.0 a bulk is several commands, which the driver does not repeat; and SecantusDB in Python, which
         // `may_stand_still` knows, refuses the repeat of a `bulkWrite`.
@@ -187,7 +185,7 @@ fn a_write_whose_reply_is_lost_is_done_once_or_its_outcome_is_unknown() {
 }
 
 /// The writes were made, but a server that steps down may take them back.
-#[test]
+#[odm_tests::test]
 fn a_write_that_is_not_acknowledged_is_of_unknown_outcome() {
     with_db(async |t| {
         let proxy = proxy().await;
@@ -239,7 +237,7 @@ fn a_write_that_is_not_acknowledged_is_of_unknown_outcome() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_commit_that_is_not_confirmed_is_of_unknown_outcome() {
     odm_tests::with_transactions(async |t| {
         let direct = Odm::new(t.db.clone(), models()).unwrap();

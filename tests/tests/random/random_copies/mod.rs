@@ -383,12 +383,12 @@ fn run(alone: bool) {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn random_operations_end_as_the_model_says() {
     run(false);
 }
 
-#[test]
+#[odm_tests::test]
 fn random_operations_on_a_standalone_server_end_as_the_model_says() {
     run(true);
 }

@@ -1,6 +1,7 @@
 //! What a task does next.
 
 use super::*;
+use odm::__private::SwitchBulk as _;
 
 macro_rules! child {
     ($task:ident, $odm:ident, $choice:expr, $Child:ident, $New:ident, $name:literal) => {{

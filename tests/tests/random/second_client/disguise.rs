@@ -1,7 +1,7 @@
 //! The forms in which a client in another language stores the same document.
 
-use super::Random;
 use odm::bson::{Bson, Document as Raw, doc};
+use odm_tests::random::Random;
 
 /// A person in another form.
 pub fn disguise(stored: Raw, random: &mut Random) -> Raw {

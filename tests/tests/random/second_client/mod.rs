@@ -15,36 +15,12 @@ use disguise::disguise;
 use model::*;
 use odm::bson::{Document as Raw, doc};
 use odm::prelude::*;
+use odm_tests::random::Random;
 use odm_tests::{assert_clean_after, may_stand_still, with_db};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CLUBS: i32 = 3;
 const PEOPLE: i32 = 12;
-
-/// Numbers that a seed determines: splitmix64.
-pub struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub fn pick<T: Clone>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len())].clone()
-    }
-}
 
 fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
@@ -65,7 +41,7 @@ struct World {
     next_id: i32,
 }
 
-#[test]
+#[odm_tests::test]
 fn answers_do_not_depend_on_how_another_client_stores_the_same_values() {
     with_db(async |t| {
         let seed = number("ODM_RANDOM_SEED", 31);

@@ -1,8 +1,8 @@
 //! The documents, and small sets of values for them, so that many are equal.
 
-use super::Random;
 use odm::bson::oid::ObjectId;
 use odm::prelude::*;
+use odm_tests::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

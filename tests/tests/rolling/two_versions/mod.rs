@@ -1,5 +1,6 @@
 //! Processes of two versions of a program on one database: what the older one writes, the newer one derives.
 
+use odm::__private::SwitchOdm as _;
 use odm::Error;
 use odm::bson::{Document as Raw, doc};
 use odm::prelude::*;
@@ -155,7 +156,7 @@ async fn delivered(t: &TestDb, newer: &Odm, after: &str) {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn a_source_is_written_by_a_process_that_does_not_know_its_copies() {
     with_db(async |t| {
         let (_, newer) = deployed(&t).await;
@@ -192,7 +193,7 @@ fn a_source_is_written_by_a_process_that_does_not_know_its_copies() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn every_way_to_write_a_source_leaves_pending_work() {
     with_db(async |t| {
         let (_, newer) = deployed(&t).await;
@@ -266,7 +267,7 @@ fn every_way_to_write_a_source_leaves_pending_work() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_holder_is_written_by_a_process_that_lacks_one_of_its_copies() {
     with_db(async |t| {
         let (older, newer) = deployed(&t).await;
@@ -309,7 +310,7 @@ fn a_holder_is_written_by_a_process_that_lacks_one_of_its_copies() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
     with_transactions(async |t| {
         let (older, newer) = deployed(&t).await;
@@ -374,8 +375,8 @@ fn a_child_is_written_by_a_process_that_does_not_know_its_count() {
 }
 
 /// A program never removes the pending work of another one, also where it delivers its own part of it.
-#[test]
-fn pending_work_stays_until_somebody_does_it_who_knows_all_of_it() {
+#[odm_tests::test]
+fn pending_work_stays_until_a_process_applies_it_that_knows_all_copies() {
     with_db(async |t| {
         let (older, newer) = deployed(&t).await;
         older
@@ -449,7 +450,7 @@ mod other_way {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn what_is_declared_in_another_way_is_left_to_the_newer_program() {
     with_transactions(async |t| {
         let (_, older) = deployed(&t).await;
@@ -526,8 +527,8 @@ mod chain {
     }
 }
 
-#[test]
-fn what_a_delivery_changes_is_pending_for_those_who_copy_it_in_turn() {
+#[odm_tests::test]
+fn a_fan_out_leaves_pending_work_for_copies_of_copies() {
     use chain::{Land, NewRoad, NewTown, Road, Town};
     with_db(async |t| {
         let newer = Odm::new(t.db.clone(), models![Land, Town, Road]).unwrap();
@@ -567,7 +568,7 @@ fn what_a_delivery_changes_is_pending_for_those_who_copy_it_in_turn() {
 }
 
 /// Holders of a new collection come while older processes write their sources that have not read the declaration yet.
-#[test]
+#[odm_tests::test]
 fn the_first_holders_are_compared_once_by_a_backfill() {
     use chain::{Land, NewTown, Town};
     const HOLDING: Duration = Duration::from_millis(1_500);
@@ -634,7 +635,7 @@ mod refused {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn copies_that_must_be_true_at_once_are_refused() {
     use refused::{NewOffer, Offer, Rate};
     with_transactions(async |t| {
@@ -672,7 +673,7 @@ fn copies_that_must_be_true_at_once_are_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_source_is_not_deleted_by_a_process_that_does_not_know_who_refers_to_it() {
     with_db(async |t| {
         let (_, newer) = deployed(&t).await;
@@ -696,7 +697,7 @@ fn a_source_is_not_deleted_by_a_process_that_does_not_know_who_refers_to_it() {
 }
 
 /// A process holds what it has read of the declarations, so a backfill begins when all have read them again.
-#[test]
+#[odm_tests::test]
 fn a_backfill_waits_until_every_process_knows_the_new_declarations() {
     const HOLDING: Duration = Duration::from_millis(2_500);
     with_db(async |t| {

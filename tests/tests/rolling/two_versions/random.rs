@@ -75,7 +75,7 @@ async fn writes(older: Odm, newer: Odm, seed: u64) {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn whatever_two_versions_write_at_once_is_right_after_a_recovery() {
     for seed in 1..=4u64 {
         with_transactions(async |t| {

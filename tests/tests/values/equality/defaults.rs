@@ -90,7 +90,7 @@ macro_rules! same {
     };
 }
 
-#[test]
+#[odm_tests::test]
 fn conditions_see_what_a_reader_sees() {
     with_db(async |t| {
         let users = users(
@@ -161,7 +161,7 @@ fn conditions_see_what_a_reader_sees() {
 }
 
 /// `{ $in: [d, null] }` is one range of an index for each value.
-#[test]
+#[odm_tests::test]
 fn a_condition_on_a_default_is_served_by_an_index() {
     let p = User::paths();
     assert_eq!(
@@ -189,7 +189,7 @@ async fn stored(t: &TestDb, id: i32) -> AnyDocument {
         .expect("is there")
 }
 
-#[test]
+#[odm_tests::test]
 fn a_change_begins_with_the_default() {
     with_db(async |t| {
         let users = users(
@@ -263,7 +263,7 @@ fn a_change_begins_with_the_default() {
 }
 
 /// By array filters, and by a condition of `pull_where`, no pipeline can say it: a statement before it fills.
-#[test]
+#[odm_tests::test]
 fn what_no_pipeline_can_say_is_filled_before() {
     with_db(async |t| {
         let users = users(
@@ -290,7 +290,7 @@ fn what_no_pipeline_can_say_is_filled_before() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn an_upsert_inserts_the_changed_default() {
     with_db(async |t| {
         let users = users(&t, [doc! { "_id": 9 }]).await;
@@ -364,7 +364,7 @@ fn yes() -> bool {
 }
 
 /// Derived values are computed from the values that a reader sees.
-#[test]
+#[odm_tests::test]
 fn derived_values_see_what_a_reader_sees() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Team, Player]).unwrap();
@@ -425,7 +425,7 @@ struct Member {
 }
 
 /// `plan` counts what documents lack, `backfill` stores it, and then the validator requires what is declared so.
-#[test]
+#[odm_tests::test]
 fn what_documents_lack_is_counted_filled_and_required() {
     with_db(async |t| {
         let stored = [
@@ -509,7 +509,7 @@ struct Seat {
 }
 
 /// Where the derive sees one field of several, or a field within a struct, the handle is refused.
-#[test]
+#[odm_tests::test]
 fn a_unique_index_over_a_default_is_refused_before_a_server_is_asked() {
     with_db(async |t| match Odm::new(t.db, models![Seat]) {
         Err(odm::Error::Models { problems }) => {
@@ -524,7 +524,7 @@ fn a_unique_index_over_a_default_is_refused_before_a_server_is_asked() {
 }
 
 /// One declaration serves serde, `New…`, upserts and conditions.
-#[test]
+#[odm_tests::test]
 fn a_declared_default_is_what_new_documents_get() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Account]).unwrap();

@@ -38,7 +38,7 @@ fn key(shelf: Option<i32>) -> Key {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn an_id_is_stored_in_the_declared_order() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Stock]).unwrap();

@@ -53,7 +53,7 @@ macro_rules! of_field {
 }
 
 /// Another client reorders keys, leaves out what is `null`, adds fields, and stores items of sets twice.
-#[test]
+#[odm_tests::test]
 fn filters_answer_as_rust_compares() {
     with_db(async |t| {
         let odm = prepared(&t).await;
@@ -115,7 +115,7 @@ fn filters_answer_as_rust_compares() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn items_are_taken_out_and_replaced_by_value() {
     with_db(async |t| {
         let odm = prepared(&t).await;
@@ -161,7 +161,7 @@ fn items_are_taken_out_and_replaced_by_value() {
 }
 
 /// Compared by bytes, a struct whose fields another client has stored in another order would be added a second time.
-#[test]
+#[odm_tests::test]
 fn an_item_is_added_to_a_set_once() {
     with_db(async |t| {
         let odm = prepared(&t).await;
@@ -269,7 +269,7 @@ fn an_item_is_added_to_a_set_once() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn in_an_update_of_many_an_item_is_added_alone() {
     with_db(async |t| {
         let odm = prepared(&t).await;
@@ -324,7 +324,7 @@ fn in_an_update_of_many_an_item_is_added_alone() {
 }
 
 /// An upsert finds what is there, and inserts what its condition says.
-#[test]
+#[odm_tests::test]
 fn an_upsert_by_a_value_inserts_it_once() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![House]).unwrap();
@@ -375,7 +375,7 @@ fn an_upsert_by_a_value_inserts_it_once() {
 }
 
 /// A struct is found by the index on one of its fields.
-#[test]
+#[odm_tests::test]
 fn an_index_on_a_field_serves_equality_of_its_struct() {
     with_db(async |t| {
         let odm = prepared(&t).await;
@@ -400,7 +400,7 @@ fn an_index_on_a_field_serves_equality_of_its_struct() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn more_values_than_a_condition_takes_are_refused() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![House]).unwrap();

@@ -3,6 +3,7 @@
 use odm::bson::{Bson, Document, doc};
 use odm::mongodb::Database;
 use odm::prelude::*;
+pub use odm_tests::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,22 +102,15 @@ pub enum Note {
     May(Option<i32>),
 }
 
-/// The same numbers for the same seed.
-pub struct Random(u64);
+/// Small values, so that many of them are equal.
+trait Values {
+    fn small(&mut self, n: u64) -> i32;
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Random) -> T) -> Option<T>;
+    fn text(&mut self, n: u64) -> String;
+    fn some<T, C: FromIterator<T>>(&mut self, most: u64, make: fn(&mut Random) -> T) -> C;
+}
 
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
+impl Values for Random {
     fn small(&mut self, n: u64) -> i32 {
         i32::try_from(self.below(n)).unwrap()
     }

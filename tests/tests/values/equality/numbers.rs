@@ -92,7 +92,7 @@ fn min(path: &str, n: i64) -> (String, Rule) {
 }
 
 /// Each without the validator, which would find it too: then it would be stored, and unreadable for ever.
-#[test]
+#[odm_tests::test]
 fn a_sum_past_the_range_of_its_type_is_refused() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
@@ -136,7 +136,7 @@ fn a_sum_past_the_range_of_its_type_is_refused() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn dec_keeps_the_declared_minimum_and_that_of_a_missing_number() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
@@ -182,7 +182,7 @@ fn dec_keeps_the_declared_minimum_and_that_of_a_missing_number() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn a_product_keeps_its_declared_bounds() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
@@ -212,7 +212,7 @@ fn a_product_keeps_its_declared_bounds() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn items_keep_the_range_of_their_type() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
@@ -264,7 +264,7 @@ fn items_keep_the_range_of_their_type() {
 }
 
 /// A change that the range of a type refuses costs no more than before, and is counted where that is asked for.
-#[test]
+#[odm_tests::test]
 fn an_update_of_many_goes_on_past_the_range_of_a_type() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
@@ -316,7 +316,7 @@ fn an_update_of_many_goes_on_past_the_range_of_a_type() {
 }
 
 /// An upsert inserts nothing beside a document that the range of a type holds back.
-#[test]
+#[odm_tests::test]
 fn an_upsert_finds_what_the_range_of_a_type_holds_back() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();

@@ -1,0 +1,41 @@
+//! Switches of handles for the library's own tests: `use odm::__private::{SwitchBulk as _, SwitchOdm as _}`.
+
+use crate::{Bulk, Odm};
+use std::time::Duration;
+
+/// Switches of an [`Odm`].
+pub trait SwitchOdm {
+    /// Holds stored declarations for this time before it reads them again.
+    #[must_use]
+    fn hold_declarations_for(self, time: Duration) -> Self;
+
+    /// Asks for the first children of many parents parent by parent, as on a server before 5.0.
+    #[must_use]
+    fn by_queries(self) -> Self;
+}
+
+impl SwitchOdm for Odm {
+    fn hold_declarations_for(mut self, time: Duration) -> Odm {
+        self.set_holding(time);
+        self
+    }
+
+    fn by_queries(mut self) -> Odm {
+        self.set_by_queries();
+        self
+    }
+}
+
+/// Switches of a [`Bulk`].
+pub trait SwitchBulk {
+    /// Sends one command for each run of writes of one kind to one collection, as to a server before 8.0.
+    #[must_use]
+    fn without_bulk_write_command(self) -> Self;
+}
+
+impl SwitchBulk for Bulk {
+    fn without_bulk_write_command(mut self) -> Bulk {
+        self.set_by_runs();
+        self
+    }
+}
