@@ -1,15 +1,15 @@
 //! Pipelines: typed at the start, any stage behind it, any type at the end.
 
+use crate::batches::Batch;
 use crate::collection::{Core, batches};
 use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
-use crate::find::Batch;
 use crate::path::{Holds, Path, Step};
 use crate::value::Grouped;
 use crate::{Collection, Document, Filter, Result, decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
-use mongodb::bson::{self, Bson, doc};
+use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::Collation;
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
@@ -466,6 +466,26 @@ impl<T: Document> Aggregate<T> {
             self.collation,
         )
     }
+}
+
+/// The results of a pipeline as documents.
+pub(crate) fn documents(
+    core: &Core,
+    stages: Vec<bson::Document>,
+) -> BoxFuture<'_, Result<Vec<bson::Document>>> {
+    async move {
+        let mut batches = send(core.clone(), Ok(stages), false, None).await?;
+        let mut all = Vec::new();
+        while let Some(batch) = batches.next().await {
+            let mut take = |document: &RawDocument| {
+                all.push(decode::decode(core.meta(), document)?);
+                Ok(())
+            };
+            batch?.each(core.meta(), &mut take)?;
+        }
+        Ok(all)
+    }
+    .boxed()
 }
 
 /// Sends a pipeline, and gives the batches of its results.

@@ -4,7 +4,7 @@
 use crate::document::DocumentMeta;
 use crate::keep::Replacement;
 use crate::map::{Context, Refusal, unacknowledged, write_error};
-use crate::relation::{self, Amend, Done, Duties, Inserts, Token};
+use crate::relation::{self, Amend, Duties, Inserts, Outcome, Token};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, growth, never_changed};
@@ -587,16 +587,39 @@ impl Made {
     }
 }
 
-impl Done for Made {
-    fn missed(&self) -> bool {
-        self.done.missed > 0
+impl From<Made> for Outcome {
+    fn from(made: Made) -> Outcome {
+        Outcome {
+            inserted: made.done.inserted,
+            matched: made.done.matched,
+            modified: made.done.modified,
+            deleted: made.done.deleted,
+            missed: made.done.missed,
+            errors: made.errors,
+            places: Some(made.places),
+            ordered: made.ordered,
+            round_trips: made.round_trips,
+            ..Outcome::default()
+        }
     }
+}
 
-    fn inserted(&self, position: usize) -> bool {
-        let place = self.places.get(position).copied().unwrap_or(position);
-        match self.ordered {
-            true => self.errors.iter().all(|(at, _)| place < *at),
-            false => self.errors.iter().all(|(at, _)| place != *at),
+impl From<Outcome> for Made {
+    fn from(outcome: Outcome) -> Made {
+        let done = BulkDone {
+            inserted: outcome.inserted,
+            matched: outcome.matched,
+            modified: outcome.modified,
+            deleted: outcome.deleted,
+            missed: outcome.missed,
+            ..BulkDone::default()
+        };
+        Made {
+            done,
+            errors: outcome.errors,
+            ordered: outcome.ordered,
+            places: outcome.places.unwrap_or_default(),
+            round_trips: outcome.round_trips,
         }
     }
 }
@@ -857,9 +880,13 @@ impl Prepared<'_> {
         Self: 'w,
     {
         let send = |session: Option<Shared>| {
-            async move { self.send(session.as_ref(), writes.to_vec()).await }.boxed()
+            async move {
+                let made = self.send(session.as_ref(), writes.to_vec()).await;
+                made.map(Outcome::from)
+            }
+            .boxed()
         };
-        duties.carry_out(self.session, trace, send).await
+        duties.execute(self.session, trace, &send).await.map(Made::from)
     }
 
     /// All or nothing: what a refused write leaves of a transaction is nothing.

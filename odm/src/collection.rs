@@ -1,7 +1,7 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::batches::Take;
 use crate::document::DocumentMeta;
-use crate::find::Take;
 use crate::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
 use crate::trace::Trace;
@@ -240,23 +240,6 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn odm(&self) -> &Odm {
         &self.core.odm
-    }
-
-    pub(crate) fn raw(&self) -> &mongodb::Collection<RawDocumentBuf> {
-        &self.core.raw
-    }
-
-    pub(crate) fn session(&self) -> Option<&Shared> {
-        self.core.session.as_ref()
-    }
-
-    pub(crate) fn trace(&self, operation: &'static str) -> Trace {
-        self.core.trace(operation)
-    }
-
-    /// Maps an error of the driver's.
-    pub(crate) fn error(error: mongodb::error::Error) -> Error {
-        crate::map::Context::of(T::META).driver(error)
     }
 
     /// Inserts one document: its `New…` struct, or a whole one.

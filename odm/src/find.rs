@@ -1,8 +1,8 @@
 //! Queries: what to find, in which order, how much of it, and into which type.
 
-mod batches;
 mod rows;
 
+use crate::batches::{Batch, Take};
 use crate::collection::{Core, act, batches};
 use crate::document::DocumentMeta;
 use crate::filter::IntoSort;
@@ -11,7 +11,6 @@ use crate::key::Key;
 use crate::names::read_too;
 use crate::page::Place;
 use crate::{Collection, Document, Error, Filter, Order, Projection, Result, decode};
-pub(crate) use batches::{Batch, each_of};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -60,9 +59,6 @@ pub(crate) struct Query {
     /// The stored fields that a join reads; `None` where nothing is joined.
     needs: Option<Vec<&'static str>>,
 }
-
-/// A function that takes the documents of a reply, one after the other.
-pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
 
 impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -135,13 +131,13 @@ macro_rules! hand_out {
         match core.session() {
             None => {
                 let cursor = $action.batch().await.map_err(|error| core.error(error))?;
-                $crate::find::each_of(core, cursor, $take).await?
+                $crate::batches::each_of(core.meta(), cursor, $take).await?
             }
             Some(session) => {
                 let mut session = session.lock().await;
                 let cursor = $action.session(&mut *session).batch().await;
                 let mut cursor = cursor.map_err(|error| core.error(error))?;
-                $crate::find::each_of(core, cursor.stream(&mut session), $take).await?
+                $crate::batches::each_of(core.meta(), cursor.stream(&mut session), $take).await?
             }
         }
     }};

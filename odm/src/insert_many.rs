@@ -1,10 +1,10 @@
 //! Many documents, inserted at once.
 
+use crate::batches::Take;
 use crate::collection::{Core, act};
 use crate::document::{DocumentMeta, Fresh};
-use crate::find::Take;
 use crate::map::Context;
-use crate::relation::{self, Done, Duties, IN_ONE, What as Relation, Write};
+use crate::relation::{self, Duties, IN_ONE, Outcome, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::write::{amend, encode_behind, not_encoded};
@@ -32,7 +32,7 @@ const PART: usize = 50;
 /// Documents as they are stored, one behind the other in one buffer: a buffer for each took longer than to encode it, where
 /// another thread freed it than had made it.
 #[derive(Default)]
-struct Part {
+pub(crate) struct Part {
     bytes: Vec<u8>,
     /// Where those stand that can be sent, with their positions among all that are to be inserted.
     places: Vec<(usize, Range<usize>)>,
@@ -56,7 +56,7 @@ impl Part {
         part
     }
 
-    fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
+    pub(crate) fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
         let start = self.bytes.len();
         match encode(&mut self.bytes) {
             Ok(()) => self.places.push((at, start..self.bytes.len())),
@@ -203,11 +203,13 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
         .iter()
         .all(|document| matches!(document, Fresh::Whole(_)))
     {
-        let documents = documents.into_iter().filter_map(|document| match document {
-            Fresh::Whole(document) => Some(document),
-            Fresh::Partial(_) => None,
-        });
-        return encode_all(documents.collect()).await;
+        let mut whole = Vec::with_capacity(documents.len());
+        for document in documents {
+            if let Fresh::Whole(document) = document {
+                whole.push(document);
+            }
+        }
+        return encode_all(whole).await;
     }
     let (mut whole, mut part) = (Vec::new(), Part::default());
     for (at, document) in documents.into_iter().enumerate() {
@@ -305,7 +307,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
                 Ok(())
             };
             let core = collection.core();
-            match insert(core, parts, is_whole, ordered, &mut take).await? {
+            match insert_encoded(core, parts, is_whole, ordered, &mut take).await? {
                 true => Ok(stored),
                 false => Ok(whole),
             }
@@ -316,7 +318,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
 
 /// Inserts documents. Those that are not whole are handed to `take` as they are stored, and all where the library puts something
 /// into them: whether it did so is given.
-fn insert<'a>(
+pub(crate) fn insert_encoded<'a>(
     core: &'a Core,
     mut parts: Vec<Part>,
     is_whole: bool,
@@ -441,11 +443,10 @@ impl Tally {
     }
 
     /// Adds what became of one part.
-    fn add(&mut self, size: usize, made: Result<Inserted>) -> Result<()> {
+    fn add(&mut self, size: usize, made: Result<Outcome>) -> Result<()> {
         let (inserted, errors) = match made {
-            Ok(Inserted { inserted, errors, .. }) | Err(Error::InsertMany { inserted, errors, .. }) => {
-                (inserted, errors)
-            }
+            Ok(Outcome { inserted, errors, .. }) => (usize::try_from(inserted).unwrap_or(usize::MAX), errors),
+            Err(Error::InsertMany { inserted, errors, .. }) => (inserted, errors),
             // What became of the parts before it has to be said.
             Err(error) if self.sent > 0 => (0, vec![(0, error)]),
             Err(error) => return Err(error),
@@ -493,7 +494,7 @@ async fn insert_part(
     mut raw: Vec<RawDocumentBuf>,
     ordered: bool,
     stored: Option<Take<'_>>,
-) -> Result<Inserted> {
+) -> Result<Outcome> {
     let mut token = None;
     let (mut places, mut refused) = (None, Vec::new());
     if let Some(stored) = stored {
@@ -515,10 +516,10 @@ async fn insert_part(
         // The others may have copies of those that are left out, where they refer to their own kind.
         let together = || relation::refers_to_its_kind(core.odm(), core.meta());
         if !refused.is_empty() && (ordered || raw.is_empty() || together()) {
-            return Ok(Inserted {
-                inserted: 0,
+            return Ok(Outcome {
                 errors: refused,
                 ordered,
+                ..Outcome::default()
             });
         }
         places = Some(kept);
@@ -534,19 +535,18 @@ async fn insert_part(
         Some(duties) => {
             let insert =
                 |session| insert_raw::<RawDocumentBuf>(core, session, size, raw.as_slice(), ordered).boxed();
-            duties.carry_out(core.session(), trace, insert).await
+            duties.execute(core.session(), trace, &insert).await
         }
     };
     let Some(places) = places else { return made };
     // By the positions before some were left out.
     let place = |(at, error): (usize, Error)| (places.get(at).copied().unwrap_or(at), error);
     match made {
-        Ok(Inserted { inserted, errors, .. }) => {
-            refused.extend(errors.into_iter().map(place));
-            Ok(Inserted {
-                inserted,
+        Ok(outcome) => {
+            refused.extend(outcome.errors.into_iter().map(place));
+            Ok(Outcome {
                 errors: refused,
-                ordered,
+                ..outcome
             })
         }
         Err(Error::InsertMany {
@@ -570,23 +570,6 @@ async fn insert_part(
     }
 }
 
-/// What came of inserting many documents.
-struct Inserted {
-    inserted: usize,
-    /// By their positions among those that were sent.
-    errors: Vec<(usize, Error)>,
-    ordered: bool,
-}
-
-impl Done for Inserted {
-    fn inserted(&self, position: usize) -> bool {
-        match self.ordered {
-            true => self.errors.iter().all(|(at, _)| position < *at),
-            false => self.errors.iter().all(|(at, _)| position != *at),
-        }
-    }
-}
-
 /// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
 async fn insert_raw<D: Serialize + Send + Sync>(
     core: &Core,
@@ -594,33 +577,34 @@ async fn insert_raw<D: Serialize + Send + Sync>(
     sent: usize,
     documents: impl IntoIterator<Item = impl Borrow<D>>,
     ordered: bool,
-) -> Result<Inserted> {
+) -> Result<Outcome> {
     let target = core.raw().clone_with_type::<D>();
     let action = target.insert_many(documents).ordered(ordered);
     let Err(error) = act!(session.as_ref(), action) else {
-        return Ok(Inserted {
-            inserted: sent,
-            errors: Vec::new(),
+        return Ok(Outcome {
+            inserted: sent as u64,
             ordered,
+            ..Outcome::default()
         });
     };
     match Context::of(core.meta()).insert_many(error, sent, ordered) {
         Error::InsertMany { inserted, errors, .. } => {
-            let made = Inserted {
-                // A transaction of the operation's own is rolled back.
-                inserted: match (&session, core.session()) {
-                    (Some(_), None) => 0,
-                    _ => inserted,
-                },
-                errors,
-                ordered,
+            // A transaction of the operation's own is rolled back.
+            let inserted = match (&session, core.session()) {
+                (Some(_), None) => 0,
+                _ => inserted,
             };
             match session {
-                None => Ok(made),
+                None => Ok(Outcome {
+                    inserted: inserted as u64,
+                    errors,
+                    ordered,
+                    ..Outcome::default()
+                }),
                 Some(_) => Err(Error::InsertMany {
                     collection: core.meta().collection,
-                    inserted: made.inserted,
-                    errors: made.errors,
+                    inserted,
+                    errors,
                 }),
             }
         }

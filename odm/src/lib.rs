@@ -121,6 +121,7 @@
 mod aggregate;
 mod asserts;
 mod average;
+mod batches;
 mod bucket;
 mod bulk;
 mod check;

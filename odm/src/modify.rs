@@ -4,7 +4,7 @@ use crate::collection::{Core, act};
 use crate::document::DocumentMeta;
 use crate::find::Query;
 use crate::own_fields::OWN;
-use crate::relation::{self, Done, Duties, Parts, Token, What, Write};
+use crate::relation::{self, Duties, Outcome, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
@@ -233,12 +233,12 @@ impl Untyped {
             .run(async {
                 trace.done(1, 0);
                 let stored = peek(&self.core, &id, meta.version()).await?;
-                missed(meta, &id, seen, stored.as_ref()).map_or_else(|| Ok(found_as_it_was()), Err)
+                missed(meta, &id, seen, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged().into()), Err)
             })
             .await
     }
 
-    fn prepare(self) -> Result<Prepared> {
+    fn prepare(self, reply: Reply) -> Result<Prepared> {
         let meta = self.core.meta();
         let mut built = self.changes.build_for(meta, self.upsert, crate::now())?;
         let id = self.id?;
@@ -260,6 +260,7 @@ impl Untyped {
             built,
             upsert: self.upsert,
             token: None,
+            reply,
         })
     }
 
@@ -268,11 +269,11 @@ impl Untyped {
         if self.is_empty() {
             return self.unchanged().await;
         }
-        let mut prepared = self.named().await?.prepare()?;
+        let mut prepared = self.named().await?.prepare(Reply::Counts)?;
         let trace = prepared.core.trace("update");
         trace.values("filter", &prepared.filter);
         trace.values("update", &prepared.built.update);
-        trace.run(prepared.execute(&trace)).await
+        trace.run(prepared.execute(&trace)).await.map(Updated::from)
     }
 
     /// Executes the update, and gives the document.
@@ -288,30 +289,12 @@ impl Untyped {
                 }),
             };
         }
-        let mut prepared = update.prepare()?;
+        let mut prepared = update.prepare(Reply::Document(which))?;
         let trace = prepared.core.trace("update_returning");
         trace.values("filter", &prepared.filter);
         trace.values("update", &prepared.built.update);
-        let made = trace
-            .run(async {
-                prepared.amend(&trace).await?;
-                prepared
-                    .carry_out(
-                        &trace,
-                        || Found::Document(None),
-                        |prepared, core, trace| {
-                            let which = which.clone();
-                            async move { prepared.returning(&core, &which, trace).await }.boxed()
-                        },
-                    )
-                    .await
-            })
-            .await?;
-        Ok(match made {
-            Found::Stored(document) | Found::Inserted(Some(document), _) => Some(document),
-            Found::Inserted(None, _) => None,
-            Found::Document(document) => document,
-        })
+        let made = trace.run(prepared.execute(&trace)).await?;
+        Ok(made.document)
     }
 }
 
@@ -339,6 +322,16 @@ struct Prepared {
     upsert: bool,
     /// The debt that it leaves.
     token: Option<Token>,
+    reply: Reply,
+}
+
+/// What the server is asked to answer an update of one document with.
+#[derive(Clone)]
+enum Reply {
+    /// How many documents matched, and how many were changed.
+    Counts,
+    /// The document before or after the update.
+    Document(ReturnDocument),
 }
 
 /// What came of looking for the reason of an update that changed nothing.
@@ -430,6 +423,7 @@ impl Prepared {
             built,
             upsert: self.upsert,
             token: self.token,
+            reply: self.reply.clone(),
         }
     }
 
@@ -626,20 +620,8 @@ impl Prepared {
     }
 
     /// Executes the update, with what its references ask for.
-    async fn execute(&mut self, trace: &Trace) -> Result<Updated> {
+    async fn execute(&mut self, trace: &Trace) -> Result<Outcome> {
         self.amend(trace).await?;
-        self.carry_out(trace, found_as_it_was, |prepared, core, trace| {
-            async move { prepared.update(&core, trace).await }.boxed()
-        })
-        .await
-    }
-
-    /// Carries out one way of making the change, with what its references ask for.
-    async fn carry_out<R, F>(&self, trace: &Trace, nothing: impl Fn() -> R, make: F) -> Result<R>
-    where
-        R: Done + Send + Sync,
-        F: for<'a> Fn(&'a Self, Core, &'a Trace) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
         let core = &self.core;
         let what = What::Update {
             filter: &self.filter,
@@ -647,25 +629,22 @@ impl Prepared {
             many: false,
             upsert: self.upsert,
         };
-        let writes = [Write {
-            meta: self.core.meta(),
-            what,
-        }]
-        .into_iter();
+        let meta = core.meta();
+        let writes = [Write { meta, what }].into_iter();
         let Some(duties) = Duties::of(core.odm(), writes, self.token)? else {
-            return make(self, core.clone(), trace).await;
+            return self.send(core.clone(), trace).await;
         };
         let again = core.session().is_none() && duties.is_one().await?;
         let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
             let this = less.as_ref().unwrap_or(self);
-            let within = |session: Option<Shared>| make(this, core.within(session), trace);
-            match duties.carry_out(core.session(), trace, within).await {
+            let send = |session: Option<Shared>| this.send(core.within(session), trace);
+            match duties.execute(core.session(), trace, &send).await {
                 // What ended the transaction is found out after it.
                 Err(error) if again && this.may_exist(core, &error) => {
                     match this.behind(core, error, attempt).await? {
                         Verdict::Refused(error) => return Err(error),
-                        Verdict::Nothing => return Ok(nothing()),
+                        Verdict::Nothing => return Ok(Outcome::unchanged()),
                         Verdict::Less(built) => less = Some(this.with(*built)),
                         Verdict::Again => {}
                     }
@@ -676,7 +655,18 @@ impl Prepared {
         Err(self.contended())
     }
 
-    async fn update(&self, core: &Core, trace: &Trace) -> Result<Updated> {
+    /// Sends the update.
+    fn send<'a>(&'a self, core: Core, trace: &'a Trace) -> BoxFuture<'a, Result<Outcome>> {
+        async move {
+            match &self.reply {
+                Reply::Counts => self.update(&core, trace).await,
+                Reply::Document(which) => self.returning(&core, which, trace).await,
+            }
+        }
+        .boxed()
+    }
+
+    async fn update(&self, core: &Core, trace: &Trace) -> Result<Outcome> {
         self.fill(core, trace).await?;
         let mut less: Option<Self> = None;
         for attempt in 0..ATTEMPTS as u64 {
@@ -693,12 +683,11 @@ impl Prepared {
             match result {
                 Ok(ref result) if result.matched_count > 0 || result.upserted_id.is_some() => {
                     trace.done(attempt * 2 + 1, result.modified_count);
-                    return Ok(Updated {
+                    return Ok(Outcome {
                         matched: result.matched_count,
                         modified: result.modified_count,
                         upserted: result.upserted_id.clone(),
-                        refused: 0,
-                        copies_updated: 0,
+                        ..Outcome::default()
                     });
                 }
                 Err(error) if !this.may_exist(core, &error) => {
@@ -715,7 +704,7 @@ impl Prepared {
             };
             match verdict {
                 Verdict::Refused(error) => return Err(this.explained(error, trace).await),
-                Verdict::Nothing => return Ok(found_as_it_was()),
+                Verdict::Nothing => return Ok(Outcome::unchanged()),
                 Verdict::Less(built) => less = Some(this.with(*built)),
                 Verdict::Again => {}
             }
@@ -739,7 +728,11 @@ impl Prepared {
         }
     }
 
-    async fn returning(&self, core: &Core, which: &ReturnDocument, trace: &Trace) -> Result<Found> {
+    async fn returning(&self, core: &Core, which: &ReturnDocument, trace: &Trace) -> Result<Outcome> {
+        let found = |document: Option<RawDocumentBuf>| Outcome {
+            document,
+            ..Outcome::default()
+        };
         let inserts = self.upsert && self.refused_insert().is_none();
         // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
         // follows from that, the insert is a command of its own.
@@ -752,8 +745,8 @@ impl Prepared {
             let this = less.as_ref().unwrap_or(self);
             sent += 1;
             let filter = this.filter.clone();
-            let found = this.find_and_update(core, which, filter, inserts && !apart);
-            let mut result = found.await;
+            let sending = this.find_and_update(core, which, filter, inserts && !apart);
+            let mut result = sending.await;
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
                 sent += 1;
@@ -766,15 +759,18 @@ impl Prepared {
             match result {
                 Ok(Some(document)) => {
                     trace.done(sent, 1);
-                    return Ok(match inserted && !is_before {
-                        true => Found::Inserted(Some(document), self.id.clone()),
-                        false => Found::Stored(document),
+                    return Ok(Outcome {
+                        upserted: (inserted && !is_before).then(|| self.id.clone()),
+                        ..found(Some(document))
                     });
                 }
                 // Nothing was there before, and now it is.
                 Ok(None) if inserted => {
                     trace.done(sent, 1);
-                    return Ok(Found::Inserted(None, self.id.clone()));
+                    return Ok(Outcome {
+                        upserted: Some(self.id.clone()),
+                        ..Outcome::default()
+                    });
                 }
                 Err(error) if !this.may_exist(core, &error) => {
                     trace.done(sent, 0);
@@ -792,7 +788,7 @@ impl Prepared {
             match verdict {
                 Verdict::Refused(error) => return Err(this.explained(error, trace).await),
                 Verdict::Nothing => {
-                    return read(core, &self.id).await.map(Found::Document);
+                    return read(core, &self.id).await.map(found);
                 }
                 Verdict::Less(built) => less = Some(this.with(*built)),
                 Verdict::Again => {}
@@ -823,43 +819,19 @@ impl Prepared {
     }
 }
 
-fn found_as_it_was() -> Updated {
-    Updated {
-        matched: 1,
-        ..Updated::default()
-    }
-}
-
-/// A document as it was, or as it is.
-enum Found {
-    /// As it is stored. Whether it fits its struct is seen when all is written: the update is made then, and with it what the
-    /// update asks of other documents.
-    Stored(RawDocumentBuf),
-    /// One that was inserted, so far as it is to be given, and its id.
-    Inserted(Option<RawDocumentBuf>, Bson),
-    Document(Option<RawDocumentBuf>),
-}
-
-impl Done for Found {
-    fn upserted(&self) -> Option<&Bson> {
-        match self {
-            Found::Inserted(_, id) => Some(id),
-            Found::Stored(_) | Found::Document(_) => None,
+impl From<Outcome> for Updated {
+    fn from(outcome: Outcome) -> Updated {
+        Updated {
+            matched: outcome.matched,
+            modified: outcome.modified,
+            upserted: outcome.upserted,
+            refused: outcome.refused,
+            copies_updated: outcome.copies,
         }
     }
 }
 
-impl Done for Updated {
-    fn upserted(&self) -> Option<&Bson> {
-        self.upserted.as_ref()
-    }
-
-    fn copies(&mut self, documents: u64) {
-        self.copies_updated += documents;
-    }
-}
-
-/// Carries out changes that are built already, of a document of which a version was seen.
+/// Executes changes that are built already, of a document of which a version was seen.
 pub(crate) fn apply(core: &Core, id: Bson, seen: i64, mut built: Built) -> BoxFuture<'_, Result<Updated>> {
     async move {
         let meta = core.meta();
@@ -876,9 +848,10 @@ pub(crate) fn apply(core: &Core, id: Bson, seen: i64, mut built: Built) -> BoxFu
             built,
             upsert: false,
             token: None,
+            reply: Reply::Counts,
         };
         let trace = core.trace("update");
-        trace.run(prepared.execute(&trace)).await
+        trace.run(prepared.execute(&trace)).await.map(Updated::from)
     }
     .boxed()
 }
@@ -1162,9 +1135,9 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
                         whole.collation.clone_from(&collation);
                         whole.keys.clone_from(&keys);
                         let held = whole.held_uncounted.clone();
-                        match whole.carry_out(core, &trace).await {
-                            Ok(Part::Done(updated)) => return Ok(updated),
-                            Ok(Part::TooMany) => {}
+                        match whole.execute(core, &trace, true).await {
+                            Ok(done) if !done.too_many => return Ok(done.into()),
+                            Ok(_) => {}
                             // The document with this key may be one that the range of a type held back. The server may find
                             // any fault with the new one before it finds that one.
                             Err(error) if held.is_some() && is_refused(&error) => {
@@ -1204,37 +1177,6 @@ fn upsert_by_collation(meta: &DocumentMeta) -> Error {
         message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
                   `#[document(collation(locale = \"…\"))]`"
             .to_owned(),
-    }
-}
-
-/// What came of an update that is carried out at once, if it does not change too many documents for that.
-enum Part {
-    Done(Updated),
-    TooMany,
-}
-
-impl From<Updated> for Part {
-    fn from(updated: Updated) -> Part {
-        Part::Done(updated)
-    }
-}
-
-impl Done for Part {
-    fn upserted(&self) -> Option<&Bson> {
-        match self {
-            Part::Done(updated) => updated.upserted(),
-            Part::TooMany => None,
-        }
-    }
-
-    fn copies(&mut self, documents: u64) {
-        if let Part::Done(updated) = self {
-            updated.copies(documents);
-        }
-    }
-
-    fn too_many() -> Option<Part> {
-        Some(Part::TooMany)
     }
 }
 
@@ -1300,11 +1242,9 @@ impl Many {
         })
     }
 
-    /// Carries it out at once, with what its references ask for.
-    async fn carry_out<R>(mut self, core: &Core, trace: &Trace) -> Result<R>
-    where
-        R: Done + From<Updated> + Send + Sync,
-    {
+    /// Executes it at once, with what its references ask for; nothing of it where it can be executed in parts, and is for too many
+    /// documents.
+    async fn execute(mut self, core: &Core, trace: &Trace, in_parts: bool) -> Result<Outcome> {
         core.odm().know_declarations(trace).await?;
         let mut token = None;
         amend(core, trace)
@@ -1319,16 +1259,14 @@ impl Many {
         };
         let update = |session: Option<Shared>| {
             let core = core.within(session);
-            async move { many.update(&core, trace).await.map(R::from) }.boxed()
+            async move { many.update(&core, trace).await }.boxed()
         };
-        let writes = [Write {
-            meta: core.meta(),
-            what,
-        }]
-        .into_iter();
+        let meta = core.meta();
+        let writes = [Write { meta, what }].into_iter();
         match Duties::of(core.odm(), writes, token)? {
             None => update(core.session().cloned()).await,
-            Some(duties) => duties.carry_out(core.session(), trace, update).await,
+            Some(duties) if in_parts => duties.in_parts().execute(core.session(), trace, &update).await,
+            Some(duties) => duties.execute(core.session(), trace, &update).await,
         }
     }
 }
@@ -1348,7 +1286,7 @@ async fn in_parts(
     while let Some(part) = parts.next().await? {
         let part = Many::of(core.meta().collection, part, built.clone(), false, counts)?;
         round_trips += part.round_trips();
-        let updated: Updated = match part.carry_out(core, trace).await {
+        let updated: Updated = match part.execute(core, trace, false).await.map(Updated::from) {
             Ok(updated) => updated,
             // The parts before it stay.
             Err(error) if all.modified > 0 && core.session().is_none() => {
@@ -1370,7 +1308,7 @@ impl Many {
         1 + u64::from(self.held.is_some()) + u64::from(self.has.is_some())
     }
 
-    async fn update(&self, core: &Core, trace: &Trace) -> Result<Updated> {
+    async fn update(&self, core: &Core, trace: &Trace) -> Result<Outcome> {
         let (mut sent, mut attempt) = (0, 0);
         loop {
             sent += self.round_trips();
@@ -1389,9 +1327,9 @@ impl Many {
                 if session.is_none() && self.held_uncounted.is_some() {
                     let refused = count(core, self.held_uncounted.clone(), None).await?;
                     if refused > 0 {
-                        return Ok(Updated {
+                        return Ok(Outcome {
                             refused,
-                            ..Updated::default()
+                            ..Outcome::default()
                         });
                     }
                 }
@@ -1423,7 +1361,7 @@ impl Many {
         Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
     }
 
-    async fn update_once(&self, core: &Core, trace: &Trace, sent: &mut u64) -> Result<Updated> {
+    async fn update_once(&self, core: &Core, trace: &Trace, sent: &mut u64) -> Result<Outcome> {
         if let Some(filter) = &self.to_fill {
             fill(core, &self.built, filter.clone(), trace).await?;
         }
@@ -1445,11 +1383,11 @@ impl Many {
                 self.collation.as_ref(),
             );
             let (matched, modified) = updated.await.map_err(too_large)?;
-            return Ok(Updated {
+            return Ok(Outcome {
                 matched,
                 modified,
                 refused,
-                ..Updated::default()
+                ..Outcome::default()
             });
         }
         let had = count(core, self.has.clone(), self.collation.as_ref()).await?;
@@ -1481,12 +1419,12 @@ impl Many {
         {
             return Err(error);
         }
-        Ok(Updated {
+        Ok(Outcome {
             matched: result.matched_count + had,
             modified: result.modified_count,
             upserted: result.upserted_id,
             refused,
-            copies_updated: 0,
+            ..Outcome::default()
         })
     }
 }

@@ -159,7 +159,14 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn new(db: Database, models: impl IntoIterator<Item = Model>) -> Result<Odm> {
-        let models: Vec<Model> = models.into_iter().collect();
+        let mut all = Vec::new();
+        for model in models {
+            all.push(model);
+        }
+        Odm::of(db, all)
+    }
+
+    fn of(db: Database, models: Vec<Model>) -> Result<Odm> {
         let mut problems = Vec::new();
         for (i, model) in models.iter().enumerate() {
             if let Some(other) = models[..i]

@@ -3,9 +3,10 @@
 mod behind;
 mod resume;
 
+use crate::batches::Take;
 use crate::collection::Core;
 use crate::document::DocumentMeta;
-use crate::find::{Query, Take};
+use crate::find::Query;
 use crate::join::{Join, Work};
 use crate::{Document, Error, Filter, Find, Order, Result, decode};
 use base64::Engine;

@@ -381,9 +381,16 @@ macro_rules! arrays_of_references {
                 tree: &Tree,
                 get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
             ) -> Result<Option<Vec<X>>> {
-                tree.items()
-                    .map(|item| item.slot().map_or(Ok(None), &mut *get))
-                    .collect()
+                let mut all = Vec::new();
+                for item in tree.items() {
+                    let one = match item.slot() {
+                        Some(slot) => get(slot)?,
+                        None => None,
+                    };
+                    let Some(one) = one else { return Ok(None) };
+                    all.push(one);
+                }
+                Ok(Some(all))
             }
 
             fn present<X: Send>(

@@ -1,7 +1,7 @@
 //! What an operation reports to `tracing`: collection, operation, round trips, documents, time, and what kind of error ended
 //! it. Never a value, unless the program asks for it at level `TRACE`.
 
-use crate::find::Batch;
+use crate::batches::Batch;
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, Stream, StreamExt};

@@ -8,7 +8,7 @@ use crate::collection::{Core, act};
 use crate::document::DocumentMeta;
 use crate::keep::{Replacement, refuse_own};
 use crate::names::read_too;
-use crate::relation::{self, Amend, Done, Duties, What as Relation, Write};
+use crate::relation::{self, Amend, Duties, Outcome, What as Relation, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::never_changed;
@@ -101,8 +101,6 @@ impl<T: Document> Insert<T> {
     }
 }
 
-impl Done for () {}
-
 impl<T: Document> IntoFuture for Insert<T> {
     type Output = Result<T>;
     type IntoFuture = BoxFuture<'static, Result<T>>;
@@ -156,15 +154,15 @@ fn insert(core: Core, mut raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stor
                     async move {
                         let action = core.raw().insert_one(raw);
                         act!(session.as_ref(), action).map_err(|error| core.error(error))?;
-                        Ok(())
+                        Ok(Outcome::default())
                     }
                     .boxed()
                 };
                 let what = Relation::Insert(raw);
                 match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
                     None => insert(core.session().cloned()).await?,
-                    Some(duties) => duties.carry_out(core.session(), &trace, insert).await?,
-                }
+                    Some(duties) => duties.execute(core.session(), &trace, &insert).await?,
+                };
                 trace.done(1, 1);
                 Ok(derives)
             })
@@ -363,10 +361,14 @@ fn replace(
                 let replace = |session: Option<Shared>| {
                     async move {
                         let core = core.within(session);
-                        let (replaced, trips) = store(&core, id, seen, filter, of, trace).await?;
+                        let (created, trips) = store(&core, id, seen, filter, of, trace).await?;
                         if of.is_whole {
                             trace.done(trips, 1);
-                            return Ok(replaced);
+                            let stored = created.map(|(name, created)| of.with(name, created));
+                            return Ok(Outcome {
+                                document: stored.transpose()?,
+                                ..Outcome::default()
+                            });
                         }
                         // Not by one command with the write: of a sharded collection it takes only what names a shard key.
                         let mut action = core.raw().find_one(doc! { "_id": id });
@@ -375,9 +377,9 @@ fn replace(
                         }
                         let stored = act!(core.session(), action).map_err(|error| core.error(error))?;
                         trace.done(trips + 1, 1);
-                        Ok(Replaced {
-                            stored,
-                            created: None,
+                        Ok(Outcome {
+                            document: stored,
+                            ..Outcome::default()
                         })
                     }
                     .boxed()
@@ -388,12 +390,11 @@ fn replace(
                 };
                 let replaced = match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
                     None => replace(core.session().cloned()).await?,
-                    Some(duties) => duties.carry_out(core.session(), trace, replace).await?,
+                    Some(duties) => duties.execute(core.session(), trace, &replace).await?,
                 };
-                Ok(match (replaced.stored, replaced.created) {
-                    (Some(stored), _) => (stored, false),
-                    (None, Some((name, created))) => (replacement.with(name, created)?, false),
-                    (None, None) => (replacement.document, is_given),
+                Ok(match replaced.document {
+                    Some(stored) => (stored, false),
+                    None => (replacement.document, is_given),
                 })
             })
             .await?;
@@ -407,7 +408,10 @@ fn replace(
     .boxed()
 }
 
-/// Executes a replacement. Returns the number of round trips.
+/// The field of the time at which a document was made, where it is another one than the given.
+type Created = Option<(String, Bson)>;
+
+/// Executes a replacement. Returns the stored time at which the document was made, and the number of round trips.
 ///
 /// # Errors
 /// Where the document is not there, or has another version than this one.
@@ -418,7 +422,7 @@ async fn store(
     filter: &bson::Document,
     replacement: &Replacement,
     trace: &Trace,
-) -> Result<(Replaced, u64)> {
+) -> Result<(Created, u64)> {
     let send = |filter: bson::Document| {
         let update = UpdateModifications::Pipeline(replacement.pipeline.clone());
         async move {
@@ -434,16 +438,12 @@ async fn store(
             Ok::<bool, Error>(result.matched_count == 1)
         }
     };
-    let nothing = Replaced {
-        stored: None,
-        created: None,
-    };
     // Nearly always the given time is the stored one; so the document is as it is given where it is found by it.
     let created = replacement.created.as_ref().filter(|_| replacement.is_whole);
     let mut by_time = filter.clone();
     by_time.extend(created.cloned());
     if send(by_time).await? {
-        return Ok((nothing, 1));
+        return Ok((None, 1));
     }
     trace.done(2, 0);
     let names = core
@@ -470,21 +470,8 @@ async fn store(
     let created = stored
         .and_then(|mut stored| stored.remove(name))
         .map(|created| (name.clone(), created));
-    let replaced = Replaced {
-        stored: None,
-        created,
-    };
-    Ok((replaced, 3))
+    Ok((created, 3))
 }
-
-/// The stored document, where it differs from the given one.
-struct Replaced {
-    stored: Option<RawDocumentBuf>,
-    /// The field of the time at which the document was made, where that is another one than the given.
-    created: Option<(String, Bson)>,
-}
-
-impl Done for Replaced {}
 
 /// What to delete. Carried out by `.await`, which gives [`Deleted`].
 ///

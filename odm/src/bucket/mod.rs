@@ -12,20 +12,24 @@
 //! A change of items goes by the bucket's version: what is counted and summed is computed of the items that were read, and
 //! written with the change if nothing came between.
 
+use crate::aggregate;
+use crate::collection::Core;
 use crate::filter::{Element, below};
+use crate::insert_many::{Part, insert_encoded};
 use crate::modify::apply;
-use crate::relation::{self, Done, Duties, What, Write};
+use crate::relation::{self, Duties, Outcome, What, Write};
 use crate::session::Shared;
 use crate::trace::Trace;
 use crate::update::{Built, Changes, Rooted, growth};
-use crate::{Collection, Error, Filter, Find, Fresh, InsertMany, Odm, Result, Target, Tx};
+use crate::write::{encode_behind, not_encoded};
+use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use crate::{Document as _, collection::act};
-use futures::future::FutureExt;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
 use mongodb::options::UpdateModifications;
 use std::collections::HashMap;
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 use std::time::Duration;
 
 mod meta;
@@ -196,16 +200,15 @@ impl<I: Bucketed> Buckets<I> {
     /// ```
     pub async fn push(&self, parent: impl Target<I::Parent>, item: I) -> Result<i32> {
         let parent = parent.target_id()?;
-        let items = [item];
-        let encoded = encode(&items)?;
+        let encoded = vec![encode_item(&item)?];
         let start = match encoded.first() {
-            Some(item) => start_of::<I>(item)?,
+            Some(item) => start_of(I::BUCKET, item)?,
             None => None,
         };
-        let trace = self.collection.trace("push");
-        trace
-            .run(self.push_row(&Row { parent, start }, &items, &encoded, &trace))
-            .await
+        let row = Row { parent, start };
+        let items: Box<dyn Items> = Box::new(vec![item]);
+        let rows = vec![(row, items, encoded)];
+        self.untyped().push("push", rows).await
     }
 
     /// Adds items behind the others of this parent, in their order; of buckets by time, those of each period.
@@ -237,7 +240,7 @@ impl<I: Bucketed> Buckets<I> {
         let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
         for item in items {
             let encoded = encode_item(&item)?;
-            let start = start_of::<I>(&encoded)?;
+            let start = start_of(I::BUCKET, &encoded)?;
             let place = *places.entry(start).or_insert(rows.len());
             match rows.get_mut(place) {
                 Some((_, items, all)) => {
@@ -252,56 +255,116 @@ impl<I: Bucketed> Buckets<I> {
                 I::push(Changes::new(), part).build(false, crate::now())?;
             }
         }
-        let trace = self.collection.trace("push_many");
-        trace
-            .run(async {
-                for (at, (start, items, encoded)) in rows.iter().enumerate() {
-                    let row = Row {
-                        parent: parent.clone(),
-                        start: *start,
-                    };
-                    let pushed = self.push_row(&row, items, encoded, &trace).await;
-                    pushed.map_err(|error| match at > 0 && self.collection.session().is_none() {
-                        true => error.after_a_part(I::BUCKET.collection),
-                        false => error,
-                    })?;
-                }
-                Ok(())
-            })
-            .await
+        let mut all: Rows = Vec::with_capacity(rows.len());
+        for (start, items, encoded) in rows {
+            let parent = parent.clone();
+            all.push((Row { parent, start }, Box::new(items), encoded));
+        }
+        self.untyped().push("push_many", all).await.map(drop)
+    }
+
+    /// The same, without the type of the items.
+    fn untyped(&self) -> Untyped {
+        Untyped {
+            core: self.collection.core().clone(),
+            meta: I::BUCKET,
+        }
     }
 }
 
-impl<I: Bucketed> Buckets<I> {
+/// The items of a push, in their type.
+trait Items: Send + Sync {
+    fn count(&self) -> usize;
+    /// The update that adds a range of them to a bucket.
+    fn update(&self, range: Range<usize>) -> Result<Built>;
+    /// Writes a bucket behind what is there, if it is within its bounds.
+    fn encode(&self, bucket: &Document, bytes: &mut Vec<u8>) -> Result<()>;
+}
+
+impl<I: Bucketed> Items for Vec<I> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn update(&self, range: Range<usize>) -> Result<Built> {
+        let items = self.get(range).unwrap_or_default();
+        I::push(Changes::new(), items).build(false, crate::now())
+    }
+
+    fn encode(&self, bucket: &Document, bytes: &mut Vec<u8>) -> Result<()> {
+        // Read as a document of the collection is.
+        let bucket: I::Bucket = RawDocumentBuf::try_from(bucket)
+            .and_then(|raw| bson::deserialize_from_slice(raw.as_bytes()))
+            .map_err(|source| not_encoded(I::Bucket::META, source))?;
+        encode_behind(&bucket, bytes)
+    }
+}
+
+/// The items to push onto each row of buckets, and how they are stored.
+type Rows = Vec<(Row, Box<dyn Items>, Vec<Document>)>;
+
+/// Buckets without the type of their items.
+struct Untyped {
+    core: Core,
+    meta: &'static BucketMeta,
+}
+
+impl Untyped {
+    /// Adds items to rows of buckets, and gives the page of the last.
+    fn push(self, operation: &'static str, rows: Rows) -> BoxFuture<'static, Result<i32>> {
+        async move {
+            let trace = self.core.trace(operation);
+            trace
+                .run(async {
+                    let mut page = 0;
+                    for (at, (row, items, encoded)) in rows.iter().enumerate() {
+                        let pushed = self.push_row(row, &**items, encoded, &trace).await;
+                        page = pushed.map_err(|error| match at > 0 && self.core.session().is_none() {
+                            true => error.after_a_part(self.meta.collection),
+                            false => error,
+                        })?;
+                    }
+                    Ok(page)
+                })
+                .await
+        }
+        .boxed()
+    }
+
     /// Adds items to one row of buckets, and gives the page of the last.
-    async fn push_row(&self, row: &Row, items: &[I], encoded: &[Document], trace: &Trace) -> Result<i32> {
-        let meta = I::BUCKET;
-        let all = items.len();
-        let (mut items, mut encoded) = (items, encoded);
+    async fn push_row(
+        &self,
+        row: &Row,
+        items: &dyn Items,
+        encoded: &[Document],
+        trace: &Trace,
+    ) -> Result<i32> {
+        let meta = self.meta;
+        let all = items.count();
+        // How many of them are added already.
+        let mut added = 0;
         // Out of a transaction, what has been added before an error stays.
-        let partly =
-            |items: &[I], error: Error| match items.len() < all && self.collection.session().is_none() {
-                true => error.after_a_part(I::BUCKET.collection),
-                false => error,
-            };
+        let partly = |added: usize, error: Error| match added > 0 && self.core.session().is_none() {
+            true => error.after_a_part(self.meta.collection),
+            false => error,
+        };
         let mut newest: Option<Newest> = None;
         let mut trips = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
             // Without a question there may be room for all; with the answer there is for so many.
             let fits = match newest {
-                None => items.len() <= room,
+                None => all - added <= room,
                 Some(_) => room > 0,
             };
             if fits {
-                let part = room.min(items.len());
-                let (now, later) = items.split_at(part);
-                let (of_now, of_later) = encoded.split_at(part);
+                let part = added..added + room.min(all - added);
+                let behind = part.end;
                 trips += 1;
-                let added = self.add_to_open(row, now, of_now, trace).await;
-                if let Some(page) = added.map_err(|error| partly(items, error))? {
-                    (items, encoded) = (later, of_later);
-                    if items.is_empty() {
+                let onto = self.add_to_open(row, items, part, encoded, trace).await;
+                if let Some(page) = onto.map_err(|error| partly(added, error))? {
+                    added = behind;
+                    if added == all {
                         trace.done(trips, 1);
                         return Ok(page);
                     }
@@ -309,38 +372,39 @@ impl<I: Bucketed> Buckets<I> {
             }
             trips += 1;
             let found = self.newest(row).await;
-            let found = found.map_err(|error| partly(items, error.of_read()))?;
+            let found = found.map_err(|error| partly(added, error.of_read()))?;
             newest = Some(found);
             // One that has room again has been made by somebody else since the update looked.
             if found.room > 0 {
                 pause(attempt).await;
                 continue;
             }
-            let made = self.insert(row, found.page, items, encoded).await;
+            let made = self.insert(row, found.page, items, added..all, encoded).await;
             match made {
                 Ok(last) => {
                     trace.done(trips + 1, 1);
                     return Ok(last);
                 }
                 Err(Refused { inserted, error }) => {
-                    let others = is_ours(meta, &error) && self.collection.session().is_none();
+                    let others = is_ours(meta, &error) && self.core.session().is_none();
                     if !others {
                         trace.done(trips + 1, 0);
                         return Err(match inserted {
-                            0 => partly(items, error),
-                            _ => error.after_a_part(I::BUCKET.collection),
+                            0 => partly(added, error),
+                            _ => error.after_a_part(self.meta.collection),
                         });
                     }
-                    let gone = inserted.saturating_mul(meta.most()).min(items.len());
-                    items = items.get(gone..).unwrap_or_default();
-                    encoded = encoded.get(gone..).unwrap_or_default();
+                    added = inserted
+                        .saturating_mul(meta.most())
+                        .saturating_add(added)
+                        .min(all);
                     newest = None;
                     pause(attempt).await;
                 }
             }
         }
         let error = Error::Contention {
-            collection: I::BUCKET.collection,
+            collection: self.meta.collection,
             source: None,
             message: format!(
                 "{ATTEMPTS} times somebody else filled the newest bucket before this push: try again, or declare a greater \
@@ -348,37 +412,39 @@ impl<I: Bucketed> Buckets<I> {
                 meta.size
             ),
         };
-        Err(partly(items, error))
+        Err(partly(added, error))
     }
 
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
     async fn add_to_open(
         &self,
         row: &Row,
-        items: &[I],
+        items: &dyn Items,
+        part: Range<usize>,
         encoded: &[Document],
         trace: &Trace,
     ) -> Result<Option<i32>> {
-        let meta = I::BUCKET;
-        let odm = self.collection.odm();
-        let mut built = I::push(Changes::new(), items).build(false, crate::now())?;
+        let meta = self.meta;
+        let odm = self.core.odm();
+        let more = count(part.len());
+        let encoded = encoded.get(part.clone()).unwrap_or_default();
+        let mut built = items.update(part)?;
         // That there is room is in the condition.
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
-        relation::prepare(odm, I::Bucket::META, &mut built)?;
+        relation::prepare(odm, self.core.meta(), &mut built)?;
         odm.know_declarations(trace).await?;
         let mut token = None;
         let amend = relation::Amend {
             odm,
-            session: self.collection.session(),
+            session: self.core.session(),
             trace,
             beside: &[],
         };
         amend
-            .update(I::Bucket::META, None, &mut built, false, &mut token)
+            .update(self.core.meta(), None, &mut built, false, &mut token)
             .await?;
         let mut filter = row.filter(meta);
-        let more = count(items.len());
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
         filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
@@ -389,52 +455,50 @@ impl<I: Bucketed> Buckets<I> {
             upsert: false,
         };
         let writes = [Write {
-            meta: I::Bucket::META,
+            meta: self.core.meta(),
             what,
         }];
         let (filter, built) = (&filter, &built);
         let update = |session: Option<Shared>| {
             async move {
                 let action = self
-                    .collection
+                    .core
                     .raw()
                     .find_one_and_update(
                         filter.clone(),
                         UpdateModifications::Document(built.update.clone()),
                     )
                     .projection(doc! { meta.page: 1 });
-                let refused = |error| growth::told(Collection::<I::Bucket>::error(error), &built.update);
+                let refused = |error| growth::told(self.core.error(error), &built.update);
                 let found = act!(session.as_ref(), action).map_err(refused)?;
-                Ok(Pushed(
-                    found.map(|found| number(found.get(meta.page).ok().flatten())),
-                ))
+                Ok(Outcome {
+                    document: found,
+                    ..Outcome::default()
+                })
             }
             .boxed()
         };
-        match Duties::of(odm, writes.into_iter(), token)? {
-            None => update(self.collection.session().cloned())
-                .await
-                .map(|done| done.0),
-            Some(duties) => duties
-                .carry_out(self.collection.session(), trace, update)
-                .await
-                .map(|done| done.0),
-        }
+        let done = match Duties::of(odm, writes.into_iter(), token)? {
+            None => update(self.core.session().cloned()).await?,
+            Some(duties) => duties.execute(self.core.session(), trace, &update).await?,
+        };
+        let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
+        Ok(done.document.map(page))
     }
 
     /// The number of the newest page and its room; 0 and none if there is no page. One that was made by a declaration with a
     /// greater size is cut to the present one first.
     async fn newest(&self, row: &Row) -> Result<Newest> {
-        let meta = I::BUCKET;
+        let meta = self.meta;
         let mut attempts = 0;
         loop {
             let action = self
-                .collection
+                .core
                 .raw()
                 .find_one(row.filter(meta))
                 .sort(doc! { meta.page: -1 })
                 .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
-            let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
+            let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
             };
@@ -451,13 +515,13 @@ impl<I: Bucketed> Buckets<I> {
             let id = found.get("_id").ok().flatten();
             let id = id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null);
             let version = found.get_i64(VERSION).unwrap_or_default();
-            let mut built = Changes::<I::Bucket>::new().build(false, crate::now())?;
+            let mut built = Changes::new().build_for(self.core.meta(), false, crate::now())?;
             summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
             summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
-            match apply(self.collection.core(), id.clone(), version, built).await {
+            match apply(&self.core, id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
-                    return Err(contended::<I>(&id));
+                    return Err(contended(meta, &id));
                 }
                 // Somebody else has written it.
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) => {
@@ -474,24 +538,26 @@ impl<I: Bucketed> Buckets<I> {
         &self,
         row: &Row,
         newest: i32,
-        items: &[I],
+        items: &dyn Items,
+        which: Range<usize>,
         encoded: &[Document],
     ) -> Result<i32, Refused> {
-        let meta = I::BUCKET;
+        let meta = self.meta;
         let refused = |error| Refused { inserted: 0, error };
         let mut page = newest;
-        let mut buckets = Vec::new();
-        for part in encoded.chunks(meta.most()) {
+        let mut buckets = Part::default();
+        // What one item breaks is said of the item, as where it is pushed onto a bucket.
+        for start in which.clone().step_by(meta.most()) {
+            let part = start..which.end.min(start + meta.most());
+            items.update(part).map_err(refused)?;
+        }
+        let encoded = encoded.get(which).unwrap_or_default();
+        for (at, part) in encoded.chunks(meta.most()).enumerate() {
             page = page.saturating_add(1);
             let bucket = self.bucket(row, page, part).map_err(refused)?;
-            buckets.push(Fresh::Whole(bucket));
+            buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
-        // What one item breaks is said of the item, as where it is pushed onto a bucket.
-        for part in items.chunks(meta.most()) {
-            let built = I::push(Changes::<I::Bucket>::new(), part).build(false, crate::now());
-            built.map_err(refused)?;
-        }
-        match InsertMany::new(&self.collection, buckets).await {
+        match insert_encoded(&self.core, vec![buckets], true, true, &mut |_| Ok(())).await {
             Ok(_) => Ok(page),
             Err(Error::InsertMany {
                 inserted, mut errors, ..
@@ -503,8 +569,8 @@ impl<I: Bucketed> Buckets<I> {
         }
     }
 
-    fn bucket(&self, row: &Row, page: i32, items: &[Document]) -> Result<I::Bucket> {
-        let meta = I::BUCKET;
+    fn bucket(&self, row: &Row, page: i32, items: &[Document]) -> Result<Document> {
+        let meta = self.meta;
         let held = count(items.len());
         let mut bucket = doc! {
             "_id": ObjectId::new(),
@@ -519,13 +585,7 @@ impl<I: Bucketed> Buckets<I> {
             bucket.insert(period.start, start);
         }
         bucket.extend(summary::of(meta, items)?.fields());
-        // Read as a document of the collection is.
-        RawDocumentBuf::try_from(&bucket)
-            .and_then(|raw| bson::deserialize_from_slice(raw.as_bytes()))
-            .map_err(|source| Error::Encode {
-                field: I::Bucket::META.name.to_owned(),
-                source: Box::new(source),
-            })
+        Ok(bucket)
     }
 }
 
@@ -534,11 +594,6 @@ impl BucketMeta {
         usize::try_from(self.size).unwrap_or(1).max(1)
     }
 }
-
-/// What was pushed onto: its page.
-struct Pushed(Option<i32>);
-
-impl Done for Pushed {}
 
 /// Why the pages behind so many were not inserted.
 struct Refused {
@@ -581,20 +636,15 @@ fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
     })
 }
 
-fn encode<I: Bucketed>(items: &[I]) -> Result<Vec<Document>> {
-    items.iter().map(encode_item).collect()
-}
-
 /// The beginning of the period that the item is of; `None` of buckets by count.
-fn start_of<I: Bucketed>(item: &Document) -> Result<Option<DateTime>> {
-    let meta = I::BUCKET;
+fn start_of(meta: &BucketMeta, item: &Document) -> Result<Option<DateTime>> {
     let (Some(period), Some(time)) = (&meta.period, &meta.time) else {
         return Ok(None);
     };
     match item.get(time.field) {
         Some(Bson::DateTime(at)) => Ok(Some(period.per.start(*at))),
         _ => Err(Error::Query {
-            collection: I::BUCKET.collection,
+            collection: meta.collection,
             message: format!(
                 "an item has no date in `{}`, by which its bucket is found",
                 time.field
@@ -654,13 +704,12 @@ impl<I: Bucketed> Buckets<I> {
     pub async fn count(&self, parent: impl Target<I::Parent>) -> Result<u64> {
         let meta = I::BUCKET;
         let parent = parent.target_id()?;
-        let counted = self
-            .collection
-            .aggregate()
-            .stage(doc! { "$match": of_parent(meta, &parent) })
-            .stage(doc! { "$group": { "_id": null, "n": { "$sum": format!("${}", meta.count) } } })
-            .one::<Document>()
-            .await?;
+        let stages = vec![
+            doc! { "$match": of_parent(meta, &parent) },
+            doc! { "$group": { "_id": null, "n": { "$sum": format!("${}", meta.count) } } },
+            doc! { "$limit": 1 },
+        ];
+        let counted = aggregate::documents(self.collection.core(), stages).await?.pop();
         let n = match counted.as_ref().and_then(|counted| counted.get("n")) {
             Some(Bson::Int32(n)) => i64::from(*n),
             Some(Bson::Int64(n)) => *n,
@@ -787,9 +836,9 @@ struct Hit {
 }
 
 /// What becomes of the items.
-enum Fate<'a> {
+enum Fate {
     /// The operators on an item, by its own names.
-    Changed(&'a Document),
+    Changed(Document),
     Deleted,
 }
 
@@ -833,7 +882,8 @@ impl<I: Bucketed> Buckets<I> {
         let operators = change.operators().clone();
         let changes = I::edit(Changes::new(), Filter::raw(condition.clone()), change);
         let built = changes.build(false, crate::now())?;
-        self.carry_out("edit", &parent, &condition, &built, &Fate::Changed(&operators))
+        self.untyped()
+            .change_all("edit", parent, condition, built, Fate::Changed(operators))
             .await
     }
 
@@ -866,52 +916,59 @@ impl<I: Bucketed> Buckets<I> {
         let condition = condition(<Element<I> as Rooted>::rooted()).into_document()?;
         let changes = I::delete(Changes::new(), Filter::raw(condition.clone()));
         let built = changes.build(false, crate::now())?;
-        self.carry_out("delete", &parent, &condition, &built, &Fate::Deleted)
+        self.untyped()
+            .change_all("delete", parent, condition, built, Fate::Deleted)
             .await
     }
+}
 
-    async fn carry_out(
-        &self,
+impl Untyped {
+    fn change_all(
+        self,
         operation: &'static str,
-        parent: &Bson,
-        condition: &Document,
-        built: &Built,
-        fate: &Fate<'_>,
-    ) -> Result<u64> {
-        let meta = I::BUCKET;
-        let trace = self.collection.trace(operation);
-        let work = async {
-            let mut items = 0_u64;
-            let hits = self.hits(of_parent(meta, parent), condition).await?;
-            for hit in hits {
-                let mut hit = Some(hit);
-                let mut attempt = 0;
-                while let Some(seen) = hit {
-                    if self.change(&seen, built, fate).await? {
-                        items += seen.at.len() as u64;
-                        break;
+        parent: Bson,
+        condition: Document,
+        built: Built,
+        fate: Fate,
+    ) -> BoxFuture<'static, Result<u64>> {
+        async move {
+            let meta = self.meta;
+            let (condition, built, fate) = (&condition, &built, &fate);
+            let trace = self.core.trace(operation);
+            let work = async {
+                let mut items = 0_u64;
+                let hits = self.hits(of_parent(meta, &parent), condition).await?;
+                for hit in hits {
+                    let mut hit = Some(hit);
+                    let mut attempt = 0;
+                    while let Some(seen) = hit {
+                        if self.change(&seen, built, fate).await? {
+                            items += seen.at.len() as u64;
+                            break;
+                        }
+                        attempt += 1;
+                        if attempt == ATTEMPTS {
+                            return Err(contended(meta, &seen.id));
+                        }
+                        pause(attempt).await;
+                        hit = self
+                            .hits(doc! { "_id": { "$eq": seen.id } }, condition)
+                            .await?
+                            .pop();
                     }
-                    attempt += 1;
-                    if attempt == ATTEMPTS {
-                        return Err(contended::<I>(&seen.id));
-                    }
-                    pause(attempt).await;
-                    hit = self
-                        .hits(doc! { "_id": { "$eq": seen.id } }, condition)
-                        .await?
-                        .pop();
                 }
-            }
-            Ok(items)
-        };
-        trace.run(work).await
+                Ok(items)
+            };
+            trace.run(work).await
+        }
+        .boxed()
     }
 
     /// The buckets among these with items that fit.
     async fn hits(&self, buckets: Document, condition: &Document) -> Result<Vec<Hit>> {
-        let meta = I::BUCKET;
+        let meta = self.meta;
         let items = below(meta.items, condition.clone()).map_err(|message| Error::Query {
-            collection: I::BUCKET.collection,
+            collection: self.meta.collection,
             message,
         })?;
         // Buckets without such an item need not be taken apart. Not every server takes `$or` and its like there, and what
@@ -934,16 +991,14 @@ impl<I: Bucketed> Buckets<I> {
                 order.insert(name, 1);
             }
         }
-        let found: Vec<Document> = self
-            .collection
-            .aggregate()
-            .stage(doc! { "$match": { "$and": matching } })
-            .stage(doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } })
-            .stage(doc! { "$match": items })
-            .stage(doc! { "$group": group })
-            .stage(doc! { "$sort": order })
-            .all()
-            .await?;
+        let stages = vec![
+            doc! { "$match": { "$and": matching } },
+            doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } },
+            doc! { "$match": items },
+            doc! { "$group": group },
+            doc! { "$sort": order },
+        ];
+        let found = aggregate::documents(&self.core, stages).await?;
         let position = |value: &Bson| match value {
             Bson::Int64(n) => usize::try_from(*n).ok(),
             Bson::Int32(n) => usize::try_from(*n).ok(),
@@ -961,8 +1016,8 @@ impl<I: Bucketed> Buckets<I> {
     }
 
     /// Changes the items of one bucket; `false` if it was changed meanwhile.
-    async fn change(&self, hit: &Hit, built: &Built, fate: &Fate<'_>) -> Result<bool> {
-        let meta = I::BUCKET;
+    async fn change(&self, hit: &Hit, built: &Built, fate: &Fate) -> Result<bool> {
+        let meta = self.meta;
         let mut built = built.clone();
         let concerned = match fate {
             Fate::Deleted => meta.has_summary(),
@@ -992,12 +1047,12 @@ impl<I: Bucketed> Buckets<I> {
                     });
                 }
                 Fate::Changed(operators) => {
-                    let collection = I::BUCKET.collection;
+                    let collection = self.meta.collection;
                     for at in &hit.at {
                         if let Some(item) = items.get_mut(*at) {
                             summary::apply(meta, operators, item)
                                 .map_err(|message| Error::Query { collection, message })?;
-                            stays::<I>(item, start)?;
+                            stays(meta, item, start)?;
                         }
                     }
                 }
@@ -1006,7 +1061,7 @@ impl<I: Bucketed> Buckets<I> {
             summary::merge(&mut built.update, "$unset", summary.missing(meta));
             summary::merge(&mut built.update, "$set", summary.fields());
         }
-        match apply(self.collection.core(), hit.id.clone(), hit.version, built).await {
+        match apply(&self.core, hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
             // It was deleted with its parent, or by somebody else.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),
@@ -1016,7 +1071,7 @@ impl<I: Bucketed> Buckets<I> {
 
     /// What is summed of the items of the bucket, if it is still the one that was found; and the beginning of its period.
     async fn summed(&self, hit: &Hit) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
-        let meta = I::BUCKET;
+        let meta = self.meta;
         let mut fields = doc! { "_id": 1 };
         for field in meta.summed() {
             fields.insert(format!("{}.{field}", meta.items), 1);
@@ -1025,8 +1080,8 @@ impl<I: Bucketed> Buckets<I> {
             fields.insert(period.start, 1);
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
-        let action = self.collection.raw().find_one(filter).projection(fields);
-        let found = act!(self.collection.session(), action).map_err(Collection::<I::Bucket>::error)?;
+        let action = self.core.raw().find_one(filter).projection(fields);
+        let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {
             field: meta.items.to_owned(),
@@ -1043,10 +1098,10 @@ impl<I: Bucketed> Buckets<I> {
 }
 
 /// An item whose time is changed stays in its bucket.
-fn stays<I: Bucketed>(item: &Document, start: Option<DateTime>) -> Result<()> {
+fn stays(meta: &BucketMeta, item: &Document, start: Option<DateTime>) -> Result<()> {
     match start {
-        Some(start) if start_of::<I>(item)? != Some(start) => Err(Error::Query {
-            collection: I::BUCKET.collection,
+        Some(start) if start_of(meta, item)? != Some(start) => Err(Error::Query {
+            collection: meta.collection,
             message: format!(
                 "the time of an item was to be changed to one of another bucket than that of {start}: delete the item, and push \
                  it again with its new time"
@@ -1056,9 +1111,9 @@ fn stays<I: Bucketed>(item: &Document, start: Option<DateTime>) -> Result<()> {
     }
 }
 
-fn contended<I: Bucketed>(id: &Bson) -> Error {
+fn contended(meta: &BucketMeta, id: &Bson) -> Error {
     Error::Contention {
-        collection: I::BUCKET.collection,
+        collection: meta.collection,
         source: None,
         message: format!(
             "the bucket with _id {id} changed under {ATTEMPTS} attempts to change an item: try again"

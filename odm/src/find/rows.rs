@@ -1,6 +1,6 @@
 //! The documents of a stream in their type, with what is joined to them.
 
-use super::Batch;
+use crate::batches::Batch;
 use crate::join::{Join, Source, Work};
 use crate::{Document, Result, decode};
 use futures::future::{BoxFuture, FutureExt};

@@ -3,10 +3,11 @@
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
+use crate::batches::Take;
 use crate::collection::Core;
 use crate::document::DocumentMeta;
 use crate::filter::{IntoSort, has_near};
-use crate::find::{Query, Take, hand_out};
+use crate::find::{Query, hand_out};
 use crate::key::{Key, Places, chunks};
 use crate::path::{Path, Step};
 use crate::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};

@@ -291,7 +291,7 @@ impl<T: Document + Clone> ById<T> {
 
     pub(crate) fn want_key(&mut self, key: Key) -> u32 {
         let next = self.found.len() as u32;
-        let at = *self.places.entry(key).or_insert(next);
+        let at = place(&mut self.places, key, next);
         match self.found.get_mut(at as usize) {
             Some(found) => found.wanted = found.wanted.saturating_add(1),
             None => self.found.push(Found {
@@ -317,9 +317,25 @@ impl<T: Document + Clone> ById<T> {
     /// Asks for all of them.
     pub(crate) fn load<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         let (by, operation) = (self.by, self.operation);
-        let chunks = chunks(self.places.keys());
+        let chunks = all_chunks(&self.places);
         load_by(self, from.core(T::META), by, operation, chunks, from.in_flight())
     }
+}
+
+/// The keys in the order of their places.
+fn in_order(places: &Places) -> Vec<&Key> {
+    let mut keys: Vec<(u32, &Key)> = places.iter().map(|(key, at)| (*at, key)).collect();
+    keys.sort_unstable_by_key(|(at, _)| *at);
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+fn all_chunks(places: &Places) -> Vec<Vec<Bson>> {
+    chunks(places.keys())
+}
+
+/// The place of a key, which is the next one where it is new.
+fn place(places: &mut Places, key: Key, next: u32) -> u32 {
+    *places.entry(key).or_insert(next)
 }
 
 /// Asks for the documents whose field `by` has one of these values, and hands them to `to`.
@@ -354,14 +370,19 @@ fn load_by<'a>(
     .boxed()
 }
 
+/// The place of a document, by the value of its field `by`.
+fn wanted(places: &Places, by: &str, raw: &RawDocument) -> Option<u32> {
+    let key = Key::of(raw.get(by).ok()??);
+    places.get(&key).copied()
+}
+
 fn read<T: Document>(
     places: &Places,
     by: &str,
     with_raw: bool,
     raw: &RawDocument,
 ) -> Result<Option<(u32, T, Option<RawDocumentBuf>)>> {
-    let key = raw.get(by).ok().flatten().map(Key::of);
-    let Some(at) = key.and_then(|key| places.get(&key).copied()) else {
+    let Some(at) = wanted(places, by, raw) else {
         return Ok(None);
     };
     let document = super::lookup::read::<T>(T::META, raw)?;
@@ -398,9 +419,7 @@ impl<T: Document + Clone> Fetch for ById<T> {
     }
 
     fn keys(&self) -> Vec<&Key> {
-        let mut keys: Vec<(u32, &Key)> = self.places.iter().map(|(key, at)| (*at, key)).collect();
-        keys.sort_unstable_by_key(|(at, _)| *at);
-        keys.into_iter().map(|(_, key)| key).collect()
+        in_order(&self.places)
     }
 
     fn raw(&self, at: u32) -> Option<&RawDocument> {

@@ -2,9 +2,10 @@
 
 use super::children::{each_of, warn_of_scan};
 use super::{Asked, Join, Work};
+use crate::batches::Take;
 use crate::document::DocumentMeta;
 use crate::filter::has_near;
-use crate::find::{Query, Take};
+use crate::find::Query;
 use crate::path::Step;
 use crate::reference::{Pointer, Reference};
 use crate::shape::Shape;

@@ -281,14 +281,12 @@ impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
 
     /// The documents, in the order in which they were noted, each with what is joined to it.
     pub(crate) fn rows<X: Send + 'static>(mut self, documents: Vec<X>) -> Result<Vec<J::Row<X>>> {
-        documents
-            .into_iter()
-            .enumerate()
-            .map(|(at, document)| {
-                let out = self.join.out(&mut self.state, &mut self.hops, at)?;
-                Ok(J::row(document, out))
-            })
-            .collect()
+        let mut rows = Vec::with_capacity(documents.len());
+        for (at, document) in documents.into_iter().enumerate() {
+            let out = self.join.out(&mut self.state, &mut self.hops, at)?;
+            rows.push(J::row(document, out));
+        }
+        Ok(rows)
     }
 
     /// What is joined to the only document.

@@ -1,8 +1,9 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
 use super::{Key, behind, holds_text, keep_keys, refuse_several, total_order, twins, value_at};
+use crate::batches::Batch;
 use crate::collection::Core;
-use crate::find::{Batch, JOINED_AT_ONCE, Options, Query, Rows};
+use crate::find::{JOINED_AT_ONCE, Options, Query, Rows};
 use crate::join::Join;
 use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};

@@ -15,6 +15,7 @@ mod follow;
 pub(crate) mod graph;
 mod inspect;
 mod links;
+mod outcome;
 mod pairs;
 mod parts;
 mod raw;
@@ -30,13 +31,13 @@ pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
 pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
+pub(crate) use outcome::Outcome;
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
 pub(crate) use write::{
-    Done, Duties, IN_ONE, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
-    refers_to_its_kind,
+    Duties, IN_ONE, What, Write, belong_together, is_unrelated, prepare, prepare_upsert, refers_to_its_kind,
 };
 
 use crate::{Error, Odm, Result};

@@ -12,6 +12,7 @@ use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Diff, Effect, Node};
+use super::outcome::Outcome;
 use super::raw;
 use super::scope::Scope;
 use crate::document::DocumentMeta;
@@ -23,7 +24,6 @@ use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow::{self, Break, Continue};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One write of an operation.
@@ -76,51 +76,12 @@ impl What<'_> {
     }
 }
 
-/// What came of an operation.
-pub(crate) trait Done {
-    /// The id of a document that an upsert inserted.
-    fn upserted(&self) -> Option<&Bson> {
-        None
-    }
-    /// Whether a write of one document found none, which is no error.
-    fn missed(&self) -> bool {
-        false
-    }
-    /// Whether the write at this position among the operation's writes was made, so far as the server refused it.
-    fn inserted(&self, position: usize) -> bool {
-        let _ = position;
-        true
-    }
-    /// Takes down in how many documents copies were written.
-    fn copies(&mut self, documents: u64) {
-        let _ = documents;
-    }
-    /// What says of an operation that can be carried out in parts that nothing was written, since it is for more documents
-    /// than [one part](IN_ONE).
-    fn too_many() -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
-}
-
 /// So many documents are changed at most by what is one transaction, which has to end within the server's minute, and is
 /// kept in memory meanwhile.
 pub(crate) const IN_ONE: usize = 1_000;
 
-/// So many documents are read at most, before they are changed; if there are more, this is what came of the operation.
-pub(super) struct Limit<R> {
-    pub(super) most: usize,
-    pub(super) or: R,
-}
-
-impl<R: Done> Limit<R> {
-    pub(super) fn of_part() -> Option<Limit<R>> {
-        let or = R::too_many()?;
-        Some(Limit { most: IN_ONE, or })
-    }
-}
+/// A function that executes the writes of an operation within a session, or out of one.
+pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
 
 /// What an operation has to do beside its writes.
 pub(crate) struct Duties<'a> {
@@ -133,6 +94,8 @@ pub(crate) struct Duties<'a> {
     concern: Concern,
     /// The debt that the writes leave in their documents.
     token: Option<Token>,
+    /// Whether it can be executed in parts, where it is for more documents than [one transaction](IN_ONE) takes.
+    parts: bool,
 }
 
 /// Of so many documents at most that one operation changes, the former references are kept in memory so that they can be
@@ -241,6 +204,7 @@ impl<'a> Duties<'a> {
             linked,
             concern,
             token,
+            parts: false,
         }))
     }
 
@@ -265,22 +229,25 @@ impl<'a> Duties<'a> {
         Ok(self.wants_transaction() && self.odm.has_transactions().await?)
     }
 
-    /// Carries out the operation with everything that it asks for. `work` carries out the writes themselves, within the
-    /// session that it is given; it may be called several times.
+    /// The same of an operation that can be executed in parts: where it is for more documents than [one transaction](IN_ONE)
+    /// takes, nothing is written, and [`Outcome::too_many`] says so.
+    pub(crate) fn in_parts(mut self) -> Self {
+        self.parts = true;
+        self
+    }
+
+    /// Executes the operation with everything that it asks for. `send` executes the writes themselves, within the session that
+    /// it is given; it may be called several times.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
+    /// Those of `send`; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
     // In a box: what it may take is large, and few operations come here.
-    pub(crate) fn carry_out<'s, R, F>(
+    pub(crate) fn execute<'s>(
         &'s self,
         session: Option<&'s Shared>,
         trace: &'s Trace,
-        work: F,
-    ) -> BoxFuture<'s, Result<R>>
-    where
-        R: Done + Send + Sync + 's,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync + 's,
-    {
+        send: Sender<'a, 's>,
+    ) -> BoxFuture<'s, Result<Outcome>> {
         async move {
             let trips = AtomicU64::new(0);
             let scope = Scope::new(self.odm, session, &trips);
@@ -289,10 +256,10 @@ impl<'a> Duties<'a> {
                 None => None,
             };
             let done = match session {
-                Some(_) if self.wants_transaction() => self.linked(&scope, &work).await,
-                None if self.is_one().await? => self.in_transaction(&scope, &work).await,
-                None if self.is_linked() || self.relinks() => self.without_transaction(&scope, &work).await,
-                _ => self.checked(&scope, &work).await,
+                Some(_) if self.wants_transaction() => self.linked(&scope, send).await,
+                None if self.is_one().await? => self.in_transaction(&scope, send).await,
+                None if self.is_linked() || self.relinks() => self.without_transaction(&scope, send).await,
+                _ => self.checked(&scope, send).await,
             };
             let done = self.settled(&scope, done).await;
             turn.into_iter().for_each(Turn::end);
@@ -303,7 +270,7 @@ impl<'a> Duties<'a> {
     }
 
     /// Pays what the writes owe by the debts in their documents: now, or at the end of the caller's transaction.
-    async fn settled<R: Done>(&self, scope: &Scope<'_>, done: Result<R>) -> Result<R> {
+    async fn settled(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
         let Some(token) = self.token else { return done };
         let mut done = match done {
             Ok(done) => done,
@@ -323,7 +290,7 @@ impl<'a> Duties<'a> {
             None => {
                 let settled = derived::settle_all(scope, owing).await;
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
-                done.copies(settled.map_err(|error| error.after_a_part(collection))?);
+                done.copies += settled.map_err(|error| error.after_a_part(collection))?;
             }
         }
         Ok(done)
@@ -352,16 +319,11 @@ impl<'a> Duties<'a> {
     }
 
     /// Between two questions.
-    async fn checked<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
-        let before = match self.look(scope, None).await? {
-            Continue(before) => before,
-            Break(done) => return Ok(done),
+    async fn checked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
+        let Some(before) = self.look(scope, None).await? else {
+            return Ok(Outcome::too_many());
         };
-        let done = work(scope.session.cloned()).await?;
+        let done = send(scope.session.cloned()).await?;
         let made = |error| self.made(scope, error);
         let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
@@ -372,9 +334,9 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    /// Whether the targets are there, and what the documents are that will change; together where that can be.
-    async fn look<R>(&self, scope: &Scope<'_>, limit: Option<Limit<R>>) -> Result<ControlFlow<R, Images>> {
-        let most = limit.as_ref().map(|limit| limit.most);
+    /// Whether the targets are there, and what the documents are that will change; together where that can be. `None` where the
+    /// documents are more than these.
+    async fn look(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Option<Images>> {
         let (mut images, missing) = match scope.session {
             None => futures::future::try_join(self.images(scope, most), self.check(scope)).await?,
             Some(_) => {
@@ -387,10 +349,8 @@ impl<'a> Duties<'a> {
             images = self.images(scope, most).await?;
         }
         images.lacking = checks::had_before(self.graph(), missing, &self.writes, &images)?;
-        Ok(match limit {
-            Some(limit) if images.is_more_than(limit.most) => Break(limit.or),
-            _ => Continue(images),
-        })
+        let too_many = most.is_some_and(|most| images.is_more_than(most));
+        Ok((!too_many).then_some(images))
     }
 
     async fn check(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
@@ -418,10 +378,10 @@ impl<'a> Duties<'a> {
     }
 
     /// What is to be asked after the write, with what is needed to take it back.
-    async fn recheck<R: Done>(&self, scope: &Scope<'_>, before: Images, done: &R) -> Result<Option<Recheck>> {
+    async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
         let made =
-            |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.inserted(*at);
+            |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.is_made(*at);
         let mut brought = match self.writes.iter().enumerate().all(|write| made(&write)) {
             true => self.brought.clone(),
             false => {
@@ -441,14 +401,14 @@ impl<'a> Duties<'a> {
             let What::Insert(document) = write.what else {
                 continue;
             };
-            if let Some(id) = value(document, "_id").filter(|_| done.inserted(at)) {
+            if let Some(id) = value(document, "_id").filter(|_| done.is_made(at)) {
                 insert(write.meta, id);
             }
         }
-        if let (Some(id), Some(write)) = (done.upserted(), self.writes.first()) {
+        if let (Some(id), Some(write)) = (done.upserted.as_ref(), self.writes.first()) {
             insert(write.meta, id.clone());
         }
-        if let (Some(id), Some(write)) = (done.upserted(), self.writes.first())
+        if let (Some(id), Some(write)) = (done.upserted.as_ref(), self.writes.first())
             && matches!(write.what, What::Update { many: true, .. })
         {
             // The condition brings references too.
@@ -535,16 +495,12 @@ impl<'a> Duties<'a> {
         Ok(images)
     }
 
-    async fn in_transaction<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
+    async fn in_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
         let made = self
             .odm
             .transaction(|tx| async move {
                 let scope = scope.within(tx.shared());
-                self.linked_within(&scope, work, Limit::of_part).await
+                self.linked_within(&scope, send, self.most()).await
             })
             .await?;
         scope.trip();
@@ -552,25 +508,17 @@ impl<'a> Duties<'a> {
     }
 
     /// The same on a standalone server: the write, and then what it asks of other documents.
-    async fn without_transaction<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
-        let made = self.linked_within(scope, work, Limit::of_part).await?;
+    async fn without_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
+        let made = self.linked_within(scope, send, self.most()).await?;
         made.end(scope).await
     }
 
     /// In the caller's transaction.
-    async fn linked<R, F>(&self, scope: &Scope<'_>, work: &F) -> Result<R>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
+    async fn linked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
         let Some(session) = scope.session else {
-            return work(None).await;
+            return send(None).await;
         };
-        let within = self.linked_within(scope, work, || None).await?;
+        let within = self.linked_within(scope, send, None).await?;
         let Within { done, recheck, left } = within;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
@@ -579,32 +527,32 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    async fn linked_within<R, F>(
+    /// Maximum number of documents that are changed at once.
+    fn most(&self) -> Option<usize> {
+        self.parts.then_some(IN_ONE)
+    }
+
+    async fn linked_within(
         &self,
         scope: &Scope<'_>,
-        work: &F,
-        limit: fn() -> Option<Limit<R>>,
-    ) -> Result<Within<R>>
-    where
-        R: Done + Send,
-        F: Fn(Option<Shared>) -> BoxFuture<'a, Result<R>> + Send + Sync,
-    {
-        let before = match self.look(scope, limit()).await? {
-            Continue(before) => before,
-            Break(done) => return Ok(Within::nothing(done)),
+        send: Sender<'a, '_>,
+        most: Option<usize>,
+    ) -> Result<Within> {
+        let Some(before) = self.look(scope, most).await? else {
+            return Ok(Within::too_many());
         };
         let pays = self.concern.atomic && scope.session.is_some() || self.relinks();
         let images = match pays {
-            true => match derived::Before::read(scope, &self.writes, limit()).await? {
-                Continue(images) => Some(images),
-                Break(done) => return Ok(Within::nothing(done)),
+            true => match derived::Before::read(scope, &self.writes, most).await? {
+                Some(images) => Some(images),
+                None => return Ok(Within::too_many()),
             },
             false => None,
         };
         if scope.session.is_none() {
             self.foresee(scope, &before).await?;
         }
-        let mut done = work(scope.session.cloned()).await?;
+        let mut done = send(scope.session.cloned()).await?;
         let beside = self.beside(scope, &before, images, &mut done).await;
         if let (Err(error), Some(session)) = (&beside, scope.session) {
             // One side is written and the other is not: whatever the caller does with the error, that is not committed.
@@ -654,12 +602,12 @@ impl<'a> Duties<'a> {
     }
 
     /// Everything that a write asks of other documents.
-    async fn beside<R: Done>(
+    async fn beside(
         &self,
         scope: &Scope<'_>,
         before: &Images,
         images: Option<derived::Before>,
-        done: &mut R,
+        done: &mut Outcome,
     ) -> Result<derived::Left> {
         let mut within = derived::Within::new(scope);
         let mut other = derived::Beside::default();
@@ -671,22 +619,22 @@ impl<'a> Duties<'a> {
         let own = images.map(|images| (self.writes.as_slice(), images, &*done));
         within.written(scope, own, other).await?;
         let (copies, left) = within.end(scope).await?;
-        done.copies(copies);
+        done.copies += copies;
         Ok(left)
     }
 
     /// Writes the other side of everything that was linked or unlinked.
-    async fn other_side<R: Done>(
+    async fn other_side(
         &self,
         scope: &Scope<'_>,
         before: &Images,
         images: Option<&derived::Before>,
-        done: &R,
+        done: &Outcome,
         within: &mut derived::Within,
     ) -> Result<derived::Beside> {
         let foreseen = self
-            .after(before, |at| done.inserted(at))
-            .filter(|_| !done.missed());
+            .after(before, |at| done.is_made(at))
+            .filter(|_| done.missed == 0);
         let after = match foreseen {
             Some(after) => after,
             None => self.read_after(scope, before, done).await?,
@@ -705,7 +653,7 @@ impl<'a> Duties<'a> {
     }
 
     /// The documents that the writes concern, as they are read after them.
-    async fn read_after<R: Done>(&self, scope: &Scope<'_>, before: &Images, done: &R) -> Result<After> {
+    async fn read_after(&self, scope: &Scope<'_>, before: &Images, done: &Outcome) -> Result<After> {
         let mut after = After::default();
         let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
         let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
@@ -727,7 +675,7 @@ impl<'a> Duties<'a> {
                 }
                 _ => {
                     let one = write.what.changes().and_then(|(_, id)| id);
-                    if let Some(id) = done.upserted().or(one) {
+                    if let Some(id) = done.upserted.as_ref().or(one) {
                         concern(write.meta, Key::of_bson(id));
                     }
                 }
@@ -831,27 +779,25 @@ impl<'a> Duties<'a> {
 }
 
 /// What came of an operation before its commit.
-struct Within<R> {
-    done: R,
+struct Within {
+    done: Outcome,
     recheck: Option<Recheck>,
     /// What is to be paid after the commit.
     left: derived::Left,
 }
 
-impl<R> Within<R> {
+impl Within {
     /// Nothing was written.
-    fn nothing(done: R) -> Within<R> {
+    fn too_many() -> Within {
         Within {
-            done,
+            done: Outcome::too_many(),
             recheck: None,
             left: derived::Left::default(),
         }
     }
-}
 
-impl<R: Done> Within<R> {
     /// What comes after the commit.
-    async fn end(self, scope: &Scope<'_>) -> Result<R> {
+    async fn end(self, scope: &Scope<'_>) -> Result<Outcome> {
         let mut done = self.done;
         let checked = match self.recheck {
             Some(recheck) => checks::after(scope, &[recheck]).await,
@@ -859,7 +805,7 @@ impl<R: Done> Within<R> {
         };
         let paid = self.left.pay(scope).await;
         checked?;
-        done.copies(paid?);
+        done.copies += paid?;
         Ok(done)
     }
 }
@@ -955,11 +901,6 @@ pub(super) fn remove<'s>(
     .boxed()
 }
 
-/// Nothing was written but the other side.
-struct Unlinked;
-
-impl Done for Unlinked {}
-
 /// Returns what is to be done after the commit.
 async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<derived::Left> {
     let graph = scope.odm.graph();
@@ -977,8 +918,8 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
         let mut within = derived::Within::new(scope);
-        let other = within.apply::<Unlinked>(scope, None, &effects).await?;
-        within.written::<Unlinked>(scope, None, other).await?;
+        let other = within.apply(scope, None, &effects).await?;
+        within.written(scope, None, other).await?;
         (_, left) = within.end(scope).await?;
     }
     // What is derived of them is derived without them before they go.

@@ -3,8 +3,9 @@
 use super::super::changes::touches;
 use super::super::effects::{by_ids, id as id_of};
 use super::super::graph::is;
+use super::super::outcome::Outcome;
 use super::super::scope::Scope;
-use super::super::write::{Done, Limit, What, Write};
+use super::super::write::{What, Write};
 use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
 use super::debt::Due;
 use super::fill::needed;
@@ -14,7 +15,6 @@ use crate::document::DocumentMeta;
 use crate::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What one write concerns.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
@@ -115,12 +115,13 @@ fn replaces(write: &Write<'_>, path: &str) -> bool {
 }
 
 impl Before {
-    /// Reads what the writes will change, so far as something depends on how it was.
-    pub(in super::super) async fn read<R>(
+    /// Reads what the writes will change, so far as something depends on how it was. `None` where one condition finds more
+    /// documents than `most`.
+    pub(in super::super) async fn read(
         scope: &Scope<'_>,
         writes: &[Write<'_>],
-        limit: Option<Limit<R>>,
-    ) -> Result<ControlFlow<R, Before>> {
+        most: Option<usize>,
+    ) -> Result<Option<Before>> {
         let graph = scope.odm.graph();
         let mut before = Before::default();
         let mut more = false;
@@ -158,10 +159,10 @@ impl Before {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
                         let (filter, fields) = (filter.clone(), fields.clone());
-                        let found = match &limit {
+                        let found = match most {
                             None => scope.every(meta, filter, fields).await?,
-                            Some(limit) => {
-                                let some = scope.some(meta, filter, fields, limit.most + 1).await?;
+                            Some(most) => {
+                                let some = scope.some(meta, filter, fields, most + 1).await?;
                                 more |= some.more;
                                 some.documents
                             }
@@ -186,10 +187,7 @@ impl Before {
                 }
             }
         }
-        Ok(match limit {
-            Some(limit) if more => Break(limit.or),
-            _ => Continue(before),
-        })
+        Ok((!more).then_some(before))
     }
 
     /// Whether a document will be read after the writes: one of those of a collection, or that were inserted into it.
@@ -206,18 +204,18 @@ impl Before {
     }
 
     /// The same documents after the writes, with those that were inserted.
-    pub(super) async fn after<R: Done>(
+    pub(super) async fn after(
         self,
         scope: &Scope<'_>,
         writes: &[Write<'_>],
-        done: &R,
+        done: &Outcome,
     ) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
         for (at, write) in writes.iter().enumerate() {
             if let What::Insert(document) = write.what
-                && done.inserted(at)
+                && done.is_made(at)
                 && concern(graph, write, true).is_any()
             {
                 inserted.push((write.meta, document));
@@ -238,7 +236,7 @@ impl Before {
             for id in &new {
                 before.entry(id.clone()).or_insert(None);
             }
-            let upserted = done.upserted().map(Key::of_bson);
+            let upserted = done.upserted.as_ref().map(Key::of_bson);
             if let Some(id) = &upserted {
                 before.entry(id.clone()).or_insert(None);
             }

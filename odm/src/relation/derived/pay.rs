@@ -4,8 +4,9 @@ use super::super::batch::{self, behind};
 use super::super::effects::{self, by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, is};
 use super::super::links::Effect;
+use super::super::outcome::Outcome;
 use super::super::scope::{Scope, Statement};
-use super::super::write::{Done, What, Write};
+use super::super::write::{What, Write};
 use super::children::{adopt, follow, may_be_absent, missing, parents_of, previous_parents, refresh};
 use super::debt::{CHILDREN, as_read, owe, owe_of, owes, strike_out};
 use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
@@ -126,20 +127,20 @@ pub(in super::super) struct Beside {
 }
 
 /// The documents of writes, which are compared before and after.
-pub(in super::super) struct Own<'a, R> {
+pub(in super::super) struct Own<'a> {
     pub(in super::super) before: &'a Before,
     pub(in super::super) writes: &'a [Write<'a>],
-    pub(in super::super) done: &'a R,
+    pub(in super::super) done: &'a Outcome,
 }
 
-impl<R: Done> Own<'_, R> {
+impl Own<'_> {
     /// The documents that the writes insert.
     fn inserted(&self) -> HashSet<(&'static str, Key)> {
         let inserts = self.writes.iter().filter_map(|write| match write.what {
             What::Insert(document) => Some((write.meta.collection, id(document))),
             _ => None,
         });
-        let upserted = self.done.upserted().zip(self.writes.first());
+        let upserted = self.done.upserted.as_ref().zip(self.writes.first());
         inserts
             .chain(upserted.map(|(id, write)| (write.meta.collection, Key::of_bson(id))))
             .collect()
@@ -213,10 +214,10 @@ impl Within {
 
     /// Carries out what a write asks of the other side of two-way references. Gives the documents that it changes there, which
     /// are to be paid for.
-    pub(in super::super) async fn apply<R: Done>(
+    pub(in super::super) async fn apply(
         &mut self,
         scope: &Scope<'_>,
-        own: Option<Own<'_, R>>,
+        own: Option<Own<'_>>,
         effects: &[Effect],
     ) -> Result<Beside> {
         let beside = Within::look(scope, own, effects).await?;
@@ -231,7 +232,7 @@ impl Within {
     }
 
     /// The documents that effects are to change, as they are, but those of the writes themselves.
-    async fn look<R: Done>(scope: &Scope<'_>, own: Option<Own<'_, R>>, effects: &[Effect]) -> Result<Beside> {
+    async fn look(scope: &Scope<'_>, own: Option<Own<'_>>, effects: &[Effect]) -> Result<Beside> {
         let graph = scope.odm.graph();
         let inserted = own.as_ref().map(Own::inserted).unwrap_or_default();
         let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
@@ -241,7 +242,7 @@ impl Within {
             };
             let meta = edge.holder;
             let key = &effect.holder.key;
-            let is_own = |own: &Own<'_, R>| own.before.has(meta, key, &inserted);
+            let is_own = |own: &Own<'_>| own.before.has(meta, key, &inserted);
             if !graph.is_read(meta, &edge.path) || own.as_ref().is_some_and(is_own) {
                 continue;
             }
@@ -267,10 +268,10 @@ impl Within {
 
     /// Pays for writes and what they have changed beside, whose documents are compared before and after. Those of one collection
     /// together: what is derived anew for one of them is derived of all, and nothing is added to it for another one.
-    pub(in super::super) async fn written<R: Done>(
+    pub(in super::super) async fn written(
         &mut self,
         scope: &Scope<'_>,
-        own: Option<(&[Write<'_>], Before, &R)>,
+        own: Option<(&[Write<'_>], Before, &Outcome)>,
         beside: Beside,
     ) -> Result<()> {
         let mut all = match own {

@@ -1,13 +1,14 @@
 //! The batches in which the server sends documents, as raw BSON.
 
-use crate::collection::Core;
 use crate::document::DocumentMeta;
-use crate::find::Take;
 use crate::map::Context;
 use crate::{Error, Result};
 use futures::stream::{Stream, StreamExt};
 use mongodb::bson::{RawBsonRef, RawDocument};
 use mongodb::raw_batch_cursor::RawBatch;
+
+/// A function that takes the documents of a reply, one after the other.
+pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
 
 /// A batch of documents.
 pub(crate) struct Batch {
@@ -36,30 +37,35 @@ impl Batch {
 
     /// Hands its documents to `take`.
     pub(crate) fn each(&self, meta: &'static DocumentMeta, take: Take<'_>) -> Result<()> {
-        let documents = self.raw.doc_slices();
-        for document in documents.map_err(|error| Context::of(meta).driver(error))? {
-            take(document_of(meta, document)?)?;
-        }
-        Ok(())
+        each(meta, &self.raw, take)
     }
 }
 
 /// Hands every document of these batches to `take`, and counts both.
 pub(crate) async fn each_of(
-    core: &Core,
+    meta: &'static DocumentMeta,
     mut batches: impl Stream<Item = mongodb::error::Result<RawBatch>> + Unpin,
     take: Take<'_>,
 ) -> Result<(u64, u64)> {
     let (mut round_trips, mut documents) = (0, 0);
     while let Some(batch) = batches.next().await {
-        let batch = batch.map_err(|error| core.error(error))?;
+        let batch = batch.map_err(|error| Context::of(meta).driver(error))?;
         round_trips += 1;
-        for document in batch.doc_slices().map_err(|error| core.error(error))? {
+        let mut take = |document: &RawDocument| {
             documents += 1;
-            take(document_of(core.meta(), document)?)?;
-        }
+            take(document)
+        };
+        each(meta, &batch, &mut take)?;
     }
     Ok((round_trips, documents))
+}
+
+fn each(meta: &'static DocumentMeta, batch: &RawBatch, take: Take<'_>) -> Result<()> {
+    let documents = batch.doc_slices();
+    for document in documents.map_err(|error| Context::of(meta).driver(error))? {
+        take(document_of(meta, document)?)?;
+    }
+    Ok(())
 }
 
 /// The document in an item of a batch.
