@@ -107,7 +107,7 @@ async fn warned(odm: &Odm) -> String {
     String::from_utf8(std::mem::take(&mut *captured.0.lock().unwrap())).unwrap()
 }
 
-#[test]
+#[odm_tests::test]
 fn sync_warns_once_and_plan_says_the_same() {
     with_db(async |t| {
         let odm = Odm::new(t.standalone().await, models()).unwrap();
@@ -125,7 +125,7 @@ fn sync_warns_once_and_plan_says_the_same() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn nothing_is_said_where_there_are_transactions() {
     odm_tests::with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models()).unwrap();
@@ -188,7 +188,7 @@ async fn pending(t: &TestDb) -> u64 {
     all
 }
 
-#[test]
+#[odm_tests::test]
 fn what_a_crash_between_two_statements_leaves_is_found_and_repaired() {
     with_db(async |t| {
         let other = Odm::new(t.standalone().await, models()).unwrap();
