@@ -772,6 +772,9 @@ impl Prepared<'_> {
             Some(duties) if self.session.is_none() && duties.is_one().await? => {
                 self.in_transaction(&duties, &writes, trace).await?
             }
+            Some(duties) if self.session.is_none() && duties.is_linked() => {
+                self.one_by_one(&writes, token, trace).await?
+            }
             Some(duties) => self.with(&duties, &writes, trace).await?,
         };
         trace.done(
@@ -898,6 +901,30 @@ impl Prepared<'_> {
             }),
             made => made,
         }
+    }
+
+    /// On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
+    /// alone. Inserts of one kind are one write: they may refer to each other.
+    async fn one_by_one(self, writes: &[Write], token: Option<Token>, trace: &Trace) -> Result<Made> {
+        let mut all = Made::default();
+        let alike = |a: &Write, b: &Write| {
+            let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
+            inserts && relation::is(a.meta, b.meta)
+        };
+        for part in writes.chunk_by(alike) {
+            let made = match Duties::of(self.odm, part.iter().map(Write::relation), token)? {
+                None => self.send(None, part.to_vec()).await,
+                Some(duties) => self.with(&duties, part, trace).await,
+            };
+            match made {
+                Ok(made) => all.add(made),
+                Err(error) => all.errors.extend(part.first().map(|first| (first.at, error))),
+            }
+            if self.ordered && !all.errors.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// What the server refuses is an error only within a transaction, which it ends.

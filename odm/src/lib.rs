@@ -572,7 +572,6 @@ pub mod __private {
     pub use crate::error::{Error, Result};
     pub use crate::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::odm::in_database;
     pub use crate::operand::{id, stored as to_bson, text_id};
     pub use crate::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
@@ -588,7 +587,7 @@ pub mod __private {
         VariantMeta,
     };
     pub use crate::size::{Message, Size};
-    pub use crate::switches::{SwitchBulk, SwitchOdm};
+    pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use crate::update::{Change, Changes};
     pub use crate::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,

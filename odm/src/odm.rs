@@ -59,15 +59,6 @@ fn unknown_copies(meta: &DocumentMeta) -> Error {
     }
 }
 
-/// The same models and options in another database, or by way of another client.
-///
-/// # Errors
-/// As [`Odm::new`].
-#[doc(hidden)]
-pub fn in_database(odm: &Odm, db: Database) -> Result<Odm> {
-    odm.in_database(db)
-}
-
 /// Whether the server takes a `bulkWrite`, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct BulkWrite {

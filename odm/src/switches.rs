@@ -1,6 +1,7 @@
 //! Switches of handles for the library's own tests: `use odm::__private::{SwitchBulk as _, SwitchOdm as _}`.
 
-use crate::{Bulk, Odm};
+use crate::{Bulk, Odm, Result};
+use mongodb::Database;
 use std::time::Duration;
 
 /// Switches of an [`Odm`].
@@ -38,4 +39,12 @@ impl SwitchBulk for Bulk {
         self.set_by_runs();
         self
     }
+}
+
+/// The same models and options in another database, or by way of another client.
+///
+/// # Errors
+/// As [`Odm::new`].
+pub fn in_database(odm: &Odm, db: Database) -> Result<Odm> {
+    odm.in_database(db)
 }

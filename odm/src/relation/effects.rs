@@ -118,9 +118,9 @@ pub(super) async fn have_room(
         let found = by_ids(scope, edge.holder, holders.keys().copied(), [edge.root()]).await?;
         let found: HashMap<Key, RawDocumentBuf> = found.into_iter().map(|one| (id(&one), one)).collect();
         let gone: Vec<Bson> = holders
-            .keys()
-            .filter(|key| !found.contains_key(*key))
-            .map(|key| key.to_bson())
+            .iter()
+            .filter(|(key, _)| !found.contains_key(**key))
+            .filter_map(|(_, gains)| Some(gains.first()?.holder.id.clone()))
             .collect();
         if !gone.is_empty() {
             return Err(missing(back, gone.into_iter()));

@@ -577,7 +577,6 @@ impl<'a, 'd> Removal<'a, 'd> {
         let graph = self.scope.odm.graph();
         let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
         let mut orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
-        let gone = (!orphans).then_some(rule.edge);
         let mut passed_on = false;
         let mut last = None;
         loop {
@@ -593,7 +592,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                     let parents = parents.map(|key| Key::of_bson(&key));
                     self.left.note_parents(&self.scope, rule.edge, parents).await?;
                 }
-                passed_on |= graph.note(holder, &mut change.update, gone, self.owed.into());
+                passed_on |= graph.note(holder, &mut change.update, Some(rule.edge), self.owed.into());
                 if rule.is_two_way() {
                     pairs::count(&mut change.update);
                 }

@@ -424,14 +424,10 @@ impl Repaired {
         // One that may come again may have come again, and counts what it loses here.
         let graph = scope.odm.graph();
         let parent = edge.targets.get(target).copied();
-        let gone = match parent.is_some_and(|parent| graph.may_have_children(parent)) {
-            true => {
-                write.leave(scope, edge, parents).await?;
-                None
-            }
-            false => Some(edge),
-        };
-        write.note(graph, edge, gone, [&mut change.update]);
+        if parent.is_some_and(|parent| graph.may_have_children(parent)) {
+            write.leave(scope, edge, parents).await?;
+        }
+        write.note(graph, edge, Some(edge), [&mut change.update]);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = match edge.pulls() {
             true => Mend::Pulled,

@@ -821,6 +821,7 @@ fn the_number_of_commands_does_not_grow_with_the_documents() {
 
         // On a standalone server: what the lists have room for is asked before the write, and the other side is written after it.
         let odm = t.standalone_of(&odm).await;
+        odm.check_models().await.unwrap();
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         sent();
         tasks.insert(task(1000, 1)).await.unwrap();

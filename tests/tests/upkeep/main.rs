@@ -5,6 +5,7 @@ mod audit;
 mod cli;
 mod leases;
 mod reconciler;
+mod standalone;
 mod tracing;
 
 use odm_tests::fixtures::{copying, models};

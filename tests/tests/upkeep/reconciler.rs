@@ -675,9 +675,10 @@ fn a_document_that_cannot_be_written_does_not_stop_the_change_stream() {
 #[odm_tests::test]
 fn several_reconcilers_together_repair_everything() {
     with_transactions(async |t| {
-        // It may hang where an `updateMany` of one of them meets a transaction of another.
         if odm_tests::may_stand_still(&t.db).await {
-            return;
+            odm_tests::harness::skip(
+                "an `updateMany` of one of them may meet a transaction of another, and hang",
+            );
         }
         let odm = logs(&t).await;
         let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);

@@ -666,7 +666,7 @@ fn page(table: &Table) -> String {
          by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right.\n\
          *Standalone*: a server without transactions, where a two-way link, and the move of a child to another parent, are two\n\
-         statements. There somebody else runs `repair_all()` after `recover()`; it is said how often that found something.\n\
+         statements. There `repair_all()` runs after `recover()`, and the cell says after how many cuts it repaired something.\n\
          *To many, behind it*: a source with more holders than one transaction changes, which is what each of them is here\n\
          (`FanOut::new().in_transaction(0).batch(1)`), so its copies follow the commit, holder by holder.\n\
          *The same*: the write sends the same commands as on a standalone server, and is not cut once more.\n\n\
