@@ -163,10 +163,10 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn select<P: Projection<T>>(mut self) -> Find<T, P, J> {
-        self.query.fields = Some(P::fields());
+    pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
+        let fields = Some(P::fields());
         Find {
-            query: self.query,
+            query: Query { fields, ..self.query },
             join: self.join,
             into: PhantomData,
         }

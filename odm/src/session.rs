@@ -338,7 +338,8 @@ impl Odm {
     {
         let mut run = Run::new(self).await?;
         loop {
-            let made = work(run.begin().await?).await;
+            let tx = run.begin().await?;
+            let made = work(tx).await;
             let (result, error) = match made {
                 Ok(result) => (Some(result), None),
                 Err(error) => (None, Some(error)),

@@ -76,6 +76,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("names.rs", "model"),
     ("odm.rs", "api"),
     ("operand.rs", "query"),
+    ("own_fields.rs", "model"),
     ("page", "query"),
     ("page.rs", "query"),
     ("path.rs", "model"),
