@@ -41,7 +41,7 @@ use std::task::{Context, Poll, ready};
 ///     .await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
+#[must_use = "a pipeline does nothing until it is executed by `all`, `one` or `stream`"]
 pub struct Aggregate<T> {
     collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,

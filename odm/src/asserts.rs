@@ -196,10 +196,10 @@ pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, plac
             .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
             .text(place)
             .text(
-                ", which serde reads through a buffer. What is read from there has to have the form of a text format, and BSON \
-                 stores that of a binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
-                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or leave \
-                 out the attribute of serde",
+                ", which serde reads through a buffer. The buffer expects the form of a text format, and BSON stores that of a \
+                 binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
+                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or \
+                 leave out the attribute of serde",
             ),
     )
 }

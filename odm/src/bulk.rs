@@ -432,13 +432,16 @@ impl Bulk {
             return self;
         }
         let why = match has_condition {
-            true => "in a bulk, documents with relationships are found by the collation of their collection",
+            true => {
+                "in a bulk, conditions on documents with relationships use the collation of their collection"
+            }
             false => "in a bulk, only `update_where` and `delete_where` take a collation",
         };
         let error = Error::Query {
             collection: write.meta.collection,
             message: format!(
-                "{why}: declare it for the collection, by `#[document(collation(locale = \"…\"))]`, or write outside of the bulk"
+                "{why}: declare it for the collection, with `#[document(collation(locale = \"…\"))]`, or write outside of the \
+                 bulk"
             ),
         };
         self.refused.push((write.at, error));

@@ -81,7 +81,7 @@ pub enum Error {
     },
 
     /// A push would make the array longer than it may become. Nothing was written.
-    #[error("{collection}: `{field}` of the document with _id {id} is full: it may hold {max}")]
+    #[error("{collection}: `{field}` of the document with _id {id} is full: it may hold at most {max} items")]
     ArrayFull {
         /// The collection.
         collection: &'static str,
@@ -97,7 +97,7 @@ pub enum Error {
     /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
     #[error(
         "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
-        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update brings ", .brought)
+        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update adds ", .brought)
     )]
     TooLarge {
         /// The collection.
@@ -118,8 +118,8 @@ pub enum Error {
     /// An update of something within a field that is stored as something that is no document. Of an `Option` that is stored
     /// as `null` it is [`Error::IsNull`], which names the document.
     #[error(
-        "{collection}: `{field}` is stored as something that is no document (`null`, for example), so nothing within it can be \
-         changed: set the whole of it, or leave such documents out by the condition"
+        "{collection}: `{field}` is not stored as a document (but as `null`, for example), so nothing within it can be \
+         changed: set the whole field, or exclude such documents by the condition"
     )]
     NotADocument {
         /// The collection.
@@ -135,8 +135,8 @@ pub enum Error {
     /// Nothing was written. An update of many documents leaves such a document as it is, and counts it in
     /// [`Updated::refused`](crate::Updated::refused).
     #[error(
-        "{collection}: `{field}` of the document with _id {id} is `null` or missing, so nothing can be added to it or \
-         changed within it: `set` the whole of it"
+        "{collection}: `{field}` of the document with _id {id} is `null` or missing, so nothing can be added to it or changed \
+         within it: `set` the whole field"
     )]
     IsNull {
         /// The collection.
@@ -187,7 +187,8 @@ pub enum Error {
 
     /// The document was changed by somebody else since it was read: read it again and repeat the change.
     #[error(
-        "{collection}: the document with _id {id} was changed by somebody else (version {seen} was read, {} is stored): read it again and repeat the change",
+        "{collection}: version conflict: version {seen} of the document with _id {id} was read, {} is stored; reload the \
+         document and retry the change",
         Maybe(.found)
     )]
     Conflict {
@@ -202,7 +203,7 @@ pub enum Error {
     },
 
     /// A stored document does not fit its struct.
-    #[error("{collection}: the document with _id {} does not fit `{ty}` at `{path}`: {message}", Maybe(.id))]
+    #[error("{collection}: the document with _id {} can't be decoded as `{ty}`: {}{message}", Maybe(.id), At(.path))]
     Decode {
         /// The collection.
         collection: String,
@@ -244,7 +245,7 @@ pub enum Error {
     },
 
     /// Some documents of `insert_many` were not inserted.
-    #[error("{collection}: {} refused, {inserted} inserted; the first refusal: {}", .errors.len(), First(.errors))]
+    #[error("{collection}: {} refused, {inserted} inserted; first refused: {}", .errors.len(), First(.errors))]
     InsertMany {
         /// The collection.
         collection: &'static str,
@@ -256,7 +257,7 @@ pub enum Error {
     },
 
     /// Some writes of a bulk were refused.
-    #[error("{} writes of the bulk were refused; the first: {}", .errors.len(), First(.errors))]
+    #[error("{} writes of the bulk were refused; the first refused: {}", .errors.len(), First(.errors))]
     Bulk {
         /// The position of each refused write, and why. Those that break a bound are all here, and then nothing was sent; of
         /// those that the server refuses, an ordered bulk stops at the first.
@@ -266,7 +267,7 @@ pub enum Error {
     },
 
     /// The set of models is not sound: found by `Odm::new`, before anything runs.
-    #[error("these models don't fit together: {}", .problems.join("; "))]
+    #[error("the models are inconsistent: {}", .problems.join("; "))]
     Models {
         /// Each problem, in a sentence.
         problems: Vec<String>,
@@ -290,9 +291,9 @@ pub enum Error {
     /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare, or declare in an older way ({}), so this is left to a \
-         program that has them; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any \
-         more by `forget_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}), so only a program that \
+         declares them may do this; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
+         what no program declares any more",
         .edges.join(", ")
     )]
     UnknownCopies {
@@ -308,8 +309,8 @@ pub enum Error {
     /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
         "{collection}: other documents refer to these by references that these models don't declare ({}): a deletion here \
-         could leave them dangling; register their documents, say `allow_unknown_copies()`, or forget what is declared \
-         nowhere any more by `forget_copies()`",
+         could leave them dangling; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
+         what no program declares any more",
         .references.join(", ")
     )]
     UnknownReferences {
@@ -380,7 +381,7 @@ pub enum Error {
 
     /// The server has closed the cursor of a query: it was killed, or its session ended. Go on behind
     /// [`last`](Error::CursorLost::last), or let the stream do so: [`Find::resumable`](crate::Find::resumable).
-    #[error("{collection}: the server has closed the cursor of the query{}: go on behind it, or use `.resumable()`", Last(.last))]
+    #[error("{collection}: the server has closed the cursor of the query{}: resume the query after it, or use `.resumable()`", Last(.last))]
     CursorLost {
         /// The collection.
         collection: &'static str,
@@ -405,7 +406,7 @@ pub enum Error {
     },
 
     /// A field is stored as another type than the change or the query needs.
-    #[error("{collection}: `{field}`{} is stored as {is}, and the operation needs {needs} there: `set` the whole of it", OfId(.id))]
+    #[error("{collection}: `{field}`{} is stored as {is}, and the operation needs {needs} there: `set` the whole field", OfId(.id))]
     StoredType {
         /// The collection.
         collection: &'static str,
@@ -447,8 +448,8 @@ pub enum Error {
 
     /// A sort or a group needs more memory than the server gives to one: 100 MB.
     #[error(
-        "{collection}: the operation needs more memory on the server than it gives to one (100 MB): declare an index that has the \
-         order, set a limit, or use `.allow_disk_use()`"
+        "{collection}: the operation needs more memory than the server allows for one operation (100 MB): declare an index \
+         with this order, set a limit, or use `.allow_disk_use()`"
     )]
     Memory {
         /// The collection.
@@ -819,7 +820,7 @@ impl fmt::Display for Told<'_> {
                     ([e, ..], _) => {
                         write!(
                             f,
-                            "{} documents were refused, first number {}: ",
+                            "{} documents were refused, the first at position {}: ",
                             errors.len(),
                             e.index
                         )?;
@@ -835,7 +836,7 @@ impl fmt::Display for Told<'_> {
                     (Some((at, e)), _) => {
                         write!(
                             f,
-                            "{} writes were refused, first number {at}: ",
+                            "{} writes were refused, the first at position {at}: ",
                             bulk.write_errors.len()
                         )?;
                         coded(f, &e.message, e.code, e.code_name.as_deref())?;
@@ -866,7 +867,7 @@ fn coded(f: &mut fmt::Formatter<'_>, message: &str, code: i32, name: Option<&str
 }
 
 fn unacknowledged(f: &mut fmt::Formatter<'_>, e: &mongodb::error::WriteConcernError) -> fmt::Result {
-    f.write_str("the write was made, and not acknowledged as its write concern demands: ")?;
+    f.write_str("the write was made, but not acknowledged as its write concern requires: ")?;
     coded(f, &e.message, e.code, Some(&e.code_name))
 }
 
@@ -974,6 +975,17 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
+/// The path of a field before what is wrong there; nothing for the document itself.
+struct At<'a>(&'a str);
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            path => write!(f, "`{path}`: "),
+        }
+    }
+}
+
 struct Maybe<'a, T>(&'a Option<T>);
 impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -1023,7 +1035,7 @@ struct First<'a>(&'a [(usize, Error)]);
 impl fmt::Display for First<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.first() {
-            Some((at, error)) => write!(f, "number {at}, {error}"),
+            Some((at, error)) => write!(f, "position {at}: {error}"),
             None => f.write_str("none"),
         }
     }

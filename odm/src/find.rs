@@ -40,7 +40,7 @@ use std::sync::{Arc, LazyLock};
 /// let oldest = people.find(|p| p.tags.contains("rust")).sort(|p| p.age.desc()).limit(3).all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
+#[must_use = "a query does nothing until it is executed by `all`, `one`, `stream`, `count` or `exists`"]
 pub struct Find<T, Out = T, J = ()> {
     pub(crate) query: Query,
     pub(crate) join: J,
@@ -732,7 +732,7 @@ impl Query {
 /// println!("{} fit, {} don't", found.items.len(), found.bad.len());
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all`"]
+#[must_use = "a query does nothing until it is executed by `all`"]
 pub struct LossyFind<T, Out, J = ()> {
     find: Find<T, Out, J>,
 }

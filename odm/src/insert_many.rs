@@ -563,7 +563,7 @@ async fn insert_part(
         }
         Err(error) => {
             for (at, refused) in refused {
-                tracing::warn!(target: "odm", at, %refused, "left out before another error");
+                tracing::warn!(target: "odm", at, "skipped document {at} of the batch: {refused}");
             }
             Err(error)
         }

@@ -235,7 +235,7 @@ impl Context {
             40 => Some(Error::Query {
                 collection: self.collection,
                 message: format!(
-                    "two changes of the update meet in one field ({}): make them one, or two updates",
+                    "two changes of the update conflict in one field ({}): combine them, or make two updates",
                     refusal.message
                 ),
             }),

@@ -437,7 +437,7 @@ impl Prepared {
         Error::Contention {
             collection: self.core.meta().collection,
             message: format!(
-                "the document with _id {} changed under {ATTEMPTS} attempts to update it: try again",
+                "the document with _id {} changed during each of {ATTEMPTS} attempts to update it: try again",
                 self.id
             ),
             source: None,
@@ -1161,7 +1161,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
                     Err(Error::Contention {
                         collection: meta.collection,
                         message: format!(
-                            "the documents that fit came and went under {ATTEMPTS} attempts to update them: try again"
+                            "the matching documents changed during each of {ATTEMPTS} attempts to update them: try again"
                         ),
                         source: None,
                     })
@@ -1174,7 +1174,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
 fn upsert_by_collation(meta: &DocumentMeta) -> Error {
     Error::Query {
         collection: meta.collection,
-        message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
+        message: "an upsert of documents with relationships uses the collation of their collection: declare it there, with \
                   `#[document(collation(locale = \"…\"))]`"
             .to_owned(),
     }

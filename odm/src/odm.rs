@@ -351,7 +351,7 @@ impl Odm {
         }
         for meta in self.graph().models() {
             if let Err(error @ Error::UnknownReferences { .. }) = self.may_delete(meta) {
-                tracing::warn!(target: "odm", %error, "these models lack references");
+                tracing::warn!(target: "odm", %error, "deletions are refused: the models of this process lack references");
             }
         }
     }

@@ -499,7 +499,7 @@ pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
     message = "this field is written by the library alone: an update can't change it",
-    note = "`_id` never changes; a version, a time stamp, a copy or what is computed of other documents is kept by the library",
+    note = "`_id` never changes; the library maintains versions, timestamps, copies and computed fields",
     note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
@@ -536,7 +536,7 @@ impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 /// What no value that the library writes is.
 #[diagnostic::on_unimplemented(
     message = "this field is a part of what is written by the library alone: an update can't change it",
-    note = "a copy follows the document that it is of: change it there",
+    note = "a copy is kept in sync with its source: change it there",
     note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]

@@ -416,7 +416,7 @@ impl Run {
         async move {
             let tx = &self.tx;
             let end = std::mem::take(&mut *tx.session.end());
-            let dropped = || spoiled("one was dropped before it ended");
+            let dropped = || spoiled("its future was dropped before it completed");
             let (error, again) = match (error, end.spoiled) {
                 (None, None) if end.dropped => (Some(dropped()), false),
                 (None, Some((error, again))) => (Some(spoiled(&error)), again),
@@ -440,7 +440,7 @@ impl Run {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
                     let aborted = tx.session().await.abort_transaction().await;
                     if let Err(second) = aborted {
-                        tracing::debug!(error = %crate::error::Told(&second), "the abort of a failed transaction failed too");
+                        tracing::debug!(error = %crate::error::Told(&second), "aborting a failed transaction failed");
                     }
                     // Once, without it.
                     let is_refused = !self.was_refused && tx.odm.bulk_write().is_refused();
@@ -452,7 +452,7 @@ impl Run {
                     }
                 }
             }
-            tracing::debug!("a transaction is run again after a transient error");
+            tracing::debug!("retrying a transaction after a transient error");
             tokio::time::sleep(self.pause).await;
             self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
             Ok(false)
@@ -463,7 +463,7 @@ impl Run {
 
 fn spoiled(error: &str) -> Error {
     Error::application(format!(
-        "an operation of the transaction had failed, so the transaction was rolled back: {error}"
+        "an operation of the transaction failed, so the transaction was rolled back: {error}"
     ))
 }
 

@@ -407,8 +407,8 @@ impl Untyped {
             collection: self.meta.collection,
             source: None,
             message: format!(
-                "{ATTEMPTS} times somebody else filled the newest bucket before this push: try again, or declare a greater \
-                 `size` than {}",
+                "other writers filled the newest bucket before this push in each of {ATTEMPTS} attempts: try again, or declare \
+                 a greater `size` than {}",
                 meta.size
             ),
         };
@@ -1103,8 +1103,8 @@ fn stays(meta: &BucketMeta, item: &Document, start: Option<DateTime>) -> Result<
         Some(start) if start_of(meta, item)? != Some(start) => Err(Error::Query {
             collection: meta.collection,
             message: format!(
-                "the time of an item was to be changed to one of another bucket than that of {start}: delete the item, and push \
-                 it again with its new time"
+                "the new time of an item belongs to another bucket than that of {start}: delete the item, and push it again \
+                 with its new time"
             ),
         }),
         _ => Ok(()),
@@ -1116,7 +1116,7 @@ fn contended(meta: &BucketMeta, id: &Bson) -> Error {
         collection: meta.collection,
         source: None,
         message: format!(
-            "the bucket with _id {id} changed under {ATTEMPTS} attempts to change an item: try again"
+            "the bucket with _id {id} changed during each of {ATTEMPTS} attempts to change an item: try again"
         ),
     }
 }

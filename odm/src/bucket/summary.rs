@@ -345,8 +345,8 @@ pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document
                 }
                 _ => {
                     return Err(format!(
-                        "the bucket keeps the sum of `{name}`, or goes by its time, so an item's is changed by `set`, `unset` or \
-                         `inc`, and not by `{operator}`"
+                        "the bucket keeps the sum of `{name}`, or is found by it as a time, so only `set`, `unset` or `inc` \
+                         can change it in an item, and not `{operator}`"
                     ));
                 }
             }

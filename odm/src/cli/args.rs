@@ -11,7 +11,7 @@ const CODES: &str = "\
 Exit codes:
   0  done, and nothing is wrong
   1  something is wrong with the data, or `plan --check` found something to change, to backfill, or unknown
-  2  the command was not carried out: wrong arguments, no server, another error";
+  2  the command failed: wrong arguments, no server, another error";
 
 /// Looks after the database of this application.
 #[derive(Debug, Parser)]

@@ -355,7 +355,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             }
             // How many it will be depends on where an earlier one has stopped.
             let so_far = Some((backfilling.read(), 0));
-            let filled = watched(streams.progress, "filling", so_far, backfilling.into_future()).await?;
+            let filled = watched(streams.progress, "backfilling", so_far, backfilling.into_future()).await?;
             Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
         }
         Command::Forget { yes } => forget(odm, *yes, streams).await,
@@ -419,7 +419,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
     } else {
         if streams.answers.is_none() {
             return Err(Failure::new(
-                "`repair` changes documents, and there is no terminal to ask on: say `--yes`",
+                "`repair` changes documents, and there is no terminal to ask on: pass `--yes`",
             ));
         }
         let audit = audit(odm, chosen, None, streams).await?;
@@ -432,7 +432,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
             return Ok(Done::new(CLEAN, text, json::repaired(&nothing)));
         }
         let question = format!(
-            "{audit}\nMend what has one right answer, in the database `{}`?",
+            "{audit}\nRepair what has one right answer, in the database `{}`?",
             odm.database().name()
         );
         if streams.ask(&question) != Some(true) {
@@ -444,7 +444,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
         odm.repair(&audit)
     };
     let so_far = Some((repairing.read(), total));
-    let repaired = watched(streams.progress, "mending", so_far, repairing.into_future()).await?;
+    let repaired = watched(streams.progress, "repairing", so_far, repairing.into_future()).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(Done::new(code, &repaired, json::repaired(&repaired)))
 }
@@ -452,21 +452,17 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
 async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
     if !yes && streams.answers.is_none() {
         return Err(Failure::new(
-            "`forget` lets other programs leave copies stale, and there is no terminal to ask on: say `--yes`",
+            "`forget` lets other programs leave copies stale, and there is no terminal to ask on: pass `--yes`",
         ));
     }
     let names = odm.undeclared_copies().await?;
     if names.is_empty() {
-        return Ok(Done::new(
-            CLEAN,
-            "nothing is to be forgotten",
-            json::forgotten(&names),
-        ));
+        return Ok(Done::new(CLEAN, "nothing to forget", json::forgotten(&names)));
     }
     if !yes {
         let question = format!(
-            "The database `{}` knows these, and the models of this program don't:\n  {}\nForget them? What still declares them \
-             is not kept true any more.",
+            "The database `{}` holds these declarations, which the models of this program lack:\n  {}\nForget them? Copies of \
+             programs that still declare them are no longer kept in sync.",
             odm.database().name(),
             names.join("\n  "),
         );
@@ -484,9 +480,9 @@ async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done,
 
 fn in_words(recovered: &Recovered) -> String {
     match recovered.documents {
-        0 => "nothing was owed".to_owned(),
+        0 => "no pending work".to_owned(),
         owed => format!(
-            "{} owed something{}; for that, copies were written in {}",
+            "{} had pending work{}; copies were updated in {}",
             plural(owed, "document"),
             recovered.oldest.map_or_else(String::new, |oldest| {
                 let began = if owed == 1 { "" } else { ", the oldest" };
@@ -502,14 +498,14 @@ fn filling(filled: &Backfilled) -> String {
         (filled.defaults > 0).then(|| format!("{} stored", plural(filled.defaults, "missing default")));
     let copies = (!filled.edges.is_empty()).then(|| {
         format!(
-            "copies were taken in {}, for {}",
+            "copies were filled in {}, for {}",
             plural(filled.documents, "document"),
             filled.edges.join(", ")
         )
     });
     let all: Vec<String> = defaults.into_iter().chain(copies).collect();
     match all.is_empty() {
-        true => "nothing was to be filled".to_owned(),
+        true => "nothing to backfill".to_owned(),
         false => all.join("; "),
     }
 }

@@ -662,8 +662,8 @@ pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
             target: "odm",
             collection = children.collection,
             field,
-            "no declared index finds the children of a parent, so that a join reads the whole collection: leave out \
-             `index = false`, or declare one with `#[index]`"
+            "no declared index finds the children of a parent, so a join reads the whole collection: leave out `index = \
+             false`, or declare one with `#[index]`"
         );
     }
 }

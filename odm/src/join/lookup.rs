@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all` or `one`"]
+#[must_use = "a query does nothing until it is executed by `all` or `one`"]
 pub struct Lookup<T, Out, J> {
     find: Find<T, Out, J>,
 }

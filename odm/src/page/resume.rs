@@ -314,7 +314,12 @@ impl Going {
             return Err(self.place.lost(error));
         }
         let error = crate::trace::kind(&error);
-        tracing::debug!(target: "odm", collection = self.core.meta().collection, %error, "a stream was lost, going on");
+        tracing::debug!(
+            target: "odm",
+            collection = self.core.meta().collection,
+            %error,
+            "lost the cursor of a stream, resuming after its last document"
+        );
         tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(self.losses)).await;
         self.losses += 1;
         Ok(())

@@ -523,12 +523,12 @@ impl AuditedCopies {
             .map(|(id, _)| format!("_id {id}"))
             .collect();
         Some(format!(
-            "`{}`.`{}`: {} of {} {} not what the source ({}) says{}{}{}",
+            "`{}`.`{}`: {} of {} {} from the source ({}){}{}{}",
             self.collection,
             self.fields.join("`, `"),
             self.wrong,
             self.checked,
-            if self.wrong == 1 { "is" } else { "are" },
+            if self.wrong == 1 { "differs" } else { "differ" },
             self.source,
             if self.wrong == self.stale.count {
                 String::new()
@@ -696,7 +696,7 @@ impl AuditedReference {
             &self.one_sided,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the references to {targets} {} not there on the other side",
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} missing on the other side",
                     one(n, "is", "are")
                 )
             },
@@ -706,7 +706,7 @@ impl AuditedReference {
             &self.repeated,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} named twice in one array",
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} listed twice in one array",
                     one(n, "is", "are")
                 )
             },

@@ -440,7 +440,7 @@ impl<'s> Ids<'s> {
                 cursor.next().await.and_then(|reply| match reply {
                     Ok(reply) => Some(reply),
                     Err(error) => {
-                        tracing::debug!(target: "odm", %error, "the ids are asked for anew");
+                        tracing::debug!(target: "odm", %error, "lost the cursor over the ids, opening another one");
                         None
                     }
                 })

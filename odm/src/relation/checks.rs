@@ -428,7 +428,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
                     Some(_) => tracing::warn!(
                         target: "odm",
                         %error,
-                        "what else refers to a document that has vanished could not be looked for; `audit()` finds it"
+                        "checking for more references to deleted documents failed; `audit()` finds those that dangle"
                     ),
                 }
                 break;
@@ -610,8 +610,8 @@ impl Recheck {
         tracing::warn!(
             target: "odm",
             collection = meta.collection,
-            "others change the same documents again and again: references to what was deleted meanwhile may still be in \
-             them, which `audit` lists"
+            "could not undo new references to documents that were deleted meanwhile, because other writers keep changing the \
+             documents that hold them; `audit` lists those that dangle"
         );
         Ok(())
     }

@@ -397,7 +397,7 @@ async fn verify(
                 collection: edge.holder.collection,
                 source: None,
                 message: format!(
-                    "`{}` of the document with _id {} was changed by somebody else at the same time: try again",
+                    "`{}` of the document with _id {} was changed by another writer at the same time: try again",
                     edge.path, effect.holder.id
                 ),
             },

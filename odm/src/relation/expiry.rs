@@ -131,7 +131,7 @@ async fn delete_part(
                 collection = meta.collection,
                 %id,
                 %error,
-                "a document has expired and is still referred to"
+                "kept an expired document that other documents still refer to"
             ),
             (Err(Error::StillReferenced { .. }), _) => {
                 let (first, second) = part.split_at(part.len() / 2);

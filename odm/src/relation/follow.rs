@@ -105,7 +105,7 @@ const LOGGED: usize = 20;
 /// Logs what has no right answer.
 fn log_left(left: Vec<Fault<'_>>) {
     if let Some(more) = left.len().checked_sub(LOGGED).filter(|more| *more > 0) {
-        tracing::warn!(target: "odm", more, "the sides of further two-way references differ, too: `audit` counts them");
+        tracing::warn!(target: "odm", more, "more two-way references differ between their sides; `audit` counts them");
     }
     for left in left.into_iter().take(LOGGED) {
         tracing::warn!(
@@ -113,7 +113,7 @@ fn log_left(left: Vec<Fault<'_>>) {
             collection = left.edge.holder.collection,
             field = left.edge.path.as_str(),
             id = %left.holder,
-            "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
+            "the sides of a two-way reference differ, and neither is known to be right; `audit` lists it"
         );
     }
 }

@@ -254,7 +254,7 @@ impl<'a> Effects<'a> {
         Err(Error::Query {
             collection: edge.holder.collection,
             message: format!(
-                "`{}` of the document with _id {} refers to one document, and this write links it with two: {} and {}",
+                "`{}` of the document with _id {} can refer to one document only, but this write links it with two: {} and {}",
                 edge.path, holder.id, claimed.id, target.id
             ),
         })
@@ -368,8 +368,8 @@ fn must_refer(edge: &Edge, holder: &Node) -> Error {
     Error::Query {
         collection: edge.holder.collection,
         message: format!(
-            "`{}` of the document with _id {} must refer to a document, and this write would leave it none: set it to \
-             another one, which takes it off the first by itself",
+            "`{}` of the document with _id {} must refer to a document, but this write would leave it without one: set it to \
+             another document, which also removes the link to the first",
             edge.path, holder.id
         ),
     }

@@ -173,8 +173,8 @@ pub(crate) fn told(looked: Result<()>) -> Result<()> {
             tracing::warn!(
                 target: "odm",
                 %error,
-                "what a committed transaction refers to, or what refers to what it deleted, could not be looked for once more, \
-                 or not be taken back; `audit()` finds what dangles"
+                "checking the references of a committed transaction, or those to documents that it deleted, failed, or a \
+                 dangling one could not be undone; `audit()` finds those that dangle"
             );
             Ok(())
         }

@@ -113,9 +113,9 @@ pub(crate) async fn by_collation(
         true => Err(Error::Query {
             collection: core.meta().collection,
             message: format!(
-                "more than {MOST_FOUND} documents match by this collation, which is another one than that of the collection, and \
-                 documents with relationships are found by it before they are changed: declare the collation of the collection, or \
-                 change them in parts"
+                "more than {MOST_FOUND} documents match by this collation, which is not that of the collection, and documents \
+                 with relationships are first looked up by it, all at once: declare the collation for the collection, or \
+                 change fewer documents at a time"
             ),
         }),
     }
@@ -145,8 +145,8 @@ pub(crate) async fn id_by_collation(
         [one, other, ..] => Err(Error::Query {
             collection: core.meta().collection,
             message: format!(
-                "{id} names several documents by this collation, among them those with the ids {one} and {other}: name one by its \
-                 stored id"
+                "{id} matches the ids of several documents by this collation, among them {one} and {other}: give the stored id \
+                 of one of them"
             ),
         }),
     }
@@ -296,8 +296,8 @@ pub(super) async fn found(
         return Err(Error::Query {
             collection: meta.collection,
             message: format!(
-                "other documents depend on these, and more than {} can't be {becomes} by a condition with `text` or `near`, or \
-                 on what the operation changes in the others: find them first, and name them by their ids",
+                "other documents depend on these, and at most {} can be {becomes} by a condition with `text` or `near`, or on \
+                 fields that the operation itself changes: find them first, and select them by their ids",
                 found.documents.len()
             ),
         });

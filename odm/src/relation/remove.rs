@@ -418,7 +418,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                 collection: level.meta.collection,
                 source: None,
                 message: format!(
-                    "documents changed under {ATTEMPTS} attempts to delete them, such as the one with _id {}: try again",
+                    "documents changed during each of {ATTEMPTS} attempts to delete them, such as the one with _id {}: try \
+                     again",
                     level.changed.first().unwrap_or(&Bson::Null)
                 ),
             });

@@ -867,33 +867,27 @@ impl Mend {
     /// One of them, and several.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Mend::Nullified => (
-                "reference to a document that does not exist made empty",
-                "references to documents that do not exist made empty",
-            ),
+            Mend::Nullified => ("dangling reference removed", "dangling references removed"),
             Mend::Pulled => (
-                "document freed of references to documents that do not exist",
-                "documents freed of references to documents that do not exist",
+                "document with dangling references removed from an array",
+                "documents with dangling references removed from an array",
             ),
             Mend::Linked => (
-                "reference added that the other side has",
-                "references added that the other side has",
+                "reference added to match the other side",
+                "references added to match the other side",
             ),
             Mend::Unlinked => (
-                "reference taken out that the other side does not have",
-                "references taken out that the other side does not have",
+                "reference removed to match the other side",
+                "references removed to match the other side",
             ),
-            Mend::Copied => (
-                "document with copies taken again",
-                "documents with copies taken again",
-            ),
+            Mend::Copied => ("document with copies updated", "documents with copies updated"),
             Mend::Summed => (
-                "bucket counted and summed up anew",
-                "buckets counted and summed up anew",
+                "bucket with its count and sums computed again",
+                "buckets with their count and sums computed again",
             ),
             Mend::Deduplicated => (
-                "array freed of what it named twice",
-                "arrays freed of what they named twice",
+                "array with duplicate references removed",
+                "arrays with duplicate references removed",
             ),
         }
     }

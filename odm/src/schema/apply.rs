@@ -178,7 +178,7 @@ impl Odm {
             match self.carry_out(&plan, &mut applied).await {
                 Ok(()) => {
                     let collection = plan.changes()[0].collection();
-                    let what = format!("still to be changed after it was changed: {plan}");
+                    let what = format!("the database still differs from the models after the change: {plan}");
                     last = Some(Failure::Index { collection, what });
                 }
                 Err(Failure::Final(error)) => return Err(error),
@@ -195,7 +195,7 @@ impl Odm {
             Some(Failure::Stale { collection, what }) => Err(Error::Contention {
                 collection,
                 message: format!(
-                    "another client changed the database under {ATTEMPTS} attempts to make it as it is declared: try again ({what})"
+                    "another client changed the schema during each of {ATTEMPTS} attempts to change it: try again ({what})"
                 ),
                 source: None,
             }),

@@ -533,7 +533,7 @@ impl Index {
         }
         if self.implied {
             let what = match self.begins_with(crate::own_fields::OPERATION) {
-                true => "what copies owe",
+                true => "pending work",
                 false => "the reference",
             };
             words.push_str(&format!(", for {what}"));

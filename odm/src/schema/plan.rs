@@ -304,9 +304,7 @@ impl fmt::Display for Plan {
 
 /// That copies are to be taken, in words.
 pub(super) fn to_backfill(copies: &str) -> String {
-    format!(
-        "to backfill: documents that are there already lack `{copies}`, or have it as it was declared before"
-    )
+    format!("to backfill: existing documents lack `{copies}`, or hold it as it was declared previously")
 }
 
 impl Odm {

@@ -412,8 +412,8 @@ fn under_former_name(collection: &'static str, id: &Bson, former: &str, field: &
     Error::Query {
         collection,
         message: format!(
-            "the document with _id {id} has `{field}` under its former name `{former}` still, and with both names it could not be \
-             read: `set` the field, which takes the former one away, or `replace` the document"
+            "the document with _id {id} still stores `{field}` under its previous name `{former}`, and a document with both \
+             names could not be read: `set` the field, which removes the previous name, or `replace` the document"
         ),
     }
 }

@@ -293,7 +293,8 @@ async fn wait(graph: &Graph, known: &Known, waits: Duration) {
         tracing::info!(
             target: "odm",
             seconds = rest.as_secs(),
-            "a backfill waits until every process has read the new declarations; `at_once()` says that no other one writes"
+            "backfill: waiting until every process has read the new declarations; `at_once()` skips this if no other process \
+             writes"
         );
         tokio::time::sleep(rest).await;
     }

@@ -590,7 +590,7 @@ fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
     Error::Query {
         collection: meta.collection,
         message: format!(
-            "a number that is computed of children would not fit its field any more (one of {}): {said}",
+            "a field that is computed from children would exceed the range of its type (one of {}): {said}",
             names.join(", ")
         ),
     }
@@ -672,8 +672,8 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Ve
                 let error = Error::Query {
                     collection: derived.parent.collection,
                     message: format!(
-                        "`{name}` of the document with {} {} can't be computed of its children in `{}`: it comes to {value}, and \
-                         the field holds whole numbers from {min} to {max}",
+                        "`{name}` of the document with {} {} can't be computed from its children in `{}`: the result is \
+                         {value}, and the field holds integers from {min} to {max}",
                         edge.by(),
                         key.to_bson(),
                         derived.child.collection,
@@ -1082,8 +1082,8 @@ pub(super) async fn refresh(
         collection: meta.collection,
         source: None,
         message: format!(
-            "what is derived from `{}` in the document with {} {:?} was changed by others under {ATTEMPTS} attempts; it is \
-             noted as owed, and `recover()` will derive it",
+            "other writers changed the fields derived from `{}` in the document with {} {:?} during each of {ATTEMPTS} \
+             attempts to update them; the update stays pending, and `recover()` completes it",
             list.first().map_or("", |derived| derived.child.name),
             edge.by(),
             open.first().map(Key::to_bson)

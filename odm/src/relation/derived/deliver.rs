@@ -447,7 +447,7 @@ async fn fan_out(
             tracing::debug!(
                 target: "odm",
                 collection = edge.holder.collection,
-                "the source changed while its copies were delivered: the rest is delivered as it is now, or by the later write"
+                "the source changed while its copies were updated; the rest gets the new values, here or by the later write"
             );
             to_all = false;
             break;
@@ -471,7 +471,7 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
         field = edge.path.as_str(),
         changed,
         batches,
-        "copies are delivered"
+        "updated the copies of a source"
     );
     if let Some(progress) = &options.progress {
         progress(&Progress {

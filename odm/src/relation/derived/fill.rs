@@ -531,8 +531,8 @@ fn nothing_of_condition(
             return Err(Error::Query {
                 collection: meta.collection,
                 message: format!(
-                    "an upsert stores what its condition says, and `{name}` is computed of children, which a new document has \
-                     not: leave `{name}` out of the condition"
+                    "an upsert stores the values of its condition, but `{name}` is computed from children, and a new document \
+                     has none: leave `{name}` out of the condition"
                 ),
             });
         }
@@ -607,8 +607,8 @@ pub(crate) async fn amend_update(
                     return Err(Error::Query {
                         collection: meta.collection,
                         message: format!(
-                            "copies stand beside the reference `{}`, and whether `{}` gives it another value only the server \
-                             knows: `set` it",
+                            "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its \
+                             value: use `set`",
                             edge.path,
                             operator.trim_start_matches('$'),
                         ),

@@ -833,7 +833,7 @@ pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
         tracing::warn!(
             target: "odm",
             %error,
-            "what a write owes that failed, or was taken back, is left to `recover`"
+            "applying the pending work of a failed or undone write failed; `recover` will apply it"
         );
     }
 }
@@ -845,7 +845,7 @@ pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
         tracing::warn!(
             target: "odm",
             %error,
-            "what a committed transaction owes could not be paid, and is left to `recover`"
+            "applying the pending work of a committed transaction failed; `recover` will apply it"
         );
         0
     })
@@ -931,7 +931,7 @@ async fn pay_once(
             tracing::debug!(
                 target: "odm",
                 collection = meta.collection,
-                "others write the same copies again and again: what is owed is left to `recover`"
+                "other writers keep changing the same copies; their pending work is left to `recover`"
             );
             return Ok((paid, HashSet::new()));
         }

@@ -253,7 +253,7 @@ impl Follower {
     }
 
     fn lose(&mut self, why: &dyn std::fmt::Display) {
-        tracing::warn!(target: "odm", %why, "the place in the change stream is lost: everything is compared");
+        tracing::warn!(target: "odm", %why, "the resume token is no longer valid, comparing all copies, links and buckets");
         self.token = None;
     }
 
@@ -287,9 +287,9 @@ impl Follower {
             };
             match followed {
                 // The database was dropped. Behind that there is no going on at a place before it.
-                Ok(()) => self.lose(&"the change stream has come to its end"),
+                Ok(()) => self.lose(&"the change stream ended"),
                 Err(error) => {
-                    tracing::warn!(target: "odm", %error, "the change stream broke off, and is opened again");
+                    tracing::warn!(target: "odm", %error, "the change stream failed, reopening it");
                 }
             }
             tokio::time::sleep(pause).await;
@@ -387,7 +387,8 @@ impl Follower {
                 self.odm.learn().await?;
             }
             if let Err(error) = self.odm.knows_copies(meta) {
-                tracing::warn!(target: "odm", %error, "what others have written there is for a program that has all models");
+                tracing::warn!(target: "odm", %error, "skipped an out-of-band change: the models of this process lack copies \
+                                                       that depend on it");
                 continue;
             }
             pass_over(mend(&scope, meta, written).await)?;
@@ -401,7 +402,7 @@ impl Follower {
     async fn compare(&self) -> Result<()> {
         match backfill::compare_all(&self.odm).await? {
             Err(error @ Error::UnknownCopies { .. }) => {
-                tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
+                tracing::warn!(target: "odm", %error, "skipped comparing copies that the models of this process lack");
                 Ok(())
             }
             compared => pass_over(compared),
@@ -459,7 +460,8 @@ fn pass_over(mended: Result<()>) -> Result<()> {
         Err(error @ Error::UnknownCopies { .. }) => Err(error),
         Err(error) if passes(&error) => Err(error),
         Err(error) => {
-            tracing::warn!(target: "odm", %error, "what others have written is not mended everywhere");
+            tracing::warn!(target: "odm", %error, "repairing after an out-of-band change failed for some documents; `audit` \
+                                                   finds them");
             Ok(())
         }
         Ok(()) => Ok(()),

@@ -109,7 +109,7 @@ impl Odm {
                     recovered = recovering.into_future() => recovered,
                 };
                 if let Err(error) = recovered {
-                    tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
+                    tracing::warn!(target: "odm", %error, "applying pending work failed, will retry");
                 }
                 if odm.has_expiring() {
                     let deleted = tokio::select! {
@@ -229,7 +229,7 @@ impl IntoFuture for Recovering {
                         target: "odm",
                         documents = recovered.documents,
                         oldest_s = oldest.as_secs(),
-                        "what was owed is paid"
+                        "applied pending work"
                     );
                 }
                 trace.done(trips.into_inner(), recovered.copies);
@@ -289,7 +289,7 @@ fn tell(meta: &DocumentMeta, id: &Bson, error: &Error) {
         collection = meta.collection,
         %id,
         %error,
-        "what this document owes could not be paid, and is still owed"
+        "applying the pending work of a document failed; it stays pending"
     );
 }
 

@@ -199,8 +199,8 @@ impl Odm {
         }
         Err(Error::SchemaConflict {
             collection: EDGES,
-            what: "other programs store what their models declare, again and again, while this one stores its own: call `sync` \
-                   once more when they have started"
+            what: "other processes kept storing the declarations of their models while this one stored its own: call `sync` \
+                   again when they have started"
                 .to_owned(),
         })
     }
@@ -252,7 +252,7 @@ impl Odm {
                 tracing::info!(
                     target: "odm",
                     edge = edge.id,
-                    "copies are new or declared in another way: `backfill()` takes them for the documents that are there"
+                    "copies are new or declared differently: `backfill()` fills them in existing documents"
                 );
             }
         }
