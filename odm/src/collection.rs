@@ -16,9 +16,9 @@ use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
-/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
-/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent. An operation holds the
-/// collection: it can be built in parts, returned by a function, and run in a task of its own.
+/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). `.await`, or a
+/// final method such as `all`, executes an operation; until then nothing is sent. An operation holds the collection: it can be
+/// built in parts, returned by a function, and run in a task of its own.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -217,7 +217,8 @@ impl<T: Document> Collection<T> {
         &self.core
     }
 
-    /// The driver's collection, for what this one lacks. What is written through it is not checked by this library.
+    /// The driver's collection, for features that this one lacks. Writes through it are out of band: this library neither
+    /// checks them nor updates copies and links after them, unless a [`reconciler`](crate::Odm::reconciler) runs.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -372,10 +373,10 @@ impl<T: Document> Collection<T> {
         crate::find::get_many(self, ids).await
     }
 
-    /// The documents that fit a condition.
+    /// The documents that match a condition.
     ///
-    /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. The query is carried out
-    /// by [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and their like.
+    /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. [`all`](Find::all),
+    /// [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and other final methods execute the query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -439,7 +440,7 @@ impl<T: Document> Collection<T> {
         find
     }
 
-    /// What is joined to a document at hand: as [`Find::include`] for a query.
+    /// Joins other documents to a given document, as [`Find::include`] does for a query.
     ///
     /// # Errors
     /// [`Error::MissingReference`], [`Error::Decode`].
@@ -469,13 +470,13 @@ impl<T: Document> Collection<T> {
 
     /// Changes the document with this id, or this document.
     ///
-    /// Given a document of a type with `#[document(version)]`, the update is carried out only if the stored version is
-    /// still the document's.
+    /// Given a document of a type with `#[document(version)]`, the update is executed only if the stored version is still the
+    /// document's.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if somebody else changed it, [`Error::ArrayFull`] for a
-    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::TooLarge`],
-    /// [`Error::DuplicateKey`], [`Error::MissingReference`].
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if another writer changed it, [`Error::ArrayFull`] for a push
+    /// onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::TooLarge`], [`Error::DuplicateKey`],
+    /// [`Error::MissingReference`].
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says.
@@ -497,11 +498,11 @@ impl<T: Document> Collection<T> {
         Update::new(self, target.target_id(), target.seen_version())
     }
 
-    /// Changes every document that fits the condition.
+    /// Changes every document that matches the condition.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`], [`Error::MissingReference`]. A document in
-    /// which a bound holds the change back is no error: it is counted in [`Updated::refused`].
+    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`], [`Error::MissingReference`]. A document whose
+    /// bounds don't allow the change is no error: it is counted in [`Updated::refused`].
     ///
     /// # Cost
     /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]). With
@@ -559,12 +560,13 @@ impl<T: Document> Collection<T> {
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
-    /// if the stored version is still the document's. None there: [`Deleted::deleted`](crate::Deleted::deleted) is 0.
+    /// if the stored version is still the document's. If there is none, [`Deleted::deleted`](crate::Deleted::deleted) is 0.
     ///
     /// What refers to it is treated as its reference declares (`on_delete`): [`Delete`] says how.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if somebody else changed it; [`Error::StillReferenced`] if others refer to it that hold it back.
+    /// [`Error::Conflict`] if another writer changed it; [`Error::StillReferenced`] if references with `on_delete = restrict`
+    /// prevent the deletion.
     ///
     /// # Cost
     /// One round trip; one more where a document with a version was not found. Where others may refer to it, as [`Delete`]
@@ -582,16 +584,17 @@ impl<T: Document> Collection<T> {
         Delete::one(self, target.target_id(), target.seen_version())
     }
 
-    /// Deletes every document that fits the condition.
+    /// Deletes every document that matches the condition.
     ///
     /// What refers to them is treated as its reference declares (`on_delete`): [`Delete`] says how.
     ///
     /// # Errors
-    /// [`Error::StillReferenced`] if others refer to one of them that hold it back: then none is deleted.
+    /// [`Error::StillReferenced`] if references with `on_delete = restrict` to one of them prevent the deletion: then none is
+    /// deleted.
     ///
     /// # Cost
-    /// One round trip. Where others may refer to them, as [`Delete`] says: for each 200 (1,000 where nothing can hold them
-    /// back) two, and two for each reference.
+    /// One round trip. Where others may refer to them, as [`Delete`] says: for each 200 (1,000 where nothing can prevent the
+    /// deletion) two, and two for each reference.
     ///
     /// # Example
     /// ```no_run
@@ -605,8 +608,8 @@ impl<T: Document> Collection<T> {
         Delete::many(self, filter(T::paths()))
     }
 
-    /// A pipeline over the collection: typed stages first, then any. Carried out by [`all`](Aggregate::all),
-    /// [`one`](Aggregate::one) or [`stream`](Aggregate::stream).
+    /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or
+    /// [`stream`](Aggregate::stream) executes it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

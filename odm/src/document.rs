@@ -1,4 +1,4 @@
-//! What the derives say about a type: its collection, id, fields, indexes and options.
+//! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
 use crate::shape::{FieldMeta, Shape};
 use crate::{bucket::BucketMeta, path::Fielded, value::IdValue};
@@ -47,9 +47,9 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     fn to_ref(&self) -> crate::Ref<Self> {
         crate::Ref::new(self.id().clone())
     }
-    /// What is inserted of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
-    /// the field of `version`, and a new ObjectId where the library makes the id. Without what the library derives from
-    /// other documents.
+    /// The document to insert, made of the application's values: with the given time in the fields of `timestamps`, version 1
+    /// in the field of `version`, and a new ObjectId where the library makes the id. Fields that the library derives from other
+    /// documents are not filled in yet.
     fn fresh(new: Self::New, now: DateTime) -> Fresh<Self>;
     /// Sets the fields of `timestamps` that a write of the whole document sets.
     #[doc(hidden)]
@@ -111,7 +111,7 @@ pub trait Projection<T>: DeserializeOwned + Send {
     note = "insert the struct of its own fields, `New{T}`, or a whole `{T}`"
 )]
 pub trait Insertable<T>: Send {
-    /// What is stored.
+    /// The document to store.
     fn fresh(self, now: DateTime) -> Fresh<T>;
 }
 
@@ -309,7 +309,7 @@ impl DocumentMeta {
 pub struct Validation {
     /// Which documents the server validates.
     pub level: Level,
-    /// What it does with one that does not fit.
+    /// What the server does with a document that violates it.
     pub action: Action,
 }
 
@@ -393,7 +393,7 @@ pub struct IndexMeta {
     pub unique: bool,
     /// Without the documents that lack the fields.
     pub sparse: bool,
-    /// Documents are deleted so many seconds after the time in the field.
+    /// Documents are deleted this number of seconds after the time in the field.
     pub expire_after: Option<u64>,
     /// Only the documents that this filter matches.
     pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,

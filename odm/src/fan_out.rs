@@ -37,18 +37,18 @@ impl FanOut {
         }
     }
 
-    /// A source with at most so many holders is changed in one transaction with them, where the deployment has transactions;
-    /// with more, or with any if this is 0, the copies follow the commit. Those that are declared `sync = atomic` are changed in
-    /// the transaction always, and those that are `eventual` never.
+    /// A source with at most this number of holders is changed in one transaction with their copies, where the deployment has
+    /// transactions; with more holders, or with any if this is 0, the copies are updated after the commit. Copies that are
+    /// declared `sync = atomic` are always updated in the transaction, and `eventual` ones never.
     ///
-    /// A transaction holds back every other writer of what it has changed, and the server ends it after a minute.
+    /// A transaction blocks every other writer of the documents that it has changed, and the server ends it after a minute.
     pub fn in_transaction(mut self, documents: usize) -> FanOut {
         // One more is asked for, of which the driver asks for one more, and it takes no greater number.
         self.in_transaction = documents.min(i32::MAX as usize - 2);
         self
     }
 
-    /// So many documents are changed by one command.
+    /// The number of documents that one command changes.
     pub fn batch(mut self, documents: usize) -> FanOut {
         self.batch = documents.max(1);
         self
@@ -91,7 +91,7 @@ pub struct Progress {
     pub collection: &'static str,
     /// The reference that they are taken through: its dotted name.
     pub field: String,
-    /// What the holders name the source by: its id.
+    /// The id of the source, by which the holders refer to it.
     pub source: Bson,
     /// How many documents were changed so far.
     pub changed: u64,

@@ -22,15 +22,15 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
-/// A query, until one of its last methods carries it out: [`all`](Find::all), [`one`](Find::one),
-/// [`stream`](Find::stream), [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or
-/// [`explain`](Find::explain). It comes from [`Collection::find`] and [`Collection::find_all`].
+/// A query. One of its final methods executes it: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
+/// [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or [`explain`](Find::explain). It comes from
+/// [`Collection::find`] and [`Collection::find_all`].
 ///
 /// # Errors
-/// Each of these gives [`Error::Encode`] where a value in the condition can't be stored as BSON, and what any operation
-/// may give: [`Error::Unavailable`] where the server can't be reached, [`Error::Memory`], [`Error::Index`],
-/// [`Error::Pattern`] and [`Error::Refused`] for what it refuses, [`Error::Driver`] for the rest. Those that read documents say
-/// what else.
+/// Each of these returns [`Error::Encode`] where a value in the condition can't be stored as BSON, and the errors of any
+/// operation: [`Error::Unavailable`] where the server can't be reached; [`Error::Memory`], [`Error::Index`], [`Error::Pattern`]
+/// and [`Error::Refused`] where it refuses the query; [`Error::Driver`] for everything else. Methods that read documents list
+/// further errors.
 ///
 /// # Example
 ///
@@ -183,8 +183,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// one for each of them.
     ///
     /// # Errors
-    /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is carried out; a reference with
-    /// `.or_none()` or `.leave_out_missing()` gives something else.
+    /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is executed; a reference with
+    /// `.or_none()` or `.leave_out_missing()` is no error.
     ///
     /// # Cost
     /// One round trip more for each hop and each collection that is joined, however many documents there are: one reference
@@ -209,7 +209,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
-    /// Those that fit this condition too.
+    /// Only documents that also match this condition.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -268,8 +268,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// So many documents in one batch from the server; its own choice is
-    /// [101 at first, then 16 MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
+    /// The number of documents in one batch from the server; the server's default is [101 at first, then 16
+    /// MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -328,8 +328,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 
     /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
-    /// joins, the documents that fit come with what is joined to them; a joined document that does not fit is an error of
-    /// the whole query.
+    /// joins, the documents that can be decoded come with their joined documents; a joined document that can't be decoded is an
+    /// error of the whole query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -359,7 +359,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// All of them. Memory is needed for all: [`stream`](Find::stream) holds one batch.
     ///
     /// # Errors
-    /// [`Error::Decode`] for the first document that does not fit.
+    /// [`Error::Decode`] for the first document that can't be decoded.
     ///
     /// # Cost
     /// One round trip for every 16 MB of documents, or for every [`batch_size`](Find::batch_size) if it is set.
@@ -388,7 +388,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// The first, if there is one.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it does not fit.
+    /// [`Error::Decode`] if it can't be decoded.
     ///
     /// # Cost
     /// One round trip.
@@ -417,7 +417,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         Ok(work.rows(items)?.pop())
     }
 
-    /// One after the other, with one batch in memory. A document that does not fit is an item with [`Error::Decode`], and
+    /// One after the other, with one batch in memory. A document that can't be decoded is an item with [`Error::Decode`], and
     /// those behind it follow.
     ///
     /// # Errors
@@ -767,8 +767,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// All of them.
     ///
     /// # Errors
-    /// Those of the server and the network; a document that does not fit is none. Those of a join:
-    /// [`Error::MissingReference`], and [`Error::Decode`] for a joined document that does not fit.
+    /// Those of the server and the network; a document that can't be decoded is no error here. Those of a join:
+    /// [`Error::MissingReference`], and [`Error::Decode`] for a joined document that can't be decoded.
     ///
     /// # Cost
     /// As [`Find::all`].
@@ -800,10 +800,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
         Ok(Lossy { items, bad })
     }
 
-    /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that does not fit.
+    /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that can't be decoded.
     ///
     /// # Errors
-    /// As [`Find::stream`], but that a document that does not fit is none.
+    /// As [`Find::stream`], except that a document that can't be decoded is no error.
     ///
     /// # Cost
     /// As [`Find::stream`].

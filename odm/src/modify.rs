@@ -16,7 +16,7 @@ use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
-/// What an update did.
+/// The result of an update.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -30,10 +30,10 @@ use std::future::IntoFuture;
 pub struct Updated {
     /// How many documents fitted the condition, but for those that are [`refused`](Updated::refused).
     pub matched: u64,
-    /// How many of them have other values now. An update that does nothing but change or remove items of arrays leaves a document
-    /// without such items as it is, with its version and its time stamps; an [upsert](Update::upsert) does not. Where the write leaves a note in each document of what is still to be written
-    /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
-    /// same values before are counted too.
+    /// How many of them have other values now. An update that only changes or removes items of arrays does not change a
+    /// document without such items, nor its version and its timestamps; an [upsert](Update::upsert) does. Where the write adds
+    /// pending work to each document (for copies that are updated later), or records itself there (for two-way references),
+    /// documents that already had the new values are counted too.
     pub modified: u64,
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
@@ -46,30 +46,30 @@ pub struct Updated {
     pub copies_updated: u64,
 }
 
-/// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
-/// [`Updated`]. Without any change the document is looked for, and nothing is written.
+/// A change of one document. The methods of [`Change`] say what changes; `.await` executes the update and returns [`Updated`].
+/// Without any change the document is looked up, and nothing is written.
 ///
-/// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
-/// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
-/// may be gone. A change of a two-way reference writes
-/// the other side too, in one transaction where the deployment has them: `set` of a single one takes it off the document
-/// that had it before. An array of them is a set, so that what is pushed twice is there once.
+/// The targets of added references are looked up before the change, and again afterwards: if one has been deleted meanwhile,
+/// the references get their previous values again, while other changes stay. References that the document already has are not
+/// checked. A change of a two-way reference writes the other side too, in one transaction where the deployment has
+/// transactions: `set` of a single reference removes the link from the document that had it before. An array of two-way
+/// references is a set: a reference that is pushed twice is stored once.
 ///
 /// # Errors
 /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::Invalid`],
 /// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update.
-/// [`Error::MissingReference`] where a document that it comes to refer to does not exist; from the other side of a
-/// two-way reference [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to.
-/// [`Error::Unsupported`] for an operator of MongoDB's own on a two-way reference where the deployment has no
-/// transactions and its outcome can't be told before.
+/// [`Error::MissingReference`] where the target of an added reference does not exist; from the other side of a two-way
+/// reference [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference.
+/// [`Error::Unsupported`] for a raw operator on a two-way reference where the deployment has no transactions and the result
+/// can't be predicted.
 ///
 /// # Cost
 /// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
-/// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
-/// they were, and one before and one after for each collection that they name. A change of two-way references: one before
-/// for what they were, one after for each collection on the other side, one for the commit; one more where single references
-/// are taken over, to see from whom, and one to take them off there; and one after the change where its outcome can't be told
-/// before.
+/// whole of it to name its largest fields (none within a transaction). A change that adds references: one before for their
+/// previous values, and one before and one after for each collection that they name. A change of two-way references: one before
+/// for their previous values, one after for each collection on the other side, one for the commit; two more where single
+/// references are taken over from other documents, to find those and to remove the links there; and one after the change where
+/// its result can't be predicted.
 ///
 /// # Example
 /// ```no_run
@@ -873,11 +873,12 @@ fn returning(update: Untyped, which: ReturnDocument) -> BoxFuture<'static, Resul
     update.returning(which).boxed()
 }
 
-/// An update that gives the document. Carried out by `.await`, which gives `None` only for
-/// [`returning_before`](Update::returning_before) of an upsert that inserted it.
+/// An update that returns the document. `.await` executes it; the result is `None` only for
+/// [`returning_before`](Update::returning_before) of an upsert that inserted the document.
 ///
 /// # Errors
-/// Those of [`Update`], and [`Error::Decode`] where the stored document does not fit its struct: the update is made then.
+/// Those of [`Update`], and [`Error::Decode`] where the stored document can't be decoded as its struct: the update has been
+/// made then.
 ///
 /// # Cost
 /// As [`Update`]. Without any change the document is read all the same. An upsert that gives the document as it is afterwards
@@ -931,29 +932,28 @@ impl<T: Document> IntoFuture for Returning<T> {
     }
 }
 
-/// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
-/// `.await`, which gives [`Updated`]. Without any change nothing is sent.
+/// A change of every document that matches a condition. The methods of [`Change`] say what changes; `.await` executes the
+/// update and returns [`Updated`]. Without any change nothing is sent.
 ///
-/// References are kept true as by [`Update`]. Of the documents that fit, the references of the first thousand get their former
-/// values again where a target was deleted meanwhile; beyond them, what then refers to nothing is left for
-/// [`audit`](crate::Odm::audit).
+/// References are checked as by [`Update`]. Where a target was deleted meanwhile, the references of the first thousand matching
+/// documents get their previous values again; beyond them, references that dangle are left to [`audit`](crate::Odm::audit).
 ///
-/// Where it is a transaction (copies and two-way references that are kept true in it), that is one for up to 1,000
-/// documents; more are changed in parts of 1,000, in the order of their ids, each a transaction of its own. An error that
-/// one of them meets leaves the parts before it as they are, as MongoDB's own `updateMany` does. Within
-/// [`Odm::transaction`](crate::Odm::transaction) it is all or nothing.
+/// Where the update needs a transaction (for copies and two-way references), up to 1,000 documents are changed in one; more are
+/// changed in parts of 1,000, in the order of their ids, each part in a transaction of its own. An error in one part leaves the
+/// parts before it as they are, as MongoDB's own `updateMany` does. Within [`Odm::transaction`](crate::Odm::transaction) it is
+/// all or nothing.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::TooLarge`] for the first document that would pass 16 MiB, with what
-/// the change brings, since the server does not say which document it is; [`Error::Query`] where two changes of one field
-/// can't be one update. For references, those of [`Update`].
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::TooLarge`] for the first document that would pass 16 MiB, with the
+/// sizes of the added values, since the server does not say which document it is; [`Error::Query`] where two changes of one
+/// field can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
-/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is sent
-/// again, since another client has inserted the document: one more each time, and after the first of them one that looks for the
-/// document. For references as
-/// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
+/// stored under a previous name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is
+/// retried, since another client has inserted the document: one more each time, and after the first retry one that looks up the
+/// document. For references as [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and
+/// one to find them.
 ///
 /// # Example
 /// ```no_run
@@ -1033,7 +1033,7 @@ impl<T: Document> UpdateMany<T> {
     /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
     /// is sent again, up to five times, after a refusal for a document with these values, and
     /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
-    /// unique key; and for a document that has these values and does not fit the rest of the condition, whose id is in
+    /// unique key; and for a document that has these values and does not match the rest of the condition, whose id is in
     /// `existing`. Without such a key several may be inserted.
     ///
     /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
@@ -1347,7 +1347,7 @@ impl Many {
         }
     }
 
-    /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
+    /// The id of the document because of which an upsert was refused, if it does not match the rest of the condition.
     async fn unfit(&self, core: &Core, error: &Error) -> Result<Option<Bson>> {
         let key = self.keys.iter().find(|key| key.is_taken(error));
         let Some(which) = key.and_then(|key| key.others(&self.condition)) else {

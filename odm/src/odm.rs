@@ -145,11 +145,11 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
-    /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map, in a type that
-    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index can't work: over two
-    /// arrays, hashed over one, of `_id` with options, with a filter that no server takes, of texts whose language would be taken
-    /// from a field that holds something else. All problems are listed.
+    /// [`Error::Models`] where two documents share a collection; where one refers to a document that is not among these; where
+    /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
+    /// itself, or in a field that is also read from a previous name (a serde `alias`); and where an index can't work: over two
+    /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
+    /// be taken from a field that holds something else. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -413,7 +413,7 @@ impl Odm {
         &self.inner.graph
     }
 
-    /// What the deployment is and can do: asked once, then remembered by this handle and its clones.
+    /// The deployment and its capabilities: asked once, then remembered by this handle and its clones.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the server can't be reached; then the next call asks again.

@@ -92,13 +92,13 @@ struct Position {
     v: Vec<Bson>,
 }
 
-/// A query for one page. Carried out by `.await`.
+/// A query for one page. `.await` executes it.
 ///
 /// # Errors
-/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one
-/// that is sorted by an array or a path through one, one that meets an array or a regular expression where it is sorted,
-/// or one with a collation by which two ids may be equal (strings, where upper and lower case are), or are where the page
-/// begins; [`Error::Decode`] for the first document that does not fit.
+/// [`Error::PageToken`] for a token of another query, or a text that is not a token. [`Error::Query`] for a query with `skip`
+/// or `limit`; for one that is sorted by an array or a path through one; where a document holds an array or a regular
+/// expression in a sort field; and for a collation by which two ids may be equal (strings, where upper and lower case are
+/// equal), or are equal where the page begins. [`Error::Decode`] for the first document that can't be decoded.
 ///
 /// # Cost
 /// One round trip for every 16 MB of documents, and one before for a page behind a token where strings are ids and a

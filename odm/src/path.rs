@@ -481,7 +481,7 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}
 
-/// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
+/// Only the library writes the field (an id, a version, a timestamp, a copy): it is read and queried as any other.
 pub struct ReadOnly<C = Plain>(PhantomData<C>);
 
 impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {

@@ -1,8 +1,8 @@
-//! References: a field that holds the id of another document, and what is declared about it.
+//! References: fields that hold the id of another document, and their declarations.
 //!
-//! [`Ref<T>`] is stored as the bare id, so documents of other programs are read as they are. What a field declares
-//! (`#[reference]`, `#[parent_ref]`) stands in a [`ReferenceMeta`] beside its bounds; the joins, the checks and the rules
-//! of deletion all read it there.
+//! [`Ref<T>`] is stored as the bare id, so documents of other programs can be read unchanged. The declaration of a field
+//! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
+//! read it there.
 
 use crate::document::{DocumentMeta, IndexKey};
 use crate::join::{Hop, Slot, Tree};
@@ -238,7 +238,7 @@ impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
 #[doc(hidden)]
 pub trait Wrapped: Pointer {}
 
-/// What is stored for a reference to a `T` in the place of such a pointer.
+/// The stored type of a reference to a `T` in place of such a pointer.
 #[doc(hidden)]
 pub trait Wraps<T: Document>: Wrapped {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson>;
@@ -451,7 +451,7 @@ impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
     type Key = K;
 }
 
-/// What a field declares with `#[reference(…)]` or `#[parent_ref(…)]`.
+/// The declaration of a field with `#[reference(…)]` or `#[parent_ref(…)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceMeta {
     /// One, many, or the parent.
@@ -481,7 +481,7 @@ pub struct ReferenceMeta {
 }
 
 impl ReferenceMeta {
-    /// What is declared where the attribute has no option but `inverse`.
+    /// The declaration of an attribute that has no option but `inverse`.
     pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
         ReferenceMeta {
             kind,
@@ -671,7 +671,7 @@ pub struct ParentField {
     pub name: &'static str,
     /// The stored name of the reference in it, where it stands there with copies beside it.
     pub id: Option<&'static str>,
-    /// What is declared about it.
+    /// Its declaration.
     pub reference: &'static ReferenceMeta,
 }
 

@@ -1,4 +1,4 @@
-//! What the deployment is, and which commands it has.
+//! The kind of the deployment, and the commands that it supports.
 
 use crate::Result;
 use mongodb::Database;
@@ -26,7 +26,7 @@ pub enum Topology {
     Sharded,
 }
 
-/// What the server said of itself in its reply to
+/// The server's description of itself, from its reply to
 /// [`hello`](https://www.mongodb.com/docs/manual/reference/command/hello/): [`Odm::server`](crate::Odm::server) gives it.
 /// Displayed in words: `a replica set of wire version 25`.
 ///

@@ -277,46 +277,47 @@ impl Tx {
 }
 
 impl Odm {
-    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a
-    /// majority's.
+    /// Executes `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit has the write concern
+    /// `majority`.
     ///
-    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is
-    /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
-    /// of all
+    /// `work` may run several times: after an error that MongoDB marks as transient (`TransientTransactionError`), the
+    /// transaction is rolled back and retried, and a commit of unknown outcome is sent again, for two minutes altogether, [the
+    /// limit of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
-    /// It is run again up to five times, too, where an [upsert](crate::UpdateMany::upsert) by a unique key was refused for a
-    /// document that was inserted at the same time. So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
-    /// of the application's own is made by [`Error::application`].
+    /// It is also retried up to five times where an [upsert](crate::UpdateMany::upsert) by a unique key was refused because of
+    /// a document that was inserted at the same time. So `work` should do nothing but read and write through `tx`. An error
+    /// that `work` returns rolls the transaction back and is returned; [`Error::application`] makes one of the application's
+    /// own.
     ///
-    /// What the server has refused has ended the transaction: where `work` passes that error over and goes on, nothing is
-    /// committed. What comes out then is an [`Error::Application`] that says in words what had failed, since the error itself
-    /// was handed to `work`; `downcast_ref` tells it from one of the application's own. So it is with a write of which the
-    /// other side or the copies failed (a two-way reference to a document that is not there), with a deletion that ended half
-    /// done, and with an operation that `work` drops before it has ended, as a timeout does, where it refers to other documents
-    /// or others follow from it: copies, what is computed, the other side of a reference. What is found before the write is
-    /// sent ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and an update
-    /// that finds nothing to change ([`Error::NotFound`], [`Error::ArrayFull`]) may be passed over, and the transaction goes on.
+    /// An operation that the server refuses ends the transaction: if `work` ignores that error and goes on, nothing is
+    /// committed. The transaction then returns an [`Error::Application`] with the text of the failure, since the error itself
+    /// was handed to `work`; `downcast_ref` tells it from an error of the application. The same happens after a write whose
+    /// copies or other side failed (a two-way reference to a document that does not exist), after a deletion that failed
+    /// halfway, and where `work` drops an operation before it completes, as a timeout does, if the operation adds references or
+    /// changes copies, computed fields or the other side of a reference. Errors that are found before the write is sent
+    /// ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and errors of an
+    /// update that matches nothing ([`Error::NotFound`], [`Error::ArrayFull`]) may be ignored: the transaction continues.
     ///
-    /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
-    /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
-    /// to it are taken back (inserted documents are deleted, changed references get their former values) while the
-    /// transaction's other writes stay: [`Error::MissingReference`] says so. References that are not checked, and those
-    /// with `on_delete = keep`, are left as they are.
+    /// A written reference is checked in the transaction's snapshot, and again after the commit, since the transaction and
+    /// another client's delete of the target can both succeed. If the target is gone by then, the references to it are undone
+    /// (inserted documents are deleted, changed references get their previous values) while the transaction's other writes
+    /// stay, and the transaction returns [`Error::MissingReference`]. References that are not checked, and those with
+    /// `on_delete = keep`, are left as they are.
     ///
-    /// In the same way what refers to deleted documents is looked for once more after the commit, and treated by its
-    /// `on_delete`. What restricts brings the document back while the transaction's other writes stay:
-    /// [`Error::StillReferenced`] says so.
+    /// In the same way, references to deleted documents are looked up again after the commit, and their `on_delete` rule is
+    /// applied. A reference with `restrict` restores the deleted document while the transaction's other writes stay, and the
+    /// transaction returns [`Error::StillReferenced`].
     ///
-    /// No other error comes after the commit. What it owes to copies and can't be paid is left to [`recover`](Odm::recover), and
-    /// what can't be looked for to [`audit`](Odm::audit): `tracing` is told of both.
+    /// No other error is returned after the commit. Pending work that can't be applied is left to [`recover`](Odm::recover),
+    /// and references that can't be looked up are left to [`audit`](Odm::audit); both are logged.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a standalone server. What `work` returns; [`Error::Application`] where it passed over what had
-    /// ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
+    /// [`Error::Unsupported`] on a standalone server. The error that `work` returns; [`Error::Application`] where it ignored an
+    /// error that ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
     ///
     /// # Cost
-    /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is; and
-    /// one more for each collection that a written reference names, and for each reference to what was deleted.
+    /// One round trip for the commit, beyond those of `work`; one more for the first question about the deployment; and one
+    /// more for each collection that a written reference names, and for each declared reference to deleted documents.
     ///
     /// # Example
     /// ```no_run

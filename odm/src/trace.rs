@@ -1,5 +1,5 @@
-//! What an operation reports to `tracing`: collection, operation, round trips, documents, time, and what kind of error ended
-//! it. Never a value, unless the program asks for it at level `TRACE`.
+//! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
+//! it. Values of documents are logged only at level `TRACE`.
 
 use crate::batches::Batch;
 use crate::{Error, Result};
