@@ -322,7 +322,7 @@ impl<T: Document> Collection<T> {
     /// The document with this id.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it does not fit the struct.
+    /// [`Error::Decode`] if it can't be decoded as the struct.
     ///
     /// # Cost
     /// One round trip.
@@ -352,7 +352,7 @@ impl<T: Document> Collection<T> {
     /// without a document gives none.
     ///
     /// # Errors
-    /// [`Error::Decode`] for the first that does not fit the struct.
+    /// [`Error::Decode`] for the first that can't be decoded as the struct.
     ///
     /// # Cost
     /// One query, whatever the number of ids (one for each 100,000 of them): one round trip, and one for every further

@@ -40,9 +40,10 @@ struct Inner {
     server: OnceCell<Server>,
     /// Whether the server took a `bulkWrite`, once one was sent.
     bulk_write: BulkWrite,
-    /// What the database knows and the models lack.
+    /// Declarations in the database that the models lack.
     unknown: std::sync::RwLock<Unknown>,
-    /// The same as it was found the last time, also by what only pays or mends: nothing else is refused for that.
+    /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
+    /// of it.
     lacking: std::sync::RwLock<Vec<&'static str>>,
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
@@ -344,7 +345,7 @@ impl Odm {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Says from which collections of its own this program may not delete.
+    /// Logs the collections of this program from which it may not delete.
     pub(crate) fn warn_of_references(&self) {
         if self.unknown {
             return;
@@ -356,7 +357,7 @@ impl Odm {
         }
     }
 
-    /// Refuses writes that other programs' declarations ask more of than can be done later.
+    /// Refuses writes whose effects on the copies of other programs can't be applied later.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
         match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),
@@ -364,9 +365,9 @@ impl Odm {
         }
     }
 
-    /// Refuses to pay what such documents owe, and to mend what is in them, where these models lack copies that follow from it,
-    /// as far as that was asked: also where they may write them. It would be struck out unpaid, and of copies with one version some
-    /// would be new.
+    /// Refuses to apply the pending work of such documents, and to repair them, where these models are known to lack copies
+    /// that depend on it: also where they may write them. The work would be cleared although a part of it was not applied, and
+    /// of copies with one version only some would be new.
     pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
         let lacking = self.inner.lacking.read();
         let lacking = lacking.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -376,7 +377,7 @@ impl Odm {
         }
     }
 
-    /// Refuses the deletion of documents to which somebody else's models refer, too.
+    /// Refuses the deletion of documents that the models of another program refer to.
     pub(crate) fn may_delete(&self, meta: &DocumentMeta) -> Result<()> {
         self.may_write(meta)?;
         let unknown = self.unknown();

@@ -69,7 +69,7 @@ pub trait ByTime: Timed {}
 )]
 pub trait Timed: Bucketed {}
 
-/// What is declared of a bucket. Names are those that are stored.
+/// The declaration of a bucket, with stored names.
 #[derive(Debug)]
 pub struct BucketMeta {
     /// The collection of the buckets.
@@ -88,7 +88,7 @@ pub struct BucketMeta {
     pub period: Option<BucketPeriod>,
     /// Of items that have a time.
     pub time: Option<BucketTime>,
-    /// What is summed.
+    /// The sums.
     pub sums: &'static [BucketSum],
 }
 

@@ -1,16 +1,16 @@
-//! Buckets: documents that each hold so many items of one parent, in the order in which they came.
+//! Buckets: documents that each hold a bounded number of items of one parent, in the order in which they were pushed.
 //!
-//! A bucket counts down how many items it still takes (`room`). A push is one update of the one bucket that has room, which
-//! the server carries out whole or not at all, so no number of them overfills it. Where none has room, the next page is
-//! inserted; of several that try, the unique index of the pages lets one through, and the others push onto what it made.
+//! A bucket counts down how many items it still takes (`room`). A push is one update of the one bucket that has room, which is
+//! atomic, so no number of concurrent pushes overfills it. Where none has room, the next page is inserted; of several that try,
+//! the unique index of the pages lets one through, and the others push onto what it made.
 //!
 //! Room is never given back, also where items are deleted: a bucket without it is closed for ever. A page is inserted only
 //! behind one that was seen closed, so there is never more than one that has room, which is the newest, and the items stay
-//! in order. What a reader sees too late (on a secondary) is a page that is not the newest any more; the next one then is
-//! there already, and the index refuses a second.
+//! in order. A stale read (on a secondary) returns a page that is not the newest any more; the next page exists already then,
+//! and the index refuses a second one.
 //!
-//! A change of items goes by the bucket's version: what is counted and summed is computed of the items that were read, and
-//! written with the change if nothing came between.
+//! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
+//! with the change if the version is still the same.
 
 use crate::aggregate;
 use crate::collection::Core;
@@ -64,7 +64,7 @@ const STREAMED: i32 = 1_000;
 ///
 /// # Concurrency
 /// Any number of programs may push at the same time: no bucket is overfilled, no item is lost, and the pages have no gap. A
-/// write that is sent again after a network error is carried out once, by the [retryable
+/// write that is sent again after a network error is executed once, by the [retryable
 /// writes](https://www.mongodb.com/docs/manual/core/retryable-writes/) of replica sets and sharded clusters. A standalone
 /// server has none: there the error comes out, and the item may be stored or not.
 ///
@@ -668,7 +668,7 @@ impl<I: Bucketed> Buckets<I> {
     /// All buckets of this parent, in their order. Of many, [`stream`](Buckets::stream) has a few in memory at a time.
     ///
     /// # Errors
-    /// [`Error::Decode`] if one does not fit.
+    /// [`Error::Decode`] if one can't be decoded.
     ///
     /// # Cost
     /// One round trip for each batch of 16 MB.
@@ -722,7 +722,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Errors
     /// Those of the server and the network, from the call itself for the first batch, as an item for a later one;
-    /// [`Error::Decode`] in the place of a bucket that does not fit.
+    /// [`Error::Decode`] in the place of a bucket that can't be decoded.
     ///
     /// # Cost
     /// One round trip for about a thousand items, of which one batch is in memory.
@@ -755,7 +755,7 @@ impl<I: Bucketed> Buckets<I> {
     /// The items of one page, from 1; none if there is no such page.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the bucket does not fit.
+    /// [`Error::Decode`] if the bucket can't be decoded.
     ///
     /// # Cost
     /// One round trip that reads one document.
@@ -781,7 +781,7 @@ impl<I: Bucketed> Buckets<I> {
     /// The items of a time, in its order; those of one time as they came.
     ///
     /// # Errors
-    /// [`Error::Decode`] if a bucket does not fit.
+    /// [`Error::Decode`] if a bucket can't be decoded.
     ///
     /// # Cost
     /// One round trip for each batch of 16 MB, which reads the buckets that may hold items of the time. Where they are by
@@ -844,11 +844,11 @@ enum Fate {
 
 /// Changes of items.
 impl<I: Bucketed> Buckets<I> {
-    /// Changes every item of this parent that fits the condition, and gives their number.
+    /// Changes every item of this parent that matches the condition, and returns their number.
     ///
-    /// An item is named by what it holds: one that has to be told from all others has a field for it, `id: ObjectId`. The
-    /// items of one bucket are changed together with what the bucket sums of them, all or nothing; in a
-    /// [transaction](Tx::buckets) those of all buckets.
+    /// A condition selects items by their fields: give items that must be distinguished a field for it, such as `id: ObjectId`.
+    /// The items of one bucket are changed together with its sums, all or nothing; in a [transaction](Tx::buckets) those of all
+    /// buckets.
     ///
     /// # Errors
     /// [`Error::Invalid`] where a value breaks a bound; [`Error::MissingReference`]; [`Error::Query`] where the time of an
@@ -887,11 +887,11 @@ impl<I: Bucketed> Buckets<I> {
             .await
     }
 
-    /// Deletes every item of this parent that fits the condition, and gives their number.
+    /// Deletes every item of this parent that matches the condition, and returns their number.
     ///
-    /// The items behind them move up within their bucket. The bucket stays, also without an item, so that the pages keep
-    /// their numbers, and its place is not taken by a later push. What is counted and summed is written with it, all or
-    /// nothing; in a [transaction](Tx::buckets) in all buckets.
+    /// The items after them move up within their bucket. The bucket stays, also without an item, so that the pages keep their
+    /// numbers, and a later push does not reuse the room. Count and sums are written with it, all or nothing; in a
+    /// [transaction](Tx::buckets) in all buckets.
     ///
     /// # Errors
     /// [`Error::Query`] where the condition can't be asked of the items of an array.

@@ -1,4 +1,4 @@
-//! What a bucket knows of its items without reading them: their number, the least and the greatest time, and sums.
+//! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
 use super::BucketMeta;
 use super::meta::{ROOM, VERSION};

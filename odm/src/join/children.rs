@@ -293,7 +293,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
         self
     }
 
-    /// At most so many for each parent: the first ones in the order. The server reads no more of them.
+    /// At most this number for each parent: the first ones in the order. The server reads no more of them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -327,8 +327,8 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 
     /// Asks for the first few of each parent by a query of its own, four of them at once, as it is done anyway before MongoDB
     /// 5.0. Without it they are one query for all parents, whose pipeline finds those of each by the index, which some servers
-    /// carry out slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to the result, nor
-    /// where there is no limit.
+    /// execute slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to the result, nor where
+    /// there is no limit.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -341,7 +341,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
         self.change(|what| what.by_queries = true)
     }
 
-    /// Only those that fit this condition.
+    /// Only those that match this condition.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

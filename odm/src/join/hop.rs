@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// What a join can read from: an [`Odm`], or a [`Tx`] for what its transaction sees.
+/// The source of a join: an [`Odm`], or a [`Tx`] for the snapshot of its transaction.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -24,8 +24,8 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
-    /// The documents, in the order of the references and with duplicates kept; an `Option` for an `Option`. Carried out by
-    /// `.await`.
+    /// The documents, in the order of the references and with duplicates kept; an `Option` for an `Option`. `.await` executes
+    /// it.
     ///
     /// # Errors
     /// [`Error::MissingReference`] with the ids that no document has, [`Error::Decode`].

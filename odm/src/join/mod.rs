@@ -1,10 +1,9 @@
-//! Application-level joins: documents together with those that they refer to, in one query for each hop and collection.
+//! Application-level joins: documents together with their referenced documents, in one query for each hop and collection.
 //!
-//! A query is carried out first. Of every document that it gives, the references at the wanted paths are noted in a
-//! [`Hop`], each target once; then each collection of the hop is asked once for all of them (`$in`), and what is joined to
-//! these targets in turn is the next hop. At the end every document gets its targets in the order of its references. So
-//! duplicates, order, missing targets, nested and inverse joins are one mechanism, and the number of queries depends on the
-//! number of hops and collections alone.
+//! The query is executed first. The references at the requested paths of all its documents are collected in a [`Hop`], each
+//! target once; then each collection of the hop is asked once for all of them (`$in`). Joins of these targets are the next hop.
+//! At the end every document gets its targets in the order of its references. So duplicates, order, missing targets, nested and
+//! inverse joins are one mechanism, and the number of queries depends on the number of hops and collections alone.
 
 use crate::document::DocumentMeta;
 use crate::path::Path;
@@ -61,7 +60,7 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// The stored fields that it reads in a document, for a projection.
     #[doc(hidden)]
     fn needs(&self, names: &mut Vec<&'static str>);
-    /// The queries by which it is carried out, to ask the server how it does so.
+    /// The queries that execute it, to ask the server for their plans.
     #[doc(hidden)]
     fn queries(&self, queries: &mut Vec<Asked>);
     /// `number` counts the joins of a query in the order of [`stages`](Join::stages).
@@ -73,10 +72,10 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// Notes what is wanted for one more document.
     #[doc(hidden)]
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()>;
-    /// Hop `level` has been carried out: notes what is wanted next.
+    /// Hop `level` has been executed: adds the targets of the next hop.
     #[doc(hidden)]
     fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()>;
-    /// What is joined to document number `at`.
+    /// The joined documents of document number `at`.
     #[doc(hidden)]
     fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out>;
     /// The stages of a pipeline that joins on the server.

@@ -40,7 +40,7 @@ impl Tree {
         Tree::within(document, path, 0, want)
     }
 
-    /// Those in a document to which so many names have led.
+    /// The values in a document after this number of names of the path.
     fn within(
         document: &RawDocument,
         path: &str,

@@ -1,4 +1,4 @@
-//! Carries out a plan, in a database that others may be changing at the same time.
+//! Executes a plan, in a database that other clients may be changing at the same time.
 
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};

@@ -255,7 +255,7 @@ impl Index {
         Some(index)
     }
 
-    /// The index by which documents are found that owe something to copies, or to the other side of a two-way reference.
+    /// The index that finds documents with pending work for copies, or for the other side of a two-way reference.
     pub fn of_debts(field: &str) -> Index {
         let mut index = Index::on([(field.to_owned(), IndexKind::Ascending)].into_iter());
         index.implied = true;

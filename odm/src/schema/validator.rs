@@ -1,4 +1,4 @@
-//! A collection's validator: the part that is ours, beside a part that is somebody else's.
+//! A collection's validator: the library's part, beside a part that the application added.
 //!
 //! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
 //! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets

@@ -10,8 +10,8 @@ use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
 ///
-/// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
-/// time stamp) and a path through the items of an array do not compile here.
+/// Each takes a closure that names a field, and a value of its type. A field that only the library writes (an id, a version, a
+/// timestamp) and a path through the items of an array do not compile here.
 ///
 /// Several changes are one update, made at once or not at all. Pushes onto one array are joined, and so are pulls from it; any
 /// other two changes of one field, or of a field and of a part of it, are refused with [`Error::Query`](crate::Error::Query)
@@ -20,8 +20,8 @@ use mongodb::bson::{Bson, Document, doc};
 /// the update has the cost.
 ///
 /// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). A field that is
-/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that does
-/// nothing but take items out of one array leaves a document as it is that has `null` there.
+/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
+/// removes items from one array does not change a document that has `null` there.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -369,8 +369,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Removes every item that fits the condition: `$pull`. Of a plain array the closure gets the item itself; the server takes
-    /// no `|` and no `!` between conditions on one.
+    /// Removes every item that matches the condition: `$pull`. Of a plain array the closure gets the item itself; the server
+    /// takes no `|` and no `!` between conditions on one.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -442,8 +442,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
-    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
+    /// Changes the items of the array that match the condition: `arrayFilters`. A document without the array is left as it is.
+    /// Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

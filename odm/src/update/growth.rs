@@ -1,5 +1,5 @@
-//! What an update brings to a document, in bytes: said where the document would become larger than MongoDB stores, of which
-//! the server says no more than that it is so.
+//! The sizes in bytes of the values that an update adds to a document: reported where the document would become larger than
+//! MongoDB stores, since the server reports only that it would.
 
 use crate::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result};

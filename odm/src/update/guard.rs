@@ -1,4 +1,4 @@
-//! What must hold of the stored document, so that a change keeps the bounds of its fields.
+//! Guards: conditions on the stored document under which a change keeps the bounds of its fields.
 
 use super::around::Around;
 use super::range::Limit;

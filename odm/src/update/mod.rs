@@ -599,7 +599,7 @@ impl<R> Changes<R> {
         }
     }
 
-    /// Leaves a document alone that has no such array; but not one that has it under a former name.
+    /// Does not change a document without this array, except one that has it under a previous name.
     fn needs_array(&mut self, name: &'static str, field: Option<&'static FieldMeta>) {
         self.needs_own_name(name, field);
         self.guards.push(Guard::There {

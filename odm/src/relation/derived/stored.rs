@@ -1,8 +1,8 @@
-//! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
-//! declaration is backfilled.
+//! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
+//! and a new or changed declaration is backfilled.
 //!
-//! A declaration that takes the place of another one leaves that among the former ones. Who declares what is found there is
-//! the older program: nothing else tells which of two is the newer.
+//! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
+//! the older one: nothing else tells which of two programs is newer.
 
 use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
@@ -259,18 +259,18 @@ impl Odm {
         Ok((unknown, declared, is_stored))
     }
 
-    /// Looks whether the database knows copies that these models lack or declare in an older way, and references that they lack.
-    /// Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may ask this when it starts. It need not:
-    /// every process reads what is declared before its first write, and again every few minutes.
+    /// Checks whether the database holds copies that these models lack or declare in an older way, and references that they
+    /// lack. Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may call this when it starts. It need
+    /// not: every process reads the stored declarations before its first write, and again every few minutes.
     ///
-    /// Such copies follow a write of this program later: it leaves pending work in the document, which a program with all
-    /// models does by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Refused are only writes of which copies with
-    /// `sync = atomic` follow, of two-way references and buckets that are declared in another way, and deletions that would
-    /// leave references dangling.
+    /// Such copies are updated some time after a write of this program: the write records pending work in the document, and a
+    /// program with all models applies it by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Only these writes are
+    /// refused: those that change the sources of copies with `sync = atomic`, those of two-way references and buckets that are
+    /// declared differently, and deletions that would leave references dangling.
     ///
     /// # Errors
-    /// [`Error::UnknownCopies`] names the copies. Of references it is `tracing` that is told; the deletions are
-    /// [`Error::UnknownReferences`].
+    /// [`Error::UnknownCopies`] names the copies. Unknown references are only logged; a deletion that they would have to
+    /// restrict or change fails with [`Error::UnknownReferences`].
     ///
     /// # Cost
     /// One round trip.
