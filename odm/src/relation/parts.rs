@@ -13,10 +13,11 @@ use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many documents at most are found by a condition that is asked once.
+/// Maximum number of documents that one query returns here; more are refused.
 const MOST_FOUND: usize = 100_000;
 
-/// The documents that fit a condition, in parts. One that the parts themselves may change is asked before the first of them.
+/// The documents that match a condition, in parts. A condition whose result the parts may change is evaluated before the first
+/// one.
 pub(crate) struct Parts<'a> {
     odm: &'a Odm,
     trace: &'a Trace,
@@ -239,7 +240,7 @@ fn computes(filter: &Document) -> bool {
     })
 }
 
-/// What can be asked again of a condition that is asked once: those of its parts that stand for themselves.
+/// The parts of a condition that can be evaluated again, where the whole condition is evaluated once.
 pub(super) fn rest(
     graph: &Graph,
     meta: &'static DocumentMeta,

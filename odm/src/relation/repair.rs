@@ -183,7 +183,7 @@ pub struct Mended {
     pub collection: &'static str,
     /// The stored path of the reference.
     pub field: String,
-    /// What was done.
+    /// The kind of repair.
     pub what: Mend,
     /// The number of these repairs.
     pub count: u64,
@@ -281,7 +281,7 @@ impl Repaired {
         Ok(mended.all().map(drop))
     }
 
-    /// Goes through all documents once. Gives the first of what can't be paid of what is derived elsewhere.
+    /// One pass over all documents. Returns the first failure of pending work for derived fields in other documents.
     async fn pass<'g>(
         &mut self,
         scope: &Scope<'g>,
@@ -480,8 +480,8 @@ impl Repaired {
         }
     }
 
-    /// Makes both sides of links equal, and takes out what names a document that does not exist. What was mended is read again:
-    /// the other document may have gone meanwhile, or come.
+    /// Makes both sides of links equal, and removes references to missing documents. Repaired links are read again: the other
+    /// document may have been deleted meanwhile, or inserted.
     async fn link<'g>(
         &mut self,
         scope: &Scope<'g>,
@@ -622,7 +622,7 @@ impl Repaired {
     }
 }
 
-/// What can be mended: references to what does not exist, by edge and target; what is named twice, by edge; links on one side.
+/// The findings that can be repaired: dangling references, by edge and target; duplicates, by edge; links on one side.
 type Sorted<'g> = (
     HashMap<(usize, usize), Vec<Fault<'g>>>,
     HashMap<usize, Vec<Fault<'g>>>,
@@ -645,7 +645,7 @@ pub(super) enum Belief<'b> {
 
 /// What repairs leave to be done after them.
 struct Writing<'m> {
-    /// What is derived of the references elsewhere is pending by this token.
+    /// The token of pending work for fields that other documents derive from the references.
     token: Token,
     left: Left,
     belief: Belief<'m>,
@@ -668,7 +668,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Takes down that documents are taken away from these parents.
+    /// Records that these parents lose children.
     async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
         match scope.odm.graph().is_parent_edge(edge) {
             true => self.left.note_parents(scope, edge, parents).await,
@@ -691,7 +691,7 @@ fn other_of(fault: &Fault<'_>) -> Option<Key> {
     }
 }
 
-/// What came of following one side of links.
+/// The result of matching one side of links to the other.
 struct Settled<'g> {
     /// Links whose other side was written, if nothing came in between.
     mended: Vec<Fault<'g>>,
@@ -717,7 +717,7 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
     })
 }
 
-/// What the document refers to gets the reference back, in the place of another one if it has one.
+/// The target gets the reference back, in the place of another one if it has one.
 fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Statement> {
     let Kind::OneSided { other } = &fault.kind else {
         return Vec::new();
@@ -787,7 +787,7 @@ async fn single<'g>(
 struct Singles<'g> {
     statements: Vec<Statement>,
     mended: Vec<Fault<'g>>,
-    /// What they named before.
+    /// Their previous targets.
     previous: Vec<Key>,
 }
 

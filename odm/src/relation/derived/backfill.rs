@@ -225,7 +225,7 @@ impl<'g> Lacking<'g> {
         }
     }
 
-    /// What has to be read of them.
+    /// The fields to read of them.
     fn projection(&self) -> Document {
         match self {
             Lacking::Kept(kept) => kept.projection(),
@@ -330,7 +330,7 @@ async fn fill(
         if known.is_filled(&edge.id) && !is_early && !all {
             continue;
         }
-        // What a program with more copies has declared, that one fills.
+        // A program with more copies fills its own declarations.
         let is_own = known.declaration(&edge.id).is_none_or(|known| *known == edge.is);
         if !all && !is_own {
             continue;

@@ -13,7 +13,7 @@ use mongodb::bson::{Bson, Document};
 pub(crate) struct Concern {
     /// Some that are kept true within the write's transaction.
     pub(crate) atomic: bool,
-    /// Some that are owed by the write.
+    /// Some of the work is pending after the write.
     pub(crate) eventual: bool,
 }
 

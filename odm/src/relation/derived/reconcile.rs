@@ -481,8 +481,8 @@ impl ByOthers {
         {
             self.buckets.insert(key.clone());
         }
-        // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
-        // that it was taken from.
+        // A write of the library also sets one of its own fields: in a source the version, in a parent the revision, beside a
+        // copy the version of its source.
         let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
         if !graph.takes_part(meta) || names.iter().any(is_mark) {
             return;
@@ -543,11 +543,11 @@ impl ByOthers {
     }
 }
 
-/// Mends what these writes have left stale, as far as it can be: what one document is refused for holds up no other, and none
-/// of the steps.
+/// Repairs everything that these writes have left stale, as far as possible: a refusal of one document stops neither the others
+/// nor a later step.
 ///
 /// # Errors
-/// The first refusal at the end; what would fail with all documents at once.
+/// The first refusal, at the end; at once an error that would occur with every document.
 fn mend<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
@@ -611,7 +611,7 @@ fn mend<'s>(
     .boxed()
 }
 
-/// What an update has written. The positions in arrays are left out.
+/// The fields that an update has written, without positions in arrays.
 fn written_names(event: &Event) -> Vec<String> {
     let Some(update) = &event.update_description else {
         return Vec::new();
@@ -628,8 +628,8 @@ fn is_linked_alone(
     event: &Event,
     touches: impl Fn(&str) -> bool,
 ) -> bool {
-    // A transaction of the library's counts itself in both documents. Neither is enough: others have transactions, too, and
-    // write a count back that they have read. What is mended notes at most what it owes.
+    // A transaction of the library counts itself in both documents. Neither sign alone is enough: other programs have
+    // transactions, too, and write back a count that they have read. A repair records no more than its own pending work.
     let is_together = event.txn_number.is_some();
     let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
     match &event.operation_type {
@@ -638,8 +638,8 @@ fn is_linked_alone(
             let Some(document) = &event.full_document else {
                 return links.next().is_some();
             };
-            // What the library inserts without links needs no transaction. What is taken from elsewhere may bring a count
-            // along, but mostly none of a first write.
+            // The library inserts documents without links outside of a transaction. A document that is copied from elsewhere
+            // may contain a count, but rarely that of a first write.
             let names_some = |edge: &Edge| edge.values(document).next().is_some();
             match pairs::writes(document) == 1 {
                 true => !is_together && links.any(names_some),

@@ -30,7 +30,7 @@ pub(super) const EARLY: &str = "early";
 /// So often it is tried to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
 
-/// What the database knows and the models of a program lack.
+/// Declarations in the database that the models of a program lack.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown {
     /// Collections that are not written by this program, since what follows from them could not be left to another one.
@@ -70,7 +70,7 @@ impl Known {
         self.0.iter().find(|edge| edge.get_str("_id").ok() == Some(id))
     }
 
-    /// What is owed beside the declarations by what is derived in this field.
+    /// The pending work among the declarations for this derived field.
     pub(super) fn notes(&self, derived: &str) -> impl Iterator<Item = &Document> {
         self.0
             .iter()
@@ -223,7 +223,7 @@ impl Odm {
                 Some(former) => doc! { "_id": &edge.id, "declaration": { "$eq": former } },
                 None => doc! { "_id": &edge.id, "declaration": { "$exists": false } },
             };
-            // Who declares a part of it does not declare it in an older way.
+            // A declaration of a part of it is not an older one.
             let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
             set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
             let mut update = doc! { "$unset": { "at": "" } };
@@ -323,7 +323,7 @@ impl Odm {
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names: Vec<String> = Vec::new();
-        // What is written beside a reference is written with all of its copies.
+        // A write of one copy beside a reference writes all of them.
         let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
@@ -517,7 +517,7 @@ impl Odm {
             .await?
             .deleted_count;
         let known = Known::all(self).await?;
-        // Nobody declares anything in another way from now on.
+        // From now on no other declarations count.
         let former = doc! { "$unset": { FORMER: "" } };
         edges
             .update_many(doc! { FORMER: { "$exists": true } }, former)
@@ -583,7 +583,7 @@ fn named<'c>(
     }
 }
 
-/// Where an edge leads: the source of copies, or nothing for a reference without copies, of which nobody's writes have to know.
+/// The source of the copies of an edge, or nothing for a reference without copies, which no write has to know.
 fn as_stored(edge: &Declaration) -> Document {
     let from = (!is_rule(&edge.is)).then_some(edge.from);
     doc! { "from": from, "holder": edge.holder }
