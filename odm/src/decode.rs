@@ -498,7 +498,7 @@ mod tests {
         let error = decode::<Address>(PEOPLE, &raw).expect_err("does not fit");
         assert_eq!(
             error.to_string(),
-            "people: the document with _id 7 does not fit `Address` at `city`: missing field `city`"
+            "people: the document with _id 7 can't be decoded as `Address`: `city`: missing field `city`"
         );
         let error = decode::<Person>(PEOPLE, &raw)
             .expect_err("does not fit")

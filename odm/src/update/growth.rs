@@ -213,7 +213,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "c: the document is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update brings `a` 9437192 \
+            "c: the document is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update adds `a` 9437192 \
              bytes, `b` 8388616 bytes"
         );
     }
