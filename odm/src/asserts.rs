@@ -288,7 +288,7 @@ pub const fn stored_as<T: Fielded>(of: &str, projection: &str, rust: &str, name:
     None // a field that does not exist is an error of its own
 }
 
-/// What a flattened struct brings has names that its parent has not.
+/// The fields of a flattened struct must not have names that its parent has too.
 pub const fn flattened_names(
     owner: &str,
     field: &str,
@@ -314,7 +314,7 @@ pub const fn flattened_names(
     )
 }
 
-/// What a variant holds has no field of the name of the tag that stands beside its fields.
+/// The content of a variant must not have a field with the name of the tag beside it.
 pub const fn beside_tag(owner: &str, variant: &str, ty: &str, tag: &str, held: &Names) -> Option<Message> {
     if !held.has(tag) {
         return None;

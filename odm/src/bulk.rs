@@ -570,7 +570,7 @@ impl IntoFuture for Bulk {
     }
 }
 
-/// What came of a bulk, or of a part of one.
+/// The result of a bulk, or of a part of one.
 #[derive(Default)]
 struct Made {
     done: BulkDone,
@@ -635,8 +635,8 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
-    /// way of all such deletes, by themselves.
+    /// Executes the writes, with their checks and effects. Deletes that affect other documents are executed separately, like
+    /// all such deletes.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
         self.odm.know_declarations(trace).await?;
         let graph = self.odm.graph();
@@ -676,8 +676,8 @@ impl Prepared<'_> {
             };
             let (made, ends) = match made {
                 Ok(made) => (made, false),
-                // Nothing of it is carried out, or the server has ended the transaction. What the parts before it did has to
-                // be told.
+                // Nothing of this part is executed, or the server has ended the transaction. The result of the parts before it
+                // has to be reported.
                 Err(Error::Bulk { errors, done }) => {
                     let made = Made {
                         done: *done,
@@ -786,7 +786,7 @@ impl Prepared<'_> {
         Ok(made)
     }
 
-    /// Puts the copies in that the writes hold. Gives the token under which they owe something.
+    /// Fills in the copies of the writes. Returns the token of their pending work.
     async fn amend(self, writes: &mut [Write], trace: &Trace) -> Result<Option<Token>> {
         let mut token = None;
         let amend = Amend {
@@ -929,7 +929,7 @@ impl Prepared<'_> {
         Ok(all)
     }
 
-    /// What the server refuses is an error only within a transaction, which it ends.
+    /// A refusal of the server is an error only in a transaction, which it ends.
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
         let places = writes.iter().map(|write| write.at).collect();
@@ -1020,7 +1020,7 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
     })
 }
 
-/// So many deletes are one condition at most: it is sent with each batch that is read by it.
+/// Maximum number of deletes in one condition: it is sent with each batch that is read by it.
 const DELETES: usize = 10_000;
 
 /// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.

@@ -134,7 +134,7 @@ impl<T: Document> std::fmt::Debug for Collection<T> {
     }
 }
 
-/// Carries out an action of the driver's, within the session if there is one.
+/// Executes an action of the driver, in the session if there is one.
 macro_rules! act {
     ($session:expr, $action:expr) => {
         match $session {
@@ -148,8 +148,8 @@ macro_rules! act {
 }
 pub(crate) use act;
 
-/// Carries out an action of the driver's that gives a cursor: its batches, each read by `$read`. The session is free between
-/// two of them, for other operations of the transaction.
+/// Executes an action of the driver that returns a cursor: its batches, each read by `$read`. The session is free between two
+/// of them, for other operations of the transaction.
 macro_rules! batches {
     ($session:expr, $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
@@ -429,7 +429,7 @@ impl<T: Document> Collection<T> {
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
         let key = parent.key(via.by);
         let filter = key.map(|key| match key {
-            // Nobody refers to a parent without a key: the server would give all that refer to nothing.
+            // A parent without a key has no children: the server would return all documents without a parent.
             Bson::Null => doc! { "_id": { "$in": [] } },
             key => via.filter(vec![key]),
         });

@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin {
     /// The type of the field that is stored as `_id`.
     type Id: IdValue + Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync;
-    /// What the application supplies to insert one.
+    /// The values that the application supplies to insert a document.
     type New: Send;
     /// The struct of typed paths.
     type Paths: Copy + 'static;
@@ -91,11 +91,11 @@ pub trait Projection<T>: DeserializeOwned + Send {
     fn fields() -> Vec<&'static str>;
 }
 
-/// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. For a bucket nothing can: its items
-/// are [pushed](crate::Buckets::push).
+/// A value that can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. A bucket can't be inserted: its
+/// items are [pushed](crate::Buckets::push).
 ///
-/// A function over all documents that inserts or upserts says so in its bounds: `T: Document + Insertable<T>`; one that
-/// replaces asks for [`Replaceable`].
+/// A generic function that inserts or upserts needs the bound `T: Document + Insertable<T>`; one that replaces needs
+/// [`Replaceable`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -222,7 +222,7 @@ pub enum Error {
     Encode {
         /// The field or the type.
         field: String,
-        /// What the serializer said.
+        /// The serializer's error.
         source: Box<mongodb::bson::error::Error>,
     },
 
@@ -231,7 +231,7 @@ pub enum Error {
     Query {
         /// The collection.
         collection: &'static str,
-        /// What is wrong and what to do.
+        /// The problem and what to do.
         message: String,
     },
 
@@ -262,7 +262,7 @@ pub enum Error {
         /// The position of each refused write, and why. All writes that break a bound are listed, and then nothing was sent. An
         /// ordered bulk stops at the first write that the server refuses.
         errors: Vec<(usize, Error)>,
-        /// What the others did.
+        /// The result of the other writes.
         done: Box<crate::BulkDone>,
     },
 
@@ -278,9 +278,9 @@ pub enum Error {
     Unsupported {
         /// The requested operation.
         operation: &'static str,
-        /// What it needs.
+        /// Its requirement.
         needs: &'static str,
-        /// What the deployment is.
+        /// A description of the deployment.
         is: String,
     },
 

@@ -115,8 +115,8 @@ impl DerefMut for Options {
     }
 }
 
-/// So many documents of a stream are in memory with what is joined to them: a batch of the server's own size may be 16 MiB of
-/// references.
+/// Number of documents of a stream that are in memory with their joined documents: a batch of the server's default size may be
+/// 16 MiB of references.
 pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
 
 /// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the

@@ -20,7 +20,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// So many documents are worth another thread: a quarter of a millisecond of work, against some ten microseconds to wake one.
+/// Number of documents that are worth another thread: a quarter of a millisecond of work, against some ten microseconds to wake
+/// one.
 const WORTH_A_THREAD: usize = 250;
 
 /// To ask for it takes as long as to encode some fifty documents.
@@ -118,8 +119,8 @@ impl Work {
         }
     }
 
-    /// Encodes what nobody has begun yet. Each takes the next part when it is done with one, so that nobody waits for a thread
-    /// that gets no core.
+    /// Encodes parts that no thread has begun yet. Each thread takes the next part when it has finished one, so that none waits
+    /// for a thread that gets no core.
     fn carry_out(&self) {
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +139,7 @@ fn taken(offer: &Offer) -> Option<Arc<Work>> {
 }
 
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
-/// and the server has nothing to do meanwhile. Nobody holds `encode` afterwards.
+/// and the server has nothing to do meanwhile. No thread holds `encode` afterwards.
 fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec<Part>> {
     async move {
         let threads = (documents / WORTH_A_THREAD).min(*CORES);
@@ -175,7 +176,7 @@ fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec
                 Ok(Work { parts, .. }) => {
                     return parts.into_iter().filter_map(OnceLock::into_inner).collect();
                 }
-                // Nobody has it any more who has been waited for.
+                // The threads that have finished hold it no more.
                 Err(shared) => work = shared,
             }
             tokio::task::yield_now().await;
@@ -370,7 +371,7 @@ pub(crate) fn insert_encoded<'a>(
     .boxed()
 }
 
-/// What has become of the documents.
+/// The result for each document.
 #[derive(Default)]
 struct Tally {
     ordered: bool,

@@ -320,12 +320,12 @@ struct Prepared {
     filter: mongodb::bson::Document,
     built: Built,
     upsert: bool,
-    /// The debt that it leaves.
+    /// The token of the pending work that it records.
     token: Option<Token>,
     reply: Reply,
 }
 
-/// What the server is asked to answer an update of one document with.
+/// The requested reply to an update of one document.
 #[derive(Clone)]
 enum Reply {
     /// How many documents matched, and how many were changed.
@@ -334,7 +334,7 @@ enum Reply {
     Document(ReturnDocument),
 }
 
-/// What came of looking for the reason of an update that changed nothing.
+/// Why an update matched no document.
 enum Verdict {
     /// The change can't be made.
     Refused(Error),
@@ -454,10 +454,10 @@ impl Prepared {
         self.upsert && core.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
-    /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
-    /// brings.
+    /// Completes the server's error where the document would pass 16 MiB: its size, its largest fields, and the sizes of the
+    /// added values.
     ///
-    /// Within a transaction the error has ended it, and what is stored outside need not be the same document.
+    /// The error has ended a transaction, and the document that is stored outside of it need not be the same.
     async fn explained(&self, error: Error, trace: &Trace) -> Error {
         let mut error = growth::told(error, &self.built.update);
         let Error::TooLarge {
@@ -750,7 +750,7 @@ impl Prepared {
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
                 sent += 1;
-                // Who is there already is not changed: it is a twin then.
+                // An existing document is not changed: it is a twin then.
                 let mut filter = this.filter.clone();
                 filter.insert(OWN, doc! { "$type": "minKey" });
                 result = this.find_and_update(core, which, filter, true).await;
@@ -1271,8 +1271,8 @@ impl Many {
     }
 }
 
-/// Carries out an update a part of the documents at a time. Each part takes the copies of its own time, and goes by a token of
-/// its own: whoever has read the marks of one part may remove them while the next one is on its way.
+/// Executes an update for a part of the documents at a time. Each part reads its copies anew, and has a token of its own: a
+/// process that has read the pending work of one part may clear it while the next one is executed.
 async fn in_parts(
     core: &Core,
     trace: &Trace,
@@ -1429,8 +1429,8 @@ impl Many {
     }
 }
 
-/// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
-/// change back. A reader sees the same values before and after.
+/// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
+/// being changed. A reader sees the same values before and after.
 async fn fill(core: &Core, built: &Built, filter: mongodb::bson::Document, trace: &Trace) -> Result<()> {
     let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));

@@ -83,7 +83,7 @@ pub struct Page<Out> {
     pub next: Option<PageToken>,
 }
 
-/// What a token holds.
+/// The content of a token.
 #[derive(Serialize)]
 struct Position {
     /// The order that it belongs to, such as `year:-1,_id:1`.

@@ -187,7 +187,7 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
     note = "a document that several others refer to is given to each of them: derive `Clone` for it"
 )]
 pub trait Load: Pointer {
-    /// What a join gives: the document, or for a union an enum of documents.
+    /// The result of a join: the document, or for a union an enum of documents.
     type Loaded: Clone + Send + 'static;
 
     /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
@@ -252,7 +252,7 @@ pub trait Wraps<T: Document>: Wrapped {
     note = "an embedded struct is declared with `#[embed]`"
 )]
 pub trait Reference: 'static {
-    /// What a single one of them is.
+    /// The type of a single one of them.
     type Pointer: Pointer;
     /// Whether it is an array.
     const MANY: bool;
@@ -260,9 +260,9 @@ pub trait Reference: 'static {
     const OPTIONAL: bool;
     /// Whether it is an array whose items have no order, and each of which counts once.
     const SET: bool = false;
-    /// What a join gives for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
+    /// The result of a join for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
     type Joined<X: Send>: Send;
-    /// What a join gives for it if documents that are missing are left out.
+    /// The result of a join for it if missing documents are left out.
     type Present<X: Send>: Send;
 
     /// Puts documents in the places of the references to them.

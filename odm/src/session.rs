@@ -17,13 +17,13 @@ const RETRY_FOR: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
-/// so they take turns.
+/// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
+/// take turns.
 #[derive(Clone)]
 pub(crate) struct Shared {
     session: Arc<Mutex<ClientSession>>,
-    /// Of operations that are several commands one is carried out after the other: each looks at what it changes, and none
-    /// of them expects what comes between.
+    /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
+    /// expects other writes in between.
     turn: Arc<Mutex<()>>,
     end: Arc<std::sync::Mutex<End>>,
 }
@@ -50,17 +50,17 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What the transaction's operations leave for its end.
+/// The state that the transaction's operations leave for its end.
 #[derive(Default)]
 struct End {
     /// Why it may not be committed, and whether it may succeed if it is run again.
     spoiled: Option<(String, bool)>,
-    /// Whether an operation was dropped before its end, by a timeout, say. What it did is done, and what follows from that in other
-    /// documents may not be.
+    /// Whether an operation was dropped before it completed, by a timeout, say. Its own write may be made without its effects
+    /// on other documents.
     dropped: bool,
     /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     raced: bool,
-    /// What is looked at once more after the commit.
+    /// References to check again, and work to apply, after the commit.
     after: AfterCommit,
 }
 
@@ -122,12 +122,12 @@ impl Shared {
         self.end().after.written.push(recheck);
     }
 
-    /// Pays, after the commit, what documents of this collection owe under this token.
+    /// Registers pending work of this collection's documents with this token, to be applied after the commit.
     pub(crate) fn owe(&self, meta: &'static crate::document::DocumentMeta, token: relation::Token) {
         self.end().after.left.add(meta, token);
     }
 
-    /// Pays all this after the commit.
+    /// Registers all this work, to be applied after the commit.
     pub(crate) fn leave(&self, left: relation::Left) {
         self.end().after.left.add_all(left);
     }

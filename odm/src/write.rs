@@ -58,7 +58,7 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             let raw = encode(&document)?;
             Ok((Some(document), raw))
         }
-        // What is derived from others is missing, so its bounds are checked when that is there.
+        // Derived fields are still missing, so the bounds are checked when they are filled in.
         Fresh::Partial(raw) => Ok((None, raw?)),
     }
 }
@@ -223,7 +223,7 @@ pub(crate) fn missed(
     })
 }
 
-/// What a write has missed is read from where it was looked for: a secondary may not know of it yet.
+/// Reads that explain a write which matched nothing go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
 
 /// Reads some fields of one document, to say why a write of it changed nothing.
@@ -244,7 +244,7 @@ pub(crate) async fn peek(
     act!(core.session(), action).map_err(|error| core.error(error))
 }
 
-/// What is done before a write of this collection.
+/// Fills in copies before a write to this collection.
 pub(crate) fn amend<'a>(core: &'a Core, trace: &'a Trace) -> Amend<'a> {
     Amend {
         odm: core.odm(),

@@ -10,7 +10,7 @@ use mongodb::bson::oid::ObjectId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value that is kept in buckets: documents that hold so many of them, in the order in which they came.
+/// A value that is kept in buckets: documents that hold a bounded number of them, in the order in which they were pushed.
 ///
 /// It is implemented by `#[bucket(…)]` on a struct that derives [`Embed`](derive@Embed); the items are written and read
 /// by [`Odm::buckets`](crate::Odm::buckets).
@@ -39,7 +39,7 @@ pub trait Bucketed: Embed + Nested + Serialize + DeserializeOwned + Send + Sync 
     fn items(bucket: Self::Bucket) -> Vec<Self>;
 }
 
-/// What would make a bucket one that the application may insert or replace: nothing does.
+/// A trait that no bucket has: the application can't insert or replace one.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a `{B}` is written by `odm.buckets::<{I}>()` alone, which keeps in step what it holds and what it counts and sums",

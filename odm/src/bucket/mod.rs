@@ -43,14 +43,14 @@ pub use meta::{
 };
 pub(crate) use summary::{renew, retell};
 
-/// A push that finds a bucket full, and somebody else making the next one, tries again: each time somebody has filled a
-/// whole bucket meanwhile, so that only very small ones under very many writers need more than a few.
+/// Maximum number of attempts of a push. One fails where the bucket is full and another client creates the next one: each time
+/// other clients have filled a whole bucket meanwhile, so only very small buckets with very many writers need more than a few.
 const ATTEMPTS: u64 = 1_000;
 
 /// The pause before another attempt grows up to this.
 const LONGEST_PAUSE: u64 = 20;
 
-/// So many items or about that are in memory while a stream is read.
+/// Approximate number of items that are in memory while a stream is read.
 const STREAMED: i32 = 1_000;
 
 /// The items of type `I`, in buckets. Cheap to clone; `Send` and `Sync`.
@@ -352,7 +352,7 @@ impl Untyped {
         let mut trips = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
-            // Without a question there may be room for all; with the answer there is for so many.
+            // Before the bucket was read there may be room for all; afterwards the room is known.
             let fits = match newest {
                 None => all - added <= room,
                 Some(_) => room > 0,
@@ -374,7 +374,7 @@ impl Untyped {
             let found = self.newest(row).await;
             let found = found.map_err(|error| partly(added, error.of_read()))?;
             newest = Some(found);
-            // One that has room again has been made by somebody else since the update looked.
+            // Another client has created one with room since the update was executed.
             if found.room > 0 {
                 pause(attempt).await;
                 continue;
@@ -523,7 +523,7 @@ impl Untyped {
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
                     return Err(contended(meta, &id));
                 }
-                // Somebody else has written it.
+                // Another client has written it.
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) => {
                     attempts += 1;
                     pause(attempts).await;
@@ -546,7 +546,7 @@ impl Untyped {
         let refused = |error| Refused { inserted: 0, error };
         let mut page = newest;
         let mut buckets = Part::default();
-        // What one item breaks is said of the item, as where it is pushed onto a bucket.
+        // A violation names the item, as where it is pushed onto a bucket.
         for start in which.clone().step_by(meta.most()) {
             let part = start..which.end.min(start + meta.most());
             items.update(part).map_err(refused)?;
@@ -595,13 +595,13 @@ impl BucketMeta {
     }
 }
 
-/// Why the pages behind so many were not inserted.
+/// Why the pages after the inserted ones were not inserted.
 struct Refused {
     inserted: usize,
     error: Error,
 }
 
-/// Whether somebody else has made the page.
+/// Whether another client has created the page.
 fn is_ours(meta: &BucketMeta, error: &Error) -> bool {
     let Error::DuplicateKey { fields, .. } = error else {
         return false;
@@ -825,7 +825,7 @@ impl<I: Bucketed> Buckets<I> {
 /// The typed paths of an item.
 type Paths<I> = <Element<I> as Rooted>::Paths;
 
-/// A bucket with items that fit a condition.
+/// A bucket with items that match a condition.
 struct Hit {
     id: Bson,
     version: i64,
@@ -857,7 +857,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Cost
     /// One round trip to find the items, and one for each bucket that has some; one more for each where the change concerns
-    /// the time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    /// the time or a sum. Where another client has written to the bucket meanwhile, the same again for it.
     ///
     /// # Example
     /// ```no_run
@@ -898,7 +898,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Cost
     /// One round trip to find the items, and one for each bucket that has some; one more for each where the bucket knows the
-    /// time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    /// time or a sum. Where another client has written to the bucket meanwhile, the same again for it.
     ///
     /// # Example
     /// ```no_run
@@ -1063,13 +1063,13 @@ impl Untyped {
         }
         match apply(&self.core, hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
-            // It was deleted with its parent, or by somebody else.
+            // It was deleted with its parent, or by another client.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// What is summed of the items of the bucket, if it is still the one that was found; and the beginning of its period.
+    /// The summed fields of the bucket's items, if it is unchanged since it was found; and the beginning of its period.
     async fn summed(&self, hit: &Hit) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
         let meta = self.meta;
         let mut fields = doc! { "_id": 1 };

@@ -38,7 +38,7 @@ pub(super) fn of(doc: &RawDocument, fails: Fails) -> Vec<String> {
 
 struct Search<'a> {
     fails: Fails<'a>,
-    /// What holds the value that is looked at, from the document inwards.
+    /// The steps from the document to the inspected value.
     around: Vec<Step<'a>>,
 }
 

@@ -184,7 +184,7 @@ pub enum CopyKind {
     },
     /// A number of the children: `#[computed]`.
     Computed {
-        /// What is computed.
+        /// The operation.
         operation: Operation,
         /// The child's field that it is computed of; of a count none.
         of: Option<&'static str>,

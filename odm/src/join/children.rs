@@ -286,7 +286,7 @@ impl<R: Document, C: Document + Clone> Children<R, C> {
 
 impl<R: Document, C: Document, J> Children<R, C, J> {
     fn change(mut self, change: impl FnOnce(&mut What)) -> Self {
-        // Nobody else has it until the join is carried out.
+        // It is not shared until the join is executed.
         if let Some(what) = Arc::get_mut(&mut self.what) {
             change(what);
         }
@@ -537,8 +537,8 @@ impl<C: Document + Clone> Wanted<C> {
             // The usual case: each child is taken as it comes.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let find = find(self, chunk)?;
-            // What the server finds for one parent is its own, also where it compares texts by a collation: what a limit has
-            // taken must not be lost.
+            // All documents that the server finds for one parent belong to it, also where it compares texts by a collation:
+            // documents within a limit must not be lost.
             let of = (self.places.len() == 1).then_some(0);
             return find.each("children", &mut |raw| self.put(of, raw)).await;
         }
@@ -832,7 +832,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let Some(wanted) = wanted::<C>(hop, list) else {
             return Ok(());
         };
-        // Nobody refers to a parent without a key: the server would give it all that refer to nothing.
+        // A parent without a key has no children: the server would return all documents without a parent.
         let key = raw.get(self.what.via.by).ok().flatten();
         let key = key.filter(|key| !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined));
         let group = key.map(|key| wanted.want(Key::of(key)));

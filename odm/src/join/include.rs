@@ -461,8 +461,8 @@ fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
     }
 }
 
-/// What a projection has to take for a reference to be read at its place. Of an array with `null` among its items it is the
-/// array: the server leaves such items out of a projection that takes fields of the items.
+/// The path that a projection needs for a reference. For an array with `null` among its items it is the array: the server
+/// leaves such items out of a projection of their fields.
 fn read_for<R: Document, P: Step>() -> &'static str {
     let Some(array) = P::INNERMOST else { return P::PATH };
     match crate::shape::shape_at((R::META.shape)(), array) {

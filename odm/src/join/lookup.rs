@@ -219,7 +219,7 @@ pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument
                 plain.append(name, value);
             }
         }
-        // What else is wrong with it is the same with these fields and without.
+        // Any other fault of it is the same with these fields and without.
         decode::decode(meta, &plain).map_err(|_| error)
     })
 }

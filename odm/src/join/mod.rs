@@ -27,7 +27,7 @@ pub use lookup::Lookup;
 pub(crate) use lookup::Stages;
 pub use tree::{Slot, Tree};
 
-/// What a query joins to the documents of type `R` that it gives: a reference (`p.parts`), the children of a parent
+/// A join of a query to its documents of type `R`: a reference (`p.parts`), the children of a parent
 /// (`h.children::<LogMsg>()`), or several of these as a tuple. [`Find::include`](crate::Find::include) takes it.
 ///
 /// ```no_run
@@ -44,11 +44,11 @@ pub use tree::{Slot, Tree};
     note = "a tuple joins two to six, and more by another tuple in it, `(x.a, x.b, x.c, x.d, x.e, (x.f, x.g))`; one alone stands without a tuple"
 )]
 pub trait Join<R: Document>: Send + Sync + Sized + 'static {
-    /// What is joined to each document.
+    /// The joined value of each document.
     type Out: Send + 'static;
     /// A document with what is joined to it.
     type Row<X: Send + 'static>: Send + 'static;
-    /// What is known while the join is carried out.
+    /// The state while the join is executed.
     #[doc(hidden)]
     type State: Send;
     /// Whether there is nothing to join.
@@ -162,7 +162,7 @@ tuples! {
     (A 0 B 1 C 2 D 3 E 4 F 5)
 }
 
-/// What would let a query join once more: nothing does.
+/// A trait that no query has: a query can't join twice.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the query joins already, and all that it joins is named at once",
@@ -202,7 +202,7 @@ joined_already! {
 /// A query of a join, with a value in it that no document has.
 #[derive(Debug)]
 pub struct Asked {
-    /// Whose documents.
+    /// The collection of the documents.
     pub(crate) of: &'static DocumentMeta,
     /// The field by which the documents are found.
     pub(crate) field: String,
@@ -219,7 +219,7 @@ impl Asked {
     }
 }
 
-/// A join that is being carried out.
+/// A join that is being executed.
 pub(crate) struct Work<'j, R: Document, J: Join<R>> {
     join: &'j J,
     state: J::State,
@@ -288,7 +288,7 @@ impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
         Ok(rows)
     }
 
-    /// What is joined to the only document.
+    /// The joined value of the only document.
     pub(crate) fn out(mut self) -> Result<J::Out> {
         self.join.out(&mut self.state, &mut self.hops, 0)
     }

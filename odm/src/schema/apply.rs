@@ -118,7 +118,7 @@ impl Odm {
             .run(async move {
                 self.refuse_atomic().await?;
                 let mut applied = Applied::default();
-                // What a program that lacks copies finds in its way may be a newer one's.
+                // A conflict that a program without these copies meets may come from a newer program.
                 if !plan.unknown().is_empty() {
                     self.refuse_unknown().await?;
                 }
@@ -220,7 +220,7 @@ impl Odm {
         let mut failed = None;
         for (made, outcome) in done {
             applied.changes.extend(made);
-            // What can be repeated is worth less to know than what can't.
+            // A failure that can be retried is reported only if there is no other one.
             if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
                 failed = Some(failure);
             }
@@ -282,7 +282,7 @@ impl Odm {
     }
 }
 
-/// What is refused before anything is changed.
+/// Refuses conflicts before anything is changed.
 fn refuse(plan: &Plan) -> Result<()> {
     for change in plan.changes() {
         if let Change::Conflict { collection, what } = change {
@@ -319,7 +319,7 @@ fn refuse(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Whether the collection was created; `false` if somebody else has created the same.
+/// Whether the collection was created; `false` if another client has created it.
 async fn create(
     db: &Database,
     collection: &'static str,
@@ -356,7 +356,7 @@ async fn create(
 }
 
 /// Whether the validator was set; `false` if it is already the one. The server can't compare and set, so the validator is
-/// read again just before: what somebody else sets in between is lost.
+/// read again just before: a change by another client in between is lost.
 async fn set_validator(
     db: &Database,
     plan: &Plan,

@@ -26,7 +26,7 @@ pub(super) struct Index {
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
     pub implied: bool,
-    /// So many of its first fields are looked up by their values; the others are for the order.
+    /// Number of leading fields that are looked up by their values; the others are for the order.
     looked_up: usize,
     /// As it is created: `{ a: 1, b: "text" }`.
     key: Document,

@@ -650,7 +650,7 @@ impl Odm {
     }
 }
 
-/// What was found out about one collection.
+/// The comparison of one collection.
 struct Look {
     collection: &'static str,
     changes: Vec<Change>,

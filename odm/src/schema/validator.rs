@@ -67,7 +67,7 @@ impl Current {
     }
 }
 
-/// What a collection should have.
+/// The validator that a collection should have.
 #[derive(Debug, PartialEq)]
 pub(super) struct Wanted {
     pub validator: Document,
@@ -282,7 +282,7 @@ mod tests {
             wanted(&current(Some(none.validator)), &rules(1), Validation::STRICT),
             None
         );
-        // What the server may have made of the numbers.
+        // The server may have converted the numbers.
         let longs = doc! { "$jsonSchema": { "properties": { "a": { "maxItems": 1i64 } }, "bsonType": "object", "title": "odm: A" } };
         assert_eq!(wanted(&current(Some(longs)), &rules(1), Validation::STRICT), None);
     }
