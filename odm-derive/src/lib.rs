@@ -56,7 +56,7 @@ mod tests;
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
-/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters: checked before a write, the validator has no such rule |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
@@ -214,7 +214,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
-/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters: checked before a write, the validator has no such rule |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |

@@ -309,7 +309,7 @@ impl DocumentMeta {
 pub struct Validation {
     /// Which documents the server validates.
     pub level: Level,
-    /// What the server does with a document that violates it.
+    /// The server's reaction to a document that violates it.
     pub action: Action,
 }
 

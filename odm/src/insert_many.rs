@@ -466,8 +466,8 @@ impl Tally {
     }
 }
 
-/// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
-/// the documents may refer to each other.
+/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`IN_ONE`], unless the
+/// documents may refer to each other.
 async fn most_at_once(core: &Core, raw: &[RawDocumentBuf]) -> Result<usize> {
     let odm = core.odm();
     if raw.len() <= IN_ONE || core.session().is_some() || relation::belong_together(odm, core.meta(), raw) {

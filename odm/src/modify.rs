@@ -509,7 +509,7 @@ impl Prepared {
         }
     }
 
-    /// What is behind such an error.
+    /// The cause of such an error.
     async fn behind(&self, core: &Core, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(core).await? {
             Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),

@@ -13,7 +13,7 @@ use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
-/// So many queries of one join are on their way together, outside a transaction.
+/// Maximum number of queries of one join that run at once, outside a transaction.
 const IN_FLIGHT: usize = 4;
 
 /// Where a join reads: a database, within a transaction or not.
@@ -35,7 +35,7 @@ impl Source {
         Core::new(&self.odm, meta, self.session.clone())
     }
 
-    /// The driver carries out one operation of a session at a time.
+    /// The driver executes one operation of a session at a time.
     pub(super) fn in_flight(&self) -> usize {
         if self.session.is_some() { 1 } else { IN_FLIGHT }
     }
@@ -92,7 +92,7 @@ impl ReadFrom for Core {
     }
 }
 
-/// A function that notes what is wanted behind hop number `level`, when the hops up to it are carried out.
+/// A function that adds the targets after hop number `level`, when the hops up to it have been executed.
 pub(super) type Further<'a> = &'a mut (dyn FnMut(usize, &[Hop], &mut Hop) -> Result<()> + Send);
 
 /// Asks for everything that is joined, hop by hop.
@@ -126,8 +126,8 @@ pub struct Hop {
     pub(super) repeated: bool,
     /// The documents stand in those that refer to them already: the server has joined them.
     pub(super) embedded: bool,
-    /// Which join is noting what it wants: two that the server carried out don't share documents, since what is joined to
-    /// these in turn stands in them.
+    /// The join that adds targets: two joins that the server executed don't share documents, since further joined documents are
+    /// inside them.
     pub(super) lane: u32,
 }
 

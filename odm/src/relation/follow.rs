@@ -19,8 +19,9 @@ const BATCH: usize = 200;
 /// Makes both sides of all links of these documents equal, after out-of-band writes. A refusal of one document does not stop
 /// the others.
 ///
-/// The caller knows of the change until this has returned. What is written here is not counted, so the reconciler follows it as
-/// an out-of-band change, too: it may have been late. A document that is named before it is inserted is left alone.
+/// The caller keeps the change until this has returned. Writes of this function are not counted as the library's, so the
+/// reconciler follows them as out-of-band changes, too: they may have been late. A document that is named before it is inserted
+/// is left alone.
 ///
 /// # Errors
 /// An error that would occur with every document.

@@ -37,7 +37,7 @@ impl Concern {
     }
 }
 
-/// What a new document concerns.
+/// The derived fields that a new document affects.
 pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
     let mut concern = Concern::default();
     for edge in graph.copying(meta) {
@@ -65,7 +65,7 @@ pub(super) fn of_any(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> 
     concern
 }
 
-/// What the deletion of a document concerns.
+/// The derived fields that the deletion of a document affects.
 pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
     let mut concern = Concern::default();
     for derived in graph.derived_from(meta) {
@@ -103,7 +103,7 @@ pub(super) fn changed_with_copies(graph: &Graph, meta: &DocumentMeta, update: &D
     names
 }
 
-/// What an update concerns.
+/// The derived fields that an update affects.
 pub(super) fn of_update(
     graph: &Graph,
     meta: &DocumentMeta,

@@ -231,7 +231,7 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
     all.into_values().collect()
 }
 
-/// Strikes debts out, if they are still as they were read.
+/// Clears pending work, if it is still as it was read.
 pub(super) async fn strike_out<'d>(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -251,8 +251,8 @@ pub(super) async fn strike_out<'d>(
         });
     }
     if scope.update(meta, &statements).await? < ids.len() as u64 {
-        // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
-        // this strikes out a part of it, and the last part leaves nothing.
+        // Some have been written since, maybe by changes that were passed on to them here. The process that applies those may
+        // have read the work before a part of it is cleared here, so that no process would remove the empty field.
         each.push(Statement {
             filter: doc! { "_id": { "$in": ids }, FIELDS: {} },
             update: cleared,

@@ -16,7 +16,7 @@ use crate::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 
-/// What one write concerns.
+/// The derived fields that one write affects.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
     let insert = || {
         let concern = of_insert(graph, write.meta, transactions);

@@ -72,7 +72,7 @@ mod tests {
                 "they are handed on once"
             );
         }
-        // The newest stands for what was read before, and only so many are remembered.
+        // The newest replaces what was read before, and only a limited number is remembered.
         looked.put(which(1, 3), ids(3));
         looked.put(which(1, 3), ids(6));
         assert_eq!(looked.take(&which(1, 3)).len(), 2);

@@ -101,8 +101,8 @@ impl Odm {
                     odm: odm.clone(),
                     by_worker: true,
                 };
-                // Wherever a recovery is left, it is left as by a process that dies: the debt is still there, and who takes it over
-                // can do every step once more.
+                // A recovery that is stopped anywhere is like one of a process that ends: the work is still pending, and
+                // another process can repeat every step.
                 let recovered = tokio::select! {
                     () = stopped.notified() => return,
                     recovered = recovering.into_future() => recovered,
@@ -187,7 +187,7 @@ impl IntoFuture for Recovering {
                 let known = odm.learn().await?;
                 for meta in odm.graph().debtors() {
                     if let Err(error) = odm.knows_copies(meta) {
-                        // What these models don't know would be struck out unpaid.
+                        // Work that these models don't know would be cleared without being applied.
                         let owes = scope.few(meta, owing(), doc! { "_id": 1 }, 1).await?;
                         if !owes.is_empty() {
                             unknown = unknown.and(Err(error));
@@ -266,7 +266,7 @@ pub(super) async fn pay_each(
             paid.refuse(error);
         }
         (Err(_), _) => {
-            // Some may be paid for by now.
+            // The work of some may be applied by now.
             let owing = all([doc! { "_id": { "$in": &ids } }, owing()]);
             for document in scope.every(meta, owing, needed(scope.odm.graph(), meta)).await? {
                 let id = batch::document_id(&document);
