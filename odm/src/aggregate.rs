@@ -1,4 +1,4 @@
-//! Pipelines: typed at the start, any stage behind it, any type at the end.
+//! Pipelines: typed stages at the start, any stages after them, any type at the end.
 
 use crate::batches::Batch;
 use crate::collection::{Core, batches};
@@ -19,8 +19,8 @@ use std::task::{Context, Poll, ready};
 
 /// A pipeline. One of its final methods executes it.
 ///
-/// The typed stages name the fields of the document. Behind a stage that makes documents of another shape, such as
-/// `group`, use [`stage`](Aggregate::stage).
+/// The typed stages name the fields of the document. After a stage that makes documents of another shape, such as `group`, use
+/// [`stage`](Aggregate::stage).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -239,7 +239,7 @@ impl<T: Document> Aggregate<T> {
         self
     }
 
-    /// Only documents that fit: `$match`. At the start it is served by indexes.
+    /// Only documents that match: `$match`. At the start of a pipeline it can use indexes.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -280,14 +280,14 @@ impl<T: Document> Collection<T> {
     /// Inserts many documents, in as few commands as the [server's
     /// limits](https://www.mongodb.com/docs/manual/reference/command/hello/) allow (100,000 writes and 48 MB each).
     ///
-    /// Gives them as they are stored. In their order, the first that is refused ends it; with
-    /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
+    /// Returns them as they are stored. The first refused document ends the insert; with [`unordered`](InsertMany::unordered)
+    /// the others are inserted nevertheless.
     ///
     /// # Errors
-    /// [`Error::InsertMany`] with the position of each document that was refused, and why: [`Error::Invalid`],
-    /// [`Error::TooLarge`], [`Error::DuplicateKey`]. What breaks a bound is found before anything is sent, and in order none is
-    /// inserted then; unordered, all others are. ([`InsertMany`] says what is otherwise with copies.)
-    /// [`Error::MissingReference`] where a document that they refer to does not exist.
+    /// [`Error::InsertMany`] with the position of each refused document, and why: [`Error::Invalid`], [`Error::TooLarge`],
+    /// [`Error::DuplicateKey`]. Documents that break a bound are found before anything is sent: an ordered insert then inserts
+    /// none, an unordered one all others. ([`InsertMany`] describes the difference for copies.) [`Error::MissingReference`]
+    /// where a document that they refer to does not exist.
     ///
     /// # Cost
     /// One round trip for every 100,000 documents or 48 MB; with references more, as [`InsertMany`] says.
@@ -408,8 +408,8 @@ impl<T: Document> Collection<T> {
     /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
     /// as the document, or as a reference to it.
     ///
-    /// Where children name their parent by another field than its id (`by = …`), which a reference by id does not tell, the query
-    /// ends with [`Error::Query`]: give the document.
+    /// Where children refer to their parent by another field than its id (`by = …`), a reference by id does not have that
+    /// value, and the query fails with [`Error::Query`]: give the document.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -525,24 +525,23 @@ impl<T: Document> Collection<T> {
         UpdateMany::new(self, filter(T::paths()))
     }
 
-    /// Stores this document in the place of the one with the same id, and gives it as it is stored.
+    /// Replaces the document with the same id, and returns the document as it is stored.
     ///
-    /// Fields that the type does not declare stay, and the stored `created_at`: [`Replace`] says which, and
-    /// [`exact`](Replace::exact) replaces the whole document.
+    /// Fields that the type does not declare are kept, and the stored `created_at`: see [`Replace`]. [`exact`](Replace::exact)
+    /// replaces the whole document.
     ///
-    /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
-    /// already may name what is gone: those that are new are checked. A document with `#[document(append_only)]` is never
-    /// changed: to replace one does not compile.
+    /// With `#[document(version)]` only if the stored version is still the document's. Only added references are checked: those
+    /// that the stored document has already may dangle. A document with `#[document(append_only)]` is never changed: to replace
+    /// one does not compile.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
     /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused, and one to read what it keeps of the stored document
+    /// One round trip; one more to find out why, where it was refused, and one to read the kept fields of the stored document
     /// (derived fields, copies with `sync = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
-    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of
-    /// them.
+    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of them.
     ///
     /// # Example
     /// ```no_run
@@ -562,7 +561,7 @@ impl<T: Document> Collection<T> {
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
     /// if the stored version is still the document's. If there is none, [`Deleted::deleted`](crate::Deleted::deleted) is 0.
     ///
-    /// What refers to it is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    /// The `on_delete` rules of references to it are applied: see [`Delete`].
     ///
     /// # Errors
     /// [`Error::Conflict`] if another writer changed it; [`Error::StillReferenced`] if references with `on_delete = restrict`
@@ -586,7 +585,7 @@ impl<T: Document> Collection<T> {
 
     /// Deletes every document that matches the condition.
     ///
-    /// What refers to them is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    /// The `on_delete` rules of references to them are applied: see [`Delete`].
     ///
     /// # Errors
     /// [`Error::StillReferenced`] if references with `on_delete = restrict` to one of them prevent the deletion: then none is

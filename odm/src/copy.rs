@@ -18,17 +18,20 @@ use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// When a copy follows its source: `sync` in `#[denormalize]`, `#[subset]` and `#[computed]`.
+/// Consistency mode: when a copy is updated after a change of its source. `sync` in `#[denormalize]`, `#[subset]` and
+/// `#[computed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncMode {
     /// In one transaction with the source, where the deployment has transactions and the write touches few documents;
     /// else as [`Eventual`](SyncMode::Eventual). The default.
     Auto,
-    /// In one transaction with the source, always: a standalone server, which has no transactions, is refused.
+    /// In one transaction with the source, always. [`Odm::sync`](crate::Odm::sync) fails on a standalone server, which has no
+    /// transactions.
     Atomic,
-    /// After the source: when every writer has returned, or has died and [`recover`](crate::Odm::recover) has run.
+    /// After the source: copies are up to date when every write has returned, or, if its process has ended, when
+    /// [`recover`](crate::Odm::recover) has run.
     Eventual,
-    /// Taken once, when the reference is set, and never touched again: a price at the time of purchase.
+    /// Filled in once, when the reference is set, and never updated: a price at the time of purchase.
     Snapshot,
 }
 

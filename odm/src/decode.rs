@@ -1,4 +1,4 @@
-//! Reads a stored document into its struct, and says exactly what did not fit where it can't.
+//! Decodes a stored document as its struct; an error names exactly the field that can't be decoded.
 
 mod path;
 

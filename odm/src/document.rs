@@ -314,7 +314,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// All writes are validated, and refused where they don't fit: MongoDB's default.
+    /// All writes are validated, and refused if they violate the validator: MongoDB's default.
     pub const STRICT: Validation = Validation {
         level: Level::Strict,
         action: Action::Error,

@@ -242,7 +242,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Without the first `n`. The server reads them all the same: [`page`](Find::page) costs the same for every page.
+    /// Without the first `n`. The server reads them nevertheless; [`page`](Find::page) costs the same for every page.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -311,8 +311,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Lets the server sort on disk what takes more than 100 MB: the default from MongoDB 6.0 on, an option before. So do the
-    /// queries of its joins. [`page`](Find::page) does it by itself where the server needs it.
+    /// Lets the server sort on disk where a sort takes more than 100 MB: the default from MongoDB 6.0 on, an option before. It
+    /// applies to the queries of joins, too. [`page`](Find::page) sets it automatically where the server needs it.
     ///
     /// An index that has the order needs no sort at all. MongoDB Atlas refuses the option on its smallest clusters.
     ///
@@ -327,9 +327,9 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
-    /// joins, the documents that can be decoded come with their joined documents; a joined document that can't be decoded is an
-    /// error of the whole query.
+    /// Collects the documents that can be decoded, and the errors of the others, instead of ending at the first error. Of a
+    /// query that joins, the documents that can be decoded come with their joined documents; a joined document that can't be
+    /// decoded is an error of the whole query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -418,16 +418,16 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 
     /// One after the other, with one batch in memory. A document that can't be decoded is an item with [`Error::Decode`], and
-    /// those behind it follow.
+    /// the documents after it follow.
     ///
     /// # Errors
     /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
-    /// [`Error::CursorLost`] with the place of the last document where the server has closed the cursor; a
-    /// [resumable](Find::resumable) stream goes on by itself.
+    /// [`Error::CursorLost`] with the position of the last document where the server has closed the cursor; a
+    /// [resumable](Find::resumable) stream resumes automatically.
     ///
     /// # Cost
-    /// One round trip before the first, and one for every further batch. Where something is joined, these are 1,000 documents each
-    /// if [`batch_size`](Find::batch_size) says nothing, and the queries of the join are sent for each of them.
+    /// One round trip before the first, and one for every further batch. With joins, a batch has 1,000 documents unless
+    /// [`batch_size`](Find::batch_size) is set, and the queries of the join are sent for each of them.
     ///
     /// # Example
     /// ```no_run
@@ -723,7 +723,7 @@ impl Query {
     }
 }
 
-/// A query that goes on after documents that don't fit: [`Find::lossy`].
+/// A query that continues after documents that can't be decoded: [`Find::lossy`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,4 +1,4 @@
-//! Updates of one document and of many, with what holds them back.
+//! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::collection::{Core, act};
 use crate::document::DocumentMeta;
@@ -37,12 +37,12 @@ pub struct Updated {
     pub modified: u64,
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
-    /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array), or since a field is `null` to which something was to be added: counted just before the update, of which
-    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count. Those that the range of an
-    /// integer type held back are among them with [`count_refused`](UpdateMany::count_refused).
+    /// How many documents matched the condition, but stayed as they are because a bound did not allow the change (a full
+    /// array), or because a field to add something to is `null`. They are counted just before the update; only the check of the
+    /// bound itself is atomic with it. 0 where the condition has `near`, which MongoDB does not count. Documents where the
+    /// range of an integer type did not allow the change are included with [`count_refused`](UpdateMany::count_refused).
     pub refused: u64,
-    /// In how many other documents copies were written, and fields that are derived from these documents.
+    /// The number of other documents in which copies, or fields that are derived from these documents, were updated.
     pub copies_updated: u64,
 }
 
@@ -112,10 +112,10 @@ impl<T: Document> Update<T> {
     }
 
     /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the
-    /// collection: its stored form is looked for first.
+    /// collection: the stored id is looked up first.
     ///
     /// # Errors
-    /// [`Error::Query`] where the id names several documents by the collation.
+    /// [`Error::Query`] where the id matches several documents by the collation.
     ///
     /// # Cost
     /// One round trip more.
@@ -1027,17 +1027,17 @@ impl<T: Document> UpdateMany<T> {
         self
     }
 
-    /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    /// Inserts a document with the values that the condition requires and these changes, if none matches.
     ///
-    /// Where the condition demands by equality all values of a unique key (the `_id`, or all fields of a declared unique
-    /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
-    /// is sent again, up to five times, after a refusal for a document with these values, and
-    /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
-    /// unique key; and for a document that has these values and does not match the rest of the condition, whose id is in
-    /// `existing`. Without such a key several may be inserted.
+    /// Where the condition requires by equality all values of a unique key (the `_id`, or all fields of a declared unique
+    /// index), concurrent upserts of the same document don't fail: one inserts it and the others change it. After a refusal
+    /// because of a document with these values, the update is sent again, up to five times; in a transaction,
+    /// [`Odm::transaction`](crate::Odm::transaction) retries the whole transaction. [`Error::DuplicateKey`] is returned for
+    /// another unique key, and for a document that has these values but does not match the rest of the condition; `existing`
+    /// has its id. Without such a key, concurrent upserts may insert several documents.
     ///
-    /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
-    /// fits, since that is not known before.
+    /// The references among those values are checked, and their copies filled in, as in an insertion, also where a document
+    /// matches, since that is not known before.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

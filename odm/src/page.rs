@@ -1,4 +1,4 @@
-//! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
+//! Keyset pages: each begins after the last document of the page before, found by the index instead of by counting.
 
 mod behind;
 mod resume;
@@ -79,7 +79,7 @@ impl From<&str> for PageToken {
 pub struct Page<Out> {
     /// The documents.
     pub items: Vec<Out>,
-    /// Where the next page begins; `None` behind the last.
+    /// The token of the next page; `None` after the last page.
     pub next: Option<PageToken>,
 }
 
@@ -153,7 +153,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
-    /// The page behind this token, which [`Page::next`] of the same query gave.
+    /// The page that this token names, from [`Page::next`] of the same query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -4,10 +4,9 @@
 //! atomic, so no number of concurrent pushes overfills it. Where none has room, the next page is inserted; of several that try,
 //! the unique index of the pages lets one through, and the others push onto what it made.
 //!
-//! Room is never given back, also where items are deleted: a bucket without it is closed for ever. A page is inserted only
-//! behind one that was seen closed, so there is never more than one that has room, which is the newest, and the items stay
-//! in order. A stale read (on a secondary) returns a page that is not the newest any more; the next page exists already then,
-//! and the index refuses a second one.
+//! Room never grows, also where items are deleted: a full bucket is closed forever. A page is inserted only after one that was
+//! seen closed, so only the newest page has room, and the items stay in order. A stale read (on a secondary) returns a page
+//! that is not the newest any more; the next page exists already then, and the index refuses a second one.
 //!
 //! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
 //! with the change if the version is still the same.
@@ -66,7 +65,7 @@ const STREAMED: i32 = 1_000;
 /// Any number of programs may push at the same time: no bucket is overfilled, no item is lost, and the pages have no gap. A
 /// write that is sent again after a network error is executed once, by the [retryable
 /// writes](https://www.mongodb.com/docs/manual/core/retryable-writes/) of replica sets and sharded clusters. A standalone
-/// server has none: there the error comes out, and the item may be stored or not.
+/// server has none: there the error is returned, and the item may be stored or not.
 ///
 /// # Example
 /// ```no_run
@@ -176,18 +175,18 @@ impl<I: Bucketed> Buckets<I> {
         &self.collection
     }
 
-    /// Adds an item behind the others of this parent, and gives the number of its page.
+    /// Adds an item after the others of this parent, and returns the number of its page.
     ///
     /// # Errors
     /// [`Error::MissingReference`] if there is no such parent, [`Error::Invalid`] where the item breaks a bound.
     ///
     /// # Cost
-    /// One round trip. Where the newest bucket is full, and for the first item: that one, one for the number of the newest
-    /// page and one for the new bucket, and with two more it is made sure that the parent is there, before and after. None of
-    /// these two with `check = false`.
+    /// One round trip. Where the newest bucket is full, and for the first item: that one, one for the number of the newest page
+    /// and one for the new bucket, and two more that check the existence of the parent, before and after. With `check = false`
+    /// these two are omitted.
     ///
-    /// An item that goes into a bucket which is there does not ask for the parent: with the parent its buckets are deleted
-    /// (`on_delete = cascade`), or it is held back by them.
+    /// A push into an existing bucket does not check the parent: a deletion of the parent deletes its buckets too (`on_delete =
+    /// cascade`), or they prevent it.
     ///
     /// # Example
     /// ```no_run
@@ -211,9 +210,9 @@ impl<I: Bucketed> Buckets<I> {
         self.untyped().push("push", rows).await
     }
 
-    /// Adds items behind the others of this parent, in their order; of buckets by time, those of each period.
+    /// Adds items after the others of this parent, in their order; in buckets by time, after those of the same period.
     ///
-    /// Those of one bucket are added together. With more of them, those before stay where a later bucket is refused; in a
+    /// The items of one bucket are added together. Where a later bucket is refused, the items in earlier buckets stay; in a
     /// [transaction](Tx::buckets) all of them are added or none. Nothing is sent if one of them breaks a bound.
     ///
     /// # Errors

@@ -140,7 +140,7 @@ pub struct CopyEdge {
     pub source: &'static str,
     /// How it is derived.
     pub kind: CopyKind,
-    /// When it follows its source.
+    /// Its consistency mode.
     pub sync: SyncMode,
 }
 

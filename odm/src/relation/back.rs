@@ -1,4 +1,4 @@
-//! Takes back what a write did to references, and nothing of what others have done since.
+//! Undoes a write's changes to references, except where they have been changed again since.
 
 use super::batch::value;
 use super::changes::How;

@@ -90,25 +90,24 @@ impl From<Failure> for Error {
 
 impl Odm {
     /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live. Drops
-    /// nothing. Several processes may apply the same plan at once, or one process twice: what is already there is left
-    /// as it is.
+    /// nothing. Several processes may apply the same plan at once, or one process twice: changes that are already made are
+    /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
     /// fails, the others are still made. The declared copies are stored, too, which costs one round trip where all are known
-    /// already; if there is anything to change, one more looks before that for copies that these models lack. A new collection costs one round trip, a validator two, all new indexes of a
-    /// collection one (which lasts as long as the server builds them), each changed time to live one. Every change is
-    /// acknowledged by a majority.
+    /// already; if there is anything to change, one more checks before that for copies that these models lack. A new collection
+    /// costs one round trip, a validator two, all new indexes of a collection one (which lasts as long as the server builds
+    /// them), each changed time to live one. Every change is acknowledged by a majority.
     ///
     /// # Errors
     /// Before anything is changed: [`Error::Unsupported`] for `sync = atomic` on a standalone server, which has no transactions;
-    /// [`Error::UnknownCopies`] where the database knows copies that these models lack, unless
-    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant; [`Error::SchemaConflict`] if the plan has a
-    /// [`Change::Conflict`];
-    /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
-    /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
+    /// [`Error::UnknownCopies`] where the database holds copies that these models lack, unless
+    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called; [`Error::SchemaConflict`] if the plan has a
+    /// [`Change::Conflict`]; [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator with
+    /// level `strict` and action `error`, unless the plan [accepts violations](Plan::accept_violations).
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
-    /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
+    /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`].
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         self.applied(plan).await
     }

@@ -1,4 +1,4 @@
-//! Which copies a write concerns, told from what it changes and without a question to the server.
+//! Which derived fields a write affects: worked out from its changes, without a question to the server.
 
 use super::super::graph::Graph;
 use super::{is_atomic, plain_name};
@@ -8,10 +8,10 @@ use crate::names::meet;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
 
-/// Which copies a write concerns.
+/// Which derived fields a write affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Concern {
-    /// Some that are kept true within the write's transaction.
+    /// Some are updated in the write's transaction.
     pub(crate) atomic: bool,
     /// Some of the work is pending after the write.
     pub(crate) eventual: bool,
