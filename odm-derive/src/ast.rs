@@ -1,4 +1,4 @@
-//! What the user wrote: the type with its attributes, before any rule is applied across them.
+//! The type with its attributes as the user wrote them, before any rule is applied across them.
 
 use crate::attr;
 use crate::attr::Count;
@@ -60,7 +60,7 @@ pub struct Field<'a> {
     pub embed: attr::embed::Embed,
     pub indexes: Vec<Index>,
     pub reference: Option<Reference>,
-    /// What the library derives it from.
+    /// Its source, if the library derives it.
     pub copy: Option<Copy>,
     /// `#[volatile]`.
     pub volatile: Option<proc_macro2::Span>,

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 /// The errors of one derive.
 ///
-/// Whoever makes one has to call [`Ctxt::check`]: errors that nobody asks for would be lost.
+/// Its owner has to call [`Ctxt::check`], or the errors would be lost.
 pub struct Ctxt {
     errors: RefCell<Option<Vec<syn::Error>>>,
 }

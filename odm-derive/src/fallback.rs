@@ -58,7 +58,7 @@ fn paths(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     }
 }
 
-/// What is made of references, on which other types may rely.
+/// Generated types of references, on which other types may rely.
 fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream {
     let cx = Ctxt::new();
     let container = Container::read(&cx, input);

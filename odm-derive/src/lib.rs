@@ -26,8 +26,8 @@ mod tests;
 ///
 /// It implements `odm::Document`, and makes the struct of its typed paths (`PersonFields` for a `Person`) and the struct
 /// that inserts one (`NewPerson`): the fields that the application supplies, which leaves out an `ObjectId` in `_id`, the
-/// time stamps and the version. The struct derives serde's `Serialize` and `Deserialize` too, whose attributes say how it
-/// is stored. One field is stored as `_id`: write `#[serde(rename = "_id")]`.
+/// timestamps and the version. The struct derives serde's `Serialize` and `Deserialize` too, whose attributes say how it is
+/// stored. One field is stored as `_id`: write `#[serde(rename = "_id")]`.
 ///
 /// # Attributes of the struct
 ///
@@ -56,7 +56,7 @@ mod tests;
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
-/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters: checked before a write, the validator has no such rule |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
@@ -103,9 +103,9 @@ mod tests;
 ///
 /// # Copies
 ///
-/// What is derived from other documents the library writes, and nobody else: an update of it does not compile, `New…` has no
-/// field for it, and its path is otherwise as any other. Every type is that of the source, or does not compile; a source that
-/// is `#[volatile]`, a version or the time of the last update is refused.
+/// Only the library writes derived fields: an update of one does not compile, and `New…` has no field for it; it can be queried
+/// like any other. The type of a copy is that of its source, or it does not compile; a source that is `#[volatile]`, a version
+/// or the time of the last update is refused.
 ///
 /// `#[denormalize(from = host.name)]` copies a field through a `#[reference]` or `#[parent_ref]` of the same struct, which is a
 /// single one to one type of document. The copy has the field's type, or is an `Option` of it, as it must be where the reference
@@ -123,26 +123,27 @@ mod tests;
 /// `#[parent_ref(order(-time))] #[denormalize(from = Host, fields(name: String))] host: HostEntry` is the same for the document
 /// that this one belongs to, with `one` and `order(…)` as without copies. The reference is stored at `host.id`.
 ///
-/// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most so many (5,000 at most) of
-/// the documents that name this one as their parent. It declares the index `{ parent: 1, published_date: -1, _id: -1 }` on them.
+/// `#[subset(of = Review, limit = 10, order(-published_date))] reviews: Vec<RecentReview>` keeps at most `limit` (up to 5,000)
+/// of the documents that name this one as their parent. It declares the index `{ parent: 1, published_date: -1, _id: -1 }` on
+/// them.
 ///
 /// | option of `subset` | meaning |
 /// | --- | --- |
 /// | `of = Review` | the children; required |
 /// | `limit = N` | how many; required |
-/// | `order(-time, name)` | in which order they stand; required. Of a descending order the first are kept, of an ascending one the last, so always the greatest; equal ones stand by their ids |
+/// | `order(-time, name)` | their order; required. Of a descending order the first are kept, of an ascending one the last, so always the greatest; equal ones are in the order of their ids |
 /// | `keep = first`, `keep = last` | which end of the order is kept instead |
 /// | `fields(time: DateTime, …)` | makes the struct of the elements, as above; without it, it is one of the application's own |
-/// | `filter = \|r\| r.stars.gte(3)` | which children count |
+/// | `filter = \|r\| r.stars.gte(3)` | only the children that match |
 /// | `by = field` | the child's reference to this document, where there are several |
 ///
 /// `#[computed(count = Review)]` is a number (`i32`, `i64`, `u32`, `u64`), `sum = Review.stars` one of the field's type, an `i64` for
 /// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::Average`, `min = Review.stars` and `max = Review.stars` an
 /// `Option` of the field's type. `filter` and `by` are those of a subset.
 ///
-/// All of them take `sync`, which says when they follow their source: `atomic`, always in one transaction with it; `eventual`,
-/// after it; `snapshot`, never (not of a subset or a computed field). Where nothing is said they follow in one transaction if
-/// the deployment has them and the write touches few documents, else after it.
+/// All of them take `sync`, the consistency mode: `atomic`, always updated in one transaction with the source; `eventual`,
+/// updated after it; `snapshot`, never updated (not for a subset or a computed field). By default they are updated in one
+/// transaction if the deployment has transactions and the write touches few documents, else after it.
 ///
 /// # Indexes
 ///
@@ -155,8 +156,8 @@ mod tests;
 /// | `unique` | no two documents have the same values |
 /// | `sparse` | without the documents that lack the fields |
 /// | `name = "by_city"` | its name; MongoDB's default where nothing is said, such as `city_1` |
-/// | `expire_after = SECONDS` | documents are deleted so many seconds after the time in the field |
-/// | `partial = \|p\| p.active.eq(true)` | only the documents that fit this filter |
+/// | `expire_after = SECONDS` | documents are deleted this number of seconds after the time in the field |
+/// | `partial = \|p\| p.active.eq(true)` | only the documents that match this filter |
 /// | `collation(locale = "en", strength = 2, numeric_ordering)` | compares strings by the rules of a language. The strength is from 1 (base letters) to 5 (identical), 3 where nothing is said; 2 ignores case |
 /// |  | A unique index compares as its collection does: `#[document(collation(…))]` |
 /// | `default_language = "german"` | of texts: the language of a text whose document names none; `english` where nothing is said |
@@ -213,7 +214,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
-/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most so many characters: checked before a write, the validator has no such rule |
+/// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
@@ -228,11 +229,11 @@ pub fn document(input: TokenStream) -> TokenStream {
 ///
 /// # Buckets
 ///
-/// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold so many of them
-/// each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
+/// `#[bucket(of = Post, size = 50)]` on a struct with named fields keeps its values in documents that hold at most `size` of
+/// them each: it makes that document (`CommentBucket` of a `Comment`), with its collection and indexes, and
 /// `odm.buckets::<Comment>()` writes and reads the items. The document stands in `models![]` like others, is queried and
-/// deleted like others, and has the struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too. An update
-/// of its fields does not compile, nor does an insertion, upsert or replacement: what it counts and sums would be wrong.
+/// deleted like others, and has the struct's derives `Clone`, `Debug` and `PartialEq`, which the struct needs too. An update of
+/// its fields does not compile, nor does an insertion, upsert or replacement: what it counts and sums would be wrong.
 ///
 /// | `#[bucket(…)]` | meaning |
 /// | --- | --- |

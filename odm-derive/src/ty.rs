@@ -1,5 +1,5 @@
-//! What can be seen of a type by how it is written. Where only the compiler knows (an alias, a parameter), the traits of
-//! the runtime crate decide.
+//! Properties of a type that its syntax shows. Where only the compiler knows (an alias, a parameter), the traits of the runtime
+//! crate decide.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;

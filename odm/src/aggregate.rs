@@ -1,4 +1,4 @@
-//! Pipelines: typed at the start, any stage behind it, any type at the end.
+//! Pipelines: typed stages at the start, any stages after them, any type at the end.
 
 use crate::batches::Batch;
 use crate::collection::{Core, batches};
@@ -17,10 +17,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A pipeline, until one of its last methods carries it out.
+/// A pipeline. One of its final methods executes it.
 ///
-/// The typed stages name the fields of the document. Behind a stage that makes documents of another shape, such as
-/// `group`, use [`stage`](Aggregate::stage).
+/// The typed stages name the fields of the document. After a stage that makes documents of another shape, such as `group`, use
+/// [`stage`](Aggregate::stage).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -41,7 +41,7 @@ use std::task::{Context, Poll, ready};
 ///     .await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a pipeline does nothing until it is carried out, by `all`, `one` or `stream`"]
+#[must_use = "a pipeline does nothing until it is executed by `all`, `one` or `stream`"]
 pub struct Aggregate<T> {
     collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
@@ -58,7 +58,7 @@ impl<T: Document> std::fmt::Debug for Aggregate<T> {
     }
 }
 
-/// What is computed of each group.
+/// The values that are computed for each group.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -143,8 +143,8 @@ impl<T: Document> Group<T> {
     }
 }
 
-/// What a pipeline groups by: a path, several in a tuple (from two to four), or `()` for all documents as one group. A
-/// tuple is stored as a document of its fields, in whose names a dot is an underscore: `addresses_city`.
+/// The key of a group: a path, several in a tuple (from two to four), or `()` for all documents as one group. A tuple is stored
+/// as a document of its fields, in whose names a dot is an underscore: `addresses_city`.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -239,7 +239,7 @@ impl<T: Document> Aggregate<T> {
         self
     }
 
-    /// Only documents that fit: `$match`. At the start it is served by indexes.
+    /// Only documents that match: `$match`. At the start of a pipeline it can use indexes.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -384,7 +384,7 @@ impl<T: Document> Aggregate<T> {
     /// All results.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) for the first that does not fit `Out`.
+    /// [`Error::Decode`](crate::Error::Decode) for the first result that can't be decoded as `Out`.
     ///
     /// # Cost
     /// One round trip, and one for every further batch.
@@ -411,7 +411,7 @@ impl<T: Document> Aggregate<T> {
     /// The first result, if there is one. Adds `$limit` to the pipeline, so it can't end with `$out` or `$merge`.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) if it does not fit `Out`.
+    /// [`Error::Decode`](crate::Error::Decode) if it can't be decoded as `Out`.
     ///
     /// # Cost
     /// One round trip.
@@ -430,7 +430,8 @@ impl<T: Document> Aggregate<T> {
     /// One after the other, with one batch in memory.
     ///
     /// # Errors
-    /// Those of the server and the network; [`Error::Decode`](crate::Error::Decode) as the item of one that does not fit.
+    /// Those of the server and the network; [`Error::Decode`](crate::Error::Decode) as the item of a result that can't be
+    /// decoded.
     ///
     /// # Cost
     /// One round trip before the first, and one for every further batch.
@@ -511,7 +512,7 @@ fn send(
     .boxed()
 }
 
-/// The results of a pipeline. One that does not fit is an item, and those behind it follow.
+/// The results of a pipeline. One that can't be decoded is an item with the error, and the others follow.
 struct Results<Out> {
     meta: &'static DocumentMeta,
     batches: BoxStream<'static, Result<Batch>>,

@@ -196,10 +196,10 @@ pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, plac
             .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
             .text(place)
             .text(
-                ", which serde reads through a buffer. What is read from there has to have the form of a text format, and BSON \
-                 stores that of a binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
-                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or leave \
-                 out the attribute of serde",
+                ", which serde reads through a buffer. The buffer expects the form of a text format, and BSON stores that of a \
+                 binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
+                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or \
+                 leave out the attribute of serde",
             ),
     )
 }
@@ -288,7 +288,7 @@ pub const fn stored_as<T: Fielded>(of: &str, projection: &str, rust: &str, name:
     None // a field that does not exist is an error of its own
 }
 
-/// What a flattened struct brings has names that its parent has not.
+/// The fields of a flattened struct must not have names that its parent has too.
 pub const fn flattened_names(
     owner: &str,
     field: &str,
@@ -314,7 +314,7 @@ pub const fn flattened_names(
     )
 }
 
-/// What a variant holds has no field of the name of the tag that stands beside its fields.
+/// The content of a variant must not have a field with the name of the tag beside it.
 pub const fn beside_tag(owner: &str, variant: &str, ty: &str, tag: &str, held: &Names) -> Option<Message> {
     if !held.has(tag) {
         return None;

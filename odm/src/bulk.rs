@@ -19,26 +19,25 @@ use mongodb::options::{
 use std::future::IntoFuture;
 use std::sync::atomic::AtomicU64;
 
-/// Writes that are carried out together, by `.await`. They are no transaction: use
-/// [`Tx::bulk`](crate::Tx::bulk) for one that is. A bulk that changes two-way references is one by itself, on a deployment
-/// that has them: then it is all or nothing, also where it is [`unordered`](Bulk::unordered).
+/// Writes that `.await` executes together. A bulk is not a transaction: use [`Tx::bulk`](crate::Tx::bulk) for that. Only a bulk
+/// that changes two-way references is executed as a transaction, on a deployment that has them: then it is all or nothing, also
+/// where it is [`unordered`](Bulk::unordered).
 ///
-/// Deletes of documents that others refer to are carried out by themselves, as [`Delete`](crate::Delete) says, with those of
-/// one collection that follow each other together: one that `on_delete = restrict` holds back is refused, and leaves the
-/// others as a refused write does. The writes before and behind them are requests of their own.
+/// Deletes of documents that others may refer to are executed separately, as [`Delete`](crate::Delete) says; consecutive
+/// deletes in one collection are executed together. A delete that `on_delete = restrict` prevents is a refused write like any
+/// other. The writes before and after them are sent in requests of their own.
 ///
-/// A value that can't be stored or breaks a bound is found before anything is sent, and the first such error is what the
-/// bulk gives.
+/// A value that can't be stored or breaks a bound is found before anything is sent, and the bulk returns the first such error.
 ///
 /// # Errors
-/// [`Error::Bulk`] with the position of each write that was refused, and what the others did. Those that break a bound, are
-/// too large or can't be encoded are found before anything is sent: then none is carried out, whether ordered or not. (Of an
-/// insert that takes copies it is found when those are there: behind a delete that looks for references first.) Of an update by
-/// which a document would pass 16 MiB it has what the update brings; a single [`Update`](crate::Update) names the largest fields
-/// of the document too.
-/// [`Error::MissingReference`] where a document that a write refers to does not exist: then none is carried out, or they
-/// are taken back. Where deletes that are carried out by themselves stand before them, those are done: then it is an [`Error::Bulk`] with
-/// that error, or what else has ended the writes between two such deletes, at the position of the first of these writes.
+/// [`Error::Bulk`] with the position of each write that was refused, and what the others did. Writes that break a bound, are
+/// too large or can't be encoded are found before anything is sent: then none is executed, whether ordered or not. (An insert
+/// that fills in copies is checked when it has them: after the deletes before it that look up references.) For an update by
+/// which a document would pass 16 MiB the error has the sizes of the added values; a single [`Update`](crate::Update) names the
+/// largest fields of the document too. [`Error::MissingReference`] where a document that a write refers to does not exist: then
+/// no write is executed, or they are undone. Where separately executed deletes come before these writes, the deletes stay: the
+/// error is then an [`Error::Bulk`] that contains this error, or any other one that ended the writes between two such deletes,
+/// at the position of the first of these writes.
 ///
 /// # Example
 /// ```no_run
@@ -73,7 +72,7 @@ impl std::fmt::Debug for Bulk {
     }
 }
 
-/// What a bulk did.
+/// The result of a bulk.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -217,7 +216,7 @@ pub(crate) async fn update_beside(
 const TOGETHER: usize = 2;
 
 impl Write {
-    /// What it is to the references of its document.
+    /// The kind of write, as the checks of references see it.
     fn relation(&self) -> relation::Write<'_> {
         let what = match &self.what {
             What::Insert(document) => relation::What::Insert(document),
@@ -287,7 +286,7 @@ impl Bulk {
         self
     }
 
-    /// Carries out those behind a refused one too, in any order.
+    /// Continues after a refused write. The writes are executed in any order.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -323,9 +322,9 @@ impl Bulk {
 
     /// Changes the document with this id, or this document.
     ///
-    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. One
-    /// that is not found, or held back by a bound, by a `null` or by a field under a former name, is counted in
-    /// [`BulkDone::missed`]; so is one that has the struct already which `add_to_set` adds to it.
+    /// Given a document of a type with `#[document(version)]`, only if the stored version is still the document's. A document
+    /// that does not exist, or that a bound, a `null` or a field under a previous name keeps from being changed, is counted in
+    /// [`BulkDone::missed`]; so is one whose array already has the struct that `add_to_set` would add.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -362,8 +361,8 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Changes every document that fits the condition, and in which nothing holds the change back: no bound, no `null`, and no
-    /// field that is stored under a former name (a serde `alias`).
+    /// Changes every document that matches the condition and allows the change: documents where a bound, a `null`, or a field
+    /// that is stored under a previous name (a serde `alias`) prevents it stay unchanged.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -432,13 +431,16 @@ impl Bulk {
             return self;
         }
         let why = match has_condition {
-            true => "in a bulk, documents with relationships are found by the collation of their collection",
+            true => {
+                "in a bulk, conditions on documents with relationships use the collation of their collection"
+            }
             false => "in a bulk, only `update_where` and `delete_where` take a collation",
         };
         let error = Error::Query {
             collection: write.meta.collection,
             message: format!(
-                "{why}: declare it for the collection, by `#[document(collation(locale = \"…\"))]`, or write outside of the bulk"
+                "{why}: declare it for the collection, with `#[document(collation(locale = \"…\"))]`, or write outside of the \
+                 bulk"
             ),
         };
         self.refused.push((write.at, error));
@@ -511,7 +513,7 @@ impl Bulk {
         self.add(T::META, what)
     }
 
-    /// Deletes every document that fits the condition.
+    /// Deletes every document that matches the condition.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -568,7 +570,7 @@ impl IntoFuture for Bulk {
     }
 }
 
-/// What came of a bulk, or of a part of one.
+/// The result of a bulk, or of a part of one.
 #[derive(Default)]
 struct Made {
     done: BulkDone,
@@ -633,8 +635,8 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Carries out the writes, with what their references ask for. Deletes that mean something to other documents go the
-    /// way of all such deletes, by themselves.
+    /// Executes the writes, with their checks and effects. Deletes that affect other documents are executed separately, like
+    /// all such deletes.
     async fn carry_out(self, writes: Vec<Write>, trace: &Trace) -> Result<Made> {
         self.odm.know_declarations(trace).await?;
         let graph = self.odm.graph();
@@ -674,8 +676,8 @@ impl Prepared<'_> {
             };
             let (made, ends) = match made {
                 Ok(made) => (made, false),
-                // Nothing of it is carried out, or the server has ended the transaction. What the parts before it did has to
-                // be told.
+                // Nothing of this part is executed, or the server has ended the transaction. The result of the parts before it
+                // has to be reported.
                 Err(Error::Bulk { errors, done }) => {
                     let made = Made {
                         done: *done,
@@ -784,7 +786,7 @@ impl Prepared<'_> {
         Ok(made)
     }
 
-    /// Puts the copies in that the writes hold. Gives the token under which they owe something.
+    /// Fills in the copies of the writes. Returns the token of their pending work.
     async fn amend(self, writes: &mut [Write], trace: &Trace) -> Result<Option<Token>> {
         let mut token = None;
         let amend = Amend {
@@ -927,7 +929,7 @@ impl Prepared<'_> {
         Ok(all)
     }
 
-    /// What the server refuses is an error only within a transaction, which it ends.
+    /// A refusal of the server is an error only in a transaction, which it ends.
     async fn send(self, session: Option<&Shared>, writes: Vec<Write>) -> Result<Made> {
         let server = self.odm.server().await?;
         let places = writes.iter().map(|write| write.at).collect();
@@ -1018,7 +1020,7 @@ fn document(raw: &RawDocumentBuf) -> Result<bson::Document> {
     })
 }
 
-/// So many deletes are one condition at most: it is sent with each batch that is read by it.
+/// Maximum number of deletes in one condition: it is sent with each batch that is read by it.
 const DELETES: usize = 10_000;
 
 /// The condition of all documents that these deletes name; or two parts of them, where their conditions don't combine.

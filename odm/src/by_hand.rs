@@ -1,4 +1,4 @@
-//! What the derives generate, written by hand: the contract between the two crates, and a test that it holds.
+//! Generated code of the derives, written by hand: the contract between the two crates, and a test of it.
 #![allow(dead_code, missing_docs)]
 
 use crate::__private as odm;

@@ -16,9 +16,9 @@ use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
-/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). What a
-/// method gives is carried out by `.await`, or by its own last method; until then nothing is sent. An operation holds the
-/// collection: it can be built in parts, returned by a function, and run in a task of its own.
+/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). `.await`, or a
+/// final method such as `all`, executes an operation; until then nothing is sent. An operation holds the collection: it can be
+/// built in parts, returned by a function, and run in a task of its own.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -134,7 +134,7 @@ impl<T: Document> std::fmt::Debug for Collection<T> {
     }
 }
 
-/// Carries out an action of the driver's, within the session if there is one.
+/// Executes an action of the driver, in the session if there is one.
 macro_rules! act {
     ($session:expr, $action:expr) => {
         match $session {
@@ -148,8 +148,8 @@ macro_rules! act {
 }
 pub(crate) use act;
 
-/// Carries out an action of the driver's that gives a cursor: its batches, each read by `$read`. The session is free between
-/// two of them, for other operations of the transaction.
+/// Executes an action of the driver that returns a cursor: its batches, each read by `$read`. The session is free between two
+/// of them, for other operations of the transaction.
 macro_rules! batches {
     ($session:expr, $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
@@ -217,7 +217,8 @@ impl<T: Document> Collection<T> {
         &self.core
     }
 
-    /// The driver's collection, for what this one lacks. What is written through it is not checked by this library.
+    /// The driver's collection, for features that this one lacks. Writes through it are out of band: this library neither
+    /// checks them nor updates copies and links after them, unless a [`reconciler`](crate::Odm::reconciler) runs.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -279,14 +280,14 @@ impl<T: Document> Collection<T> {
     /// Inserts many documents, in as few commands as the [server's
     /// limits](https://www.mongodb.com/docs/manual/reference/command/hello/) allow (100,000 writes and 48 MB each).
     ///
-    /// Gives them as they are stored. In their order, the first that is refused ends it; with
-    /// [`unordered`](InsertMany::unordered) the others are inserted all the same.
+    /// Returns them as they are stored. The first refused document ends the insert; with [`unordered`](InsertMany::unordered)
+    /// the others are inserted nevertheless.
     ///
     /// # Errors
-    /// [`Error::InsertMany`] with the position of each document that was refused, and why: [`Error::Invalid`],
-    /// [`Error::TooLarge`], [`Error::DuplicateKey`]. What breaks a bound is found before anything is sent, and in order none is
-    /// inserted then; unordered, all others are. ([`InsertMany`] says what is otherwise with copies.)
-    /// [`Error::MissingReference`] where a document that they refer to does not exist.
+    /// [`Error::InsertMany`] with the position of each refused document, and why: [`Error::Invalid`], [`Error::TooLarge`],
+    /// [`Error::DuplicateKey`]. Documents that break a bound are found before anything is sent: an ordered insert then inserts
+    /// none, an unordered one all others. ([`InsertMany`] describes the difference for copies.) [`Error::MissingReference`]
+    /// where a document that they refer to does not exist.
     ///
     /// # Cost
     /// One round trip for every 100,000 documents or 48 MB; with references more, as [`InsertMany`] says.
@@ -321,7 +322,7 @@ impl<T: Document> Collection<T> {
     /// The document with this id.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it does not fit the struct.
+    /// [`Error::Decode`] if it can't be decoded as the struct.
     ///
     /// # Cost
     /// One round trip.
@@ -351,7 +352,7 @@ impl<T: Document> Collection<T> {
     /// without a document gives none.
     ///
     /// # Errors
-    /// [`Error::Decode`] for the first that does not fit the struct.
+    /// [`Error::Decode`] for the first that can't be decoded as the struct.
     ///
     /// # Cost
     /// One query, whatever the number of ids (one for each 100,000 of them): one round trip, and one for every further
@@ -372,10 +373,10 @@ impl<T: Document> Collection<T> {
         crate::find::get_many(self, ids).await
     }
 
-    /// The documents that fit a condition.
+    /// The documents that match a condition.
     ///
-    /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. The query is carried out
-    /// by [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and their like.
+    /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. [`all`](Find::all),
+    /// [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and other final methods execute the query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -407,8 +408,8 @@ impl<T: Document> Collection<T> {
     /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
     /// as the document, or as a reference to it.
     ///
-    /// Where children name their parent by another field than its id (`by = …`), which a reference by id does not tell, the query
-    /// ends with [`Error::Query`]: give the document.
+    /// Where children refer to their parent by another field than its id (`by = …`), a reference by id does not have that
+    /// value, and the query fails with [`Error::Query`]: give the document.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -428,7 +429,7 @@ impl<T: Document> Collection<T> {
         crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
         let key = parent.key(via.by);
         let filter = key.map(|key| match key {
-            // Nobody refers to a parent without a key: the server would give all that refer to nothing.
+            // A parent without a key has no children: the server would return all documents without a parent.
             Bson::Null => doc! { "_id": { "$in": [] } },
             key => via.filter(vec![key]),
         });
@@ -439,7 +440,7 @@ impl<T: Document> Collection<T> {
         find
     }
 
-    /// What is joined to a document at hand: as [`Find::include`] for a query.
+    /// Joins other documents to a given document, as [`Find::include`] does for a query.
     ///
     /// # Errors
     /// [`Error::MissingReference`], [`Error::Decode`].
@@ -469,13 +470,13 @@ impl<T: Document> Collection<T> {
 
     /// Changes the document with this id, or this document.
     ///
-    /// Given a document of a type with `#[document(version)]`, the update is carried out only if the stored version is
-    /// still the document's.
+    /// Given a document of a type with `#[document(version)]`, the update is executed only if the stored version is still the
+    /// document's.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if somebody else changed it, [`Error::ArrayFull`] for a
-    /// push onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::TooLarge`],
-    /// [`Error::DuplicateKey`], [`Error::MissingReference`].
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if another writer changed it, [`Error::ArrayFull`] for a push
+    /// onto a full array, [`Error::Invalid`] where a value breaks a bound, [`Error::TooLarge`], [`Error::DuplicateKey`],
+    /// [`Error::MissingReference`].
     ///
     /// # Cost
     /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says.
@@ -497,11 +498,11 @@ impl<T: Document> Collection<T> {
         Update::new(self, target.target_id(), target.seen_version())
     }
 
-    /// Changes every document that fits the condition.
+    /// Changes every document that matches the condition.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`], [`Error::MissingReference`]. A document in
-    /// which a bound holds the change back is no error: it is counted in [`Updated::refused`].
+    /// [`Error::Invalid`] where a value breaks a bound, [`Error::DuplicateKey`], [`Error::MissingReference`]. A document whose
+    /// bounds don't allow the change is no error: it is counted in [`Updated::refused`].
     ///
     /// # Cost
     /// One round trip, and one more before it where a change can be refused by a bound ([`Updated::refused`]). With
@@ -524,24 +525,23 @@ impl<T: Document> Collection<T> {
         UpdateMany::new(self, filter(T::paths()))
     }
 
-    /// Stores this document in the place of the one with the same id, and gives it as it is stored.
+    /// Replaces the document with the same id, and returns the document as it is stored.
     ///
-    /// Fields that the type does not declare stay, and the stored `created_at`: [`Replace`] says which, and
-    /// [`exact`](Replace::exact) replaces the whole document.
+    /// Fields that the type does not declare are kept, and the stored `created_at`: see [`Replace`]. [`exact`](Replace::exact)
+    /// replaces the whole document.
     ///
-    /// With `#[document(version)]` only if the stored version is still the document's. References that the stored document has
-    /// already may name what is gone: those that are new are checked. A document with `#[document(append_only)]` is never
-    /// changed: to replace one does not compile.
+    /// With `#[document(version)]` only if the stored version is still the document's. Only added references are checked: those
+    /// that the stored document has already may dangle. A document with `#[document(append_only)]` is never changed: to replace
+    /// one does not compile.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
     /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused, and one to read what it keeps of the stored document
+    /// One round trip; one more to find out why, where it was refused, and one to read the kept fields of the stored document
     /// (derived fields, copies with `sync = snapshot`, and a field with `#[field(extra)]`). Two more where the document has
-    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of
-    /// them.
+    /// another `created_at` than the stored one. With references more, as [`Update`] says of a change of all of them.
     ///
     /// # Example
     /// ```no_run
@@ -559,12 +559,13 @@ impl<T: Document> Collection<T> {
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
-    /// if the stored version is still the document's. None there: [`Deleted::deleted`](crate::Deleted::deleted) is 0.
+    /// if the stored version is still the document's. If there is none, [`Deleted::deleted`](crate::Deleted::deleted) is 0.
     ///
-    /// What refers to it is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    /// The `on_delete` rules of references to it are applied: see [`Delete`].
     ///
     /// # Errors
-    /// [`Error::Conflict`] if somebody else changed it; [`Error::StillReferenced`] if others refer to it that hold it back.
+    /// [`Error::Conflict`] if another writer changed it; [`Error::StillReferenced`] if references with `on_delete = restrict`
+    /// prevent the deletion.
     ///
     /// # Cost
     /// One round trip; one more where a document with a version was not found. Where others may refer to it, as [`Delete`]
@@ -582,16 +583,17 @@ impl<T: Document> Collection<T> {
         Delete::one(self, target.target_id(), target.seen_version())
     }
 
-    /// Deletes every document that fits the condition.
+    /// Deletes every document that matches the condition.
     ///
-    /// What refers to them is treated as its reference declares (`on_delete`): [`Delete`] says how.
+    /// The `on_delete` rules of references to them are applied: see [`Delete`].
     ///
     /// # Errors
-    /// [`Error::StillReferenced`] if others refer to one of them that hold it back: then none is deleted.
+    /// [`Error::StillReferenced`] if references with `on_delete = restrict` to one of them prevent the deletion: then none is
+    /// deleted.
     ///
     /// # Cost
-    /// One round trip. Where others may refer to them, as [`Delete`] says: for each 200 (1,000 where nothing can hold them
-    /// back) two, and two for each reference.
+    /// One round trip. Where others may refer to them, as [`Delete`] says: for each 200 (1,000 where nothing can prevent the
+    /// deletion) two, and two for each reference.
     ///
     /// # Example
     /// ```no_run
@@ -605,8 +607,8 @@ impl<T: Document> Collection<T> {
         Delete::many(self, filter(T::paths()))
     }
 
-    /// A pipeline over the collection: typed stages first, then any. Carried out by [`all`](Aggregate::all),
-    /// [`one`](Aggregate::one) or [`stream`](Aggregate::stream).
+    /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or
+    /// [`stream`](Aggregate::stream) executes it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,8 +1,8 @@
-//! What a field declares that the library derives from other documents: a copy of a field of the document that it refers
-//! to, the newest of its children, a number of them.
+//! Declarations of fields that the library derives from other documents: a copy of a field of the referenced document, a subset
+//! of the children, a computed field.
 //!
-//! The derives write these constants down; the graph finds them by walking the shapes, and one engine keeps all of them
-//! true (`relation/derived`).
+//! The derives generate these constants; the graph finds them by walking the shapes, and one engine keeps all of them in sync
+//! (`relation/derived`).
 
 use crate::Document;
 use crate::document::{DocumentMeta, IndexKey};
@@ -18,17 +18,20 @@ use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// When a copy follows its source: `sync` in `#[denormalize]`, `#[subset]` and `#[computed]`.
+/// Consistency mode: when a copy is updated after a change of its source. `sync` in `#[denormalize]`, `#[subset]` and
+/// `#[computed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncMode {
     /// In one transaction with the source, where the deployment has transactions and the write touches few documents;
     /// else as [`Eventual`](SyncMode::Eventual). The default.
     Auto,
-    /// In one transaction with the source, always: a standalone server, which has no transactions, is refused.
+    /// In one transaction with the source, always. [`Odm::sync`](crate::Odm::sync) fails on a standalone server, which has no
+    /// transactions.
     Atomic,
-    /// After the source: when every writer has returned, or has died and [`recover`](crate::Odm::recover) has run.
+    /// After the source: copies are up to date when every write has returned, or, if its process has ended, when
+    /// [`recover`](crate::Odm::recover) has run.
     Eventual,
-    /// Taken once, when the reference is set, and never touched again: a price at the time of purchase.
+    /// Filled in once, when the reference is set, and never updated: a price at the time of purchase.
     Snapshot,
 }
 
@@ -43,7 +46,7 @@ impl std::fmt::Display for SyncMode {
     }
 }
 
-/// What is derived in a field.
+/// How a field is derived.
 #[derive(Clone, Copy, Debug)]
 pub enum Copied {
     /// A field of the document that another field of the same struct refers to.
@@ -99,7 +102,7 @@ pub struct Subset {
     pub order: &'static [IndexKey],
     /// Whether those at the end of the order are kept, and not those at its start.
     pub last: bool,
-    /// What an element holds of a child; a function, since a document may be its own child.
+    /// The fields of a child that an element holds; a function, since a document may be its own child.
     pub fields: fn() -> &'static [CopiedField],
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
@@ -114,7 +117,7 @@ pub struct Computed {
     pub child: fn() -> &'static DocumentMeta,
     /// The child's field that names the parent.
     pub parent: fn() -> ParentField,
-    /// What is computed.
+    /// The operation.
     pub operation: Operation,
     /// The child's field that it is computed of; of a count none.
     pub of: Option<fn() -> &'static str>,
@@ -124,7 +127,7 @@ pub struct Computed {
     pub sync: SyncMode,
 }
 
-/// What is computed of children.
+/// An operation that computes a field from children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// How many there are.
@@ -199,13 +202,13 @@ impl<E: Entry> OneTarget for E {
     type Key = <E::Of as Document>::Id;
 }
 
-/// What a field declares about the reference in its struct of copies: the one that the struct declares, with what only the
-/// field can say.
+/// The declaration of the reference in a field's struct of copies: that of the struct, with the options that only the field can
+/// have.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryMeta {
     /// The stored name of the reference in the struct.
     pub id: &'static str,
-    /// What is declared about it.
+    /// Its declaration.
     pub reference: ReferenceMeta,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a stored document into its struct, and says exactly what did not fit where it can't.
+//! Decodes a stored document as its struct; an error names exactly the field that can't be decoded.
 
 mod path;
 
@@ -498,7 +498,7 @@ mod tests {
         let error = decode::<Address>(PEOPLE, &raw).expect_err("does not fit");
         assert_eq!(
             error.to_string(),
-            "people: the document with _id 7 does not fit `Address` at `city`: missing field `city`"
+            "people: the document with _id 7 can't be decoded as `Address`: `city`: missing field `city`"
         );
         let error = decode::<Person>(PEOPLE, &raw)
             .expect_err("does not fit")

@@ -1,10 +1,11 @@
 //! Defaults: the values that a reader sees in the place of fields that a document lacks.
 //!
-//! serde reads a missing field as its default (`#[serde(default)]`, on the field or its struct), and the server knows nothing of
-//! that. So a condition that holds of the default holds of a document that lacks the field, and [`Absent`] says how to ask for it.
+//! serde reads a missing field as its default (`#[serde(default)]`, on the field or its struct), but the server does not know
+//! the default. So a condition that the default meets has to match a document that lacks the field, too, and [`Absent`] says
+//! how to express that.
 //!
-//! A default is a constant. One that differs from call to call (a time, an id) can't be compared, and such a field goes by what
-//! is stored.
+//! A default is a constant. One that differs from call to call (a time, an id) can't be compared, and conditions on such a
+//! field match stored values only.
 
 use crate::document::DocumentMeta;
 use crate::path::Codec;

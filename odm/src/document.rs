@@ -1,4 +1,4 @@
-//! What the derives say about a type: its collection, id, fields, indexes and options.
+//! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
 use crate::shape::{FieldMeta, Shape};
 use crate::{bucket::BucketMeta, path::Fielded, value::IdValue};
@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin {
     /// The type of the field that is stored as `_id`.
     type Id: IdValue + Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync;
-    /// What the application supplies to insert one.
+    /// The values that the application supplies to insert a document.
     type New: Send;
     /// The struct of typed paths.
     type Paths: Copy + 'static;
@@ -47,9 +47,9 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     fn to_ref(&self) -> crate::Ref<Self> {
         crate::Ref::new(self.id().clone())
     }
-    /// What is inserted of what the application supplied: with the given time in the fields of `timestamps`, version 1 in
-    /// the field of `version`, and a new ObjectId where the library makes the id. Without what the library derives from
-    /// other documents.
+    /// The document to insert, made of the application's values: with the given time in the fields of `timestamps`, version 1
+    /// in the field of `version`, and a new ObjectId where the library makes the id. Fields that the library derives from other
+    /// documents are not filled in yet.
     fn fresh(new: Self::New, now: DateTime) -> Fresh<Self>;
     /// Sets the fields of `timestamps` that a write of the whole document sets.
     #[doc(hidden)]
@@ -91,11 +91,11 @@ pub trait Projection<T>: DeserializeOwned + Send {
     fn fields() -> Vec<&'static str>;
 }
 
-/// What can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. For a bucket nothing can: its items
-/// are [pushed](crate::Buckets::push).
+/// A value that can be inserted into a collection of `T`: its `New…` struct, or a whole `T`. A bucket can't be inserted: its
+/// items are [pushed](crate::Buckets::push).
 ///
-/// A function over all documents that inserts or upserts says so in its bounds: `T: Document + Insertable<T>`; one that
-/// replaces asks for [`Replaceable`].
+/// A generic function that inserts or upserts needs the bound `T: Document + Insertable<T>`; one that replaces needs
+/// [`Replaceable`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -111,7 +111,7 @@ pub trait Projection<T>: DeserializeOwned + Send {
     note = "insert the struct of its own fields, `New{T}`, or a whole `{T}`"
 )]
 pub trait Insertable<T>: Send {
-    /// What is stored.
+    /// The document to store.
     fn fresh(self, now: DateTime) -> Fresh<T>;
 }
 
@@ -309,12 +309,12 @@ impl DocumentMeta {
 pub struct Validation {
     /// Which documents the server validates.
     pub level: Level,
-    /// What it does with one that does not fit.
+    /// The server's reaction to a document that violates it.
     pub action: Action,
 }
 
 impl Validation {
-    /// All writes are validated, and refused where they don't fit: MongoDB's default.
+    /// All writes are validated, and refused if they violate the validator: MongoDB's default.
     pub const STRICT: Validation = Validation {
         level: Level::Strict,
         action: Action::Error,
@@ -393,7 +393,7 @@ pub struct IndexMeta {
     pub unique: bool,
     /// Without the documents that lack the fields.
     pub sparse: bool,
-    /// Documents are deleted so many seconds after the time in the field.
+    /// Documents are deleted this number of seconds after the time in the field.
     pub expire_after: Option<u64>,
     /// Only the documents that this filter matches.
     pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,

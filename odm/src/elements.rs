@@ -74,7 +74,7 @@ impl<'a> Elements<'a> {
             _ => return None,
         };
         let (bytes, rest) = rest.split_at_checked(len)?;
-        // What the driver's own reader asks of them.
+        // The checks of the driver's own reader.
         let whole = match kind {
             ElementType::String | ElementType::EmbeddedDocument | ElementType::Array => {
                 len >= 5 && bytes.last() == Some(&0)

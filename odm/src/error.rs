@@ -1,4 +1,4 @@
-//! What can go wrong, in the terms of the application: collection, field, value, and what to do.
+//! Errors, in the terms of the application: collection, field, value, and what to do.
 
 use mongodb::bson::{Bson, Document};
 use std::fmt;
@@ -37,8 +37,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No document has this id. An update or a replacement names a document that must exist; `get` gives `None` and
-    /// `delete` a count instead.
+    /// No document has this id. An update or a replacement needs an existing document; `get` returns `None` and `delete` a
+    /// count instead.
     #[error("{collection}: no document with _id {id}")]
     NotFound {
         /// The collection.
@@ -61,15 +61,15 @@ pub enum Error {
         fields: Vec<String>,
         /// The values that are there already, by field.
         value: Box<Document>,
-        /// Of an upsert whose condition demands these values: the id of the document that has them, and does not fit the rest of
-        /// the condition.
+        /// Of an upsert whose condition requires these values: the id of the document that has them, but does not match the
+        /// rest of the condition.
         existing: Option<Box<Bson>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A value breaks a rule that its field declares. Found before the network where possible, else by the server's
-    /// validator, which then says the same.
+    /// A value breaks a rule that its field declares. It is found before anything is sent where possible, else by the server's
+    /// validator, with the same error.
     #[error("{collection}: {}", List(.violations))]
     Invalid {
         /// The collection.
@@ -81,7 +81,7 @@ pub enum Error {
     },
 
     /// A push would make the array longer than it may become. Nothing was written.
-    #[error("{collection}: `{field}` of the document with _id {id} is full: it may hold {max}")]
+    #[error("{collection}: `{field}` of the document with _id {id} is full: it may hold at most {max} items")]
     ArrayFull {
         /// The collection.
         collection: &'static str,
@@ -97,46 +97,46 @@ pub enum Error {
     /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
     #[error(
         "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
-        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update brings ", .brought)
+        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update adds ", .brought)
     )]
     TooLarge {
         /// The collection.
         collection: String,
-        /// Its size in bytes, where it is known. A server that refuses an update does not say it: then it is about what the
-        /// stored document and the changes come to, after an update of one document.
+        /// Its size in bytes, where it is known. A server that refuses an update does not report it: after an update of one
+        /// document this is an estimate, the stored document plus the changes.
         size: Option<u64>,
-        /// Its largest fields with their sizes in bytes, the largest first. After an update of one document, those that are
-        /// stored; none where the server does not say which document it was, or where a transaction has ended by it.
+        /// Its largest fields with their sizes in bytes, the largest first. After an update of one document, the stored ones;
+        /// none where the server does not say which document it was, or where the error ended a transaction.
         largest: Vec<(String, u64)>,
-        /// What an update would have brought to it: the largest of the values by the names of their fields, with their sizes
-        /// in bytes, the largest first.
+        /// The largest values that an update would have added, by the names of their fields, with their sizes in bytes, the
+        /// largest first.
         brought: Vec<(String, u64)>,
         /// The driver's error, where the server refused.
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// An update of something within a field that is stored as something that is no document. Of an `Option` that is stored
-    /// as `null` it is [`Error::IsNull`], which names the document.
+    /// An update within a field that is not stored as a document. For an `Option` that is stored as `null` the error is
+    /// [`Error::IsNull`], which names the document.
     #[error(
-        "{collection}: `{field}` is stored as something that is no document (`null`, for example), so nothing within it can be \
-         changed: set the whole of it, or leave such documents out by the condition"
+        "{collection}: `{field}` is not stored as a document (but as `null`, for example), so nothing within it can be \
+         changed: set the whole field, or exclude such documents by the condition"
     )]
     NotADocument {
         /// The collection.
         collection: &'static str,
-        /// The name of the field, without those that it stands in: the server says no more.
+        /// The name of the field, without the fields that contain it: the server reports no more.
         field: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A change of what is in an array or in a struct, or of a number, where the field is stored as `null` (serde stores
-    /// `None` so); or of a part of a struct that is not stored, which could not be read by that part alone.
-    /// Nothing was written. An update of many documents leaves such a document as it is, and counts it in
+    /// A change within an array or a struct, or of a number, where the field is stored as `null` (as serde stores `None`); or
+    /// of a part of a struct that is not stored, since the struct could not be decoded from that part alone. Nothing was
+    /// written. An update of many documents leaves such a document as it is, and counts it in
     /// [`Updated::refused`](crate::Updated::refused).
     #[error(
-        "{collection}: `{field}` of the document with _id {id} is `null` or missing, so nothing can be added to it or \
-         changed within it: `set` the whole of it"
+        "{collection}: `{field}` of the document with _id {id} is `null` or missing, so nothing can be added to it or changed \
+         within it: `set` the whole field"
     )]
     IsNull {
         /// The collection.
@@ -148,24 +148,24 @@ pub enum Error {
     },
 
     /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was
-    /// deleted meanwhile; a join gives nothing, unless it says what to do with missing targets.
+    /// deleted meanwhile; a join fails, unless it says what to do with missing targets.
     #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]
     MissingReference {
-        /// The collection of the document with the reference; that of the targets where the reference alone was given, by
-        /// `field.load(…)`.
+        /// The collection of the document with the reference; for `field.load(…)`, which gets a reference alone, the collection
+        /// of the targets.
         collection: &'static str,
-        /// The stored path of the reference; of one that was given alone, its type.
+        /// The stored path of the reference; for a reference alone, its type.
         field: String,
         /// The collection that it refers to.
         target: &'static str,
-        /// The ids (or the values of the field that the reference is by) that no document has, each once; of a reference to one
-        /// of several documents those of `target` alone, where others are missing too.
+        /// The ids that no document has (or values of the field that the reference is by), each once. For a reference to one of
+        /// several document types, only those of `target`, even if targets of another type are missing too.
         ids: Vec<Bson>,
     },
 
-    /// The document can't be deleted, since others refer to it and `on_delete` says `restrict`: the document that was asked
-    /// for, or one that a `cascade` leads to. Nothing was deleted; but where the reference was written at the same time as the
-    /// deletion, the document is back and what was deleted before it is not.
+    /// The document can't be deleted, since others refer to it with `on_delete = restrict`: the requested document, or one that
+    /// a `cascade` reaches. Nothing was deleted; but if the reference was written at the same time as the deletion, the
+    /// document has been restored, while documents that were deleted before it stay deleted.
     #[error(
         "{collection}: the document with _id {id} can't be deleted, since `{field}` of {count} documents in `{by}` refers to it{}",
         Samples(.sample)
@@ -185,9 +185,10 @@ pub enum Error {
         sample: Vec<Bson>,
     },
 
-    /// The document was changed by somebody else since it was read: read it again and repeat the change.
+    /// Another writer changed the document since it was read: reload the document and retry the change.
     #[error(
-        "{collection}: the document with _id {id} was changed by somebody else (version {seen} was read, {} is stored): read it again and repeat the change",
+        "{collection}: version conflict: version {seen} of the document with _id {id} was read, {} is stored; reload the \
+         document and retry the change",
         Maybe(.found)
     )]
     Conflict {
@@ -201,8 +202,8 @@ pub enum Error {
         found: Option<i64>,
     },
 
-    /// A stored document does not fit its struct.
-    #[error("{collection}: the document with _id {} does not fit `{ty}` at `{path}`: {message}", Maybe(.id))]
+    /// A stored document can't be decoded as its struct.
+    #[error("{collection}: the document with _id {} can't be decoded as `{ty}`: {}{message}", Maybe(.id), At(.path))]
     Decode {
         /// The collection.
         collection: String,
@@ -210,9 +211,9 @@ pub enum Error {
         id: Option<Box<Bson>>,
         /// The struct.
         ty: &'static str,
-        /// The dotted path of the field that did not fit.
+        /// The dotted path of the field that can't be decoded; empty for the document.
         path: String,
-        /// What did not fit there.
+        /// What is wrong with it.
         message: String,
     },
 
@@ -221,20 +222,20 @@ pub enum Error {
     Encode {
         /// The field or the type.
         field: String,
-        /// What the serializer said.
+        /// The serializer's error.
         source: Box<mongodb::bson::error::Error>,
     },
 
-    /// The query or update can't be carried out as it was built.
+    /// The query or update can't be executed as it was built.
     #[error("{collection}: {message}")]
     Query {
         /// The collection.
         collection: &'static str,
-        /// What is wrong and what to do.
+        /// The problem and what to do.
         message: String,
     },
 
-    /// The token of `page(n).after(token)` belongs to another query, or is none.
+    /// The token of `page(n).after(token)` belongs to another query, or is not a token.
     #[error("{collection}: the page token {reason}; start again without one")]
     PageToken {
         /// The collection.
@@ -244,29 +245,29 @@ pub enum Error {
     },
 
     /// Some documents of `insert_many` were not inserted.
-    #[error("{collection}: {} refused, {inserted} inserted; the first refusal: {}", .errors.len(), First(.errors))]
+    #[error("{collection}: {} refused, {inserted} inserted; first refused: {}", .errors.len(), First(.errors))]
     InsertMany {
         /// The collection.
         collection: &'static str,
         /// How many were inserted.
         inserted: usize,
-        /// The position of each refused document among those given, and why. Those that break a bound are all here, and an
-        /// ordered insert sends nothing then; of those that the server refuses it stops at the first.
+        /// The position of each refused document among the given ones, and why. All documents that break a bound are listed,
+        /// and an ordered insert sends nothing then. An ordered insert stops at the first document that the server refuses.
         errors: Vec<(usize, Error)>,
     },
 
     /// Some writes of a bulk were refused.
-    #[error("{} writes of the bulk were refused; the first: {}", .errors.len(), First(.errors))]
+    #[error("{} writes of the bulk were refused; the first refused: {}", .errors.len(), First(.errors))]
     Bulk {
-        /// The position of each refused write, and why. Those that break a bound are all here, and then nothing was sent; of
-        /// those that the server refuses, an ordered bulk stops at the first.
+        /// The position of each refused write, and why. All writes that break a bound are listed, and then nothing was sent. An
+        /// ordered bulk stops at the first write that the server refuses.
         errors: Vec<(usize, Error)>,
-        /// What the others did.
+        /// The result of the other writes.
         done: Box<crate::BulkDone>,
     },
 
-    /// The set of models is not sound: found by `Odm::new`, before anything runs.
-    #[error("these models don't fit together: {}", .problems.join("; "))]
+    /// The models are inconsistent. `Odm::new` reports this, before anything runs.
+    #[error("the models are inconsistent: {}", .problems.join("; "))]
     Models {
         /// Each problem, in a sentence.
         problems: Vec<String>,
@@ -275,51 +276,51 @@ pub enum Error {
     /// The deployment or its version lacks something that the operation needs.
     #[error("{operation} needs {needs}, and this deployment is {is}")]
     Unsupported {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
-        /// What it needs.
+        /// Its requirement.
         needs: &'static str,
-        /// What is there.
+        /// A description of the deployment.
         is: String,
     },
 
-    /// The database knows of copies that these models lack or declare in an older way, or of the other side of a two-way
-    /// reference. Of a write: no other program could bring them up to date later (`sync = atomic`, links, buckets), and nothing
-    /// was written. Of [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and
-    /// [`recover`](crate::Odm::recover): what these models lack. A program with all models forgets them by
-    /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
-    /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
+    /// The database holds copies, or the other sides of two-way references, that these models lack or declare in an older way.
+    /// A write fails with this where no other program could update them later (`sync = atomic`, links, buckets); nothing was
+    /// written. [`sync`](crate::Odm::sync), [`check_models`](crate::Odm::check_models) and [`recover`](crate::Odm::recover)
+    /// report everything that these models lack. A program with all models calls [`forget_copies`](crate::Odm::forget_copies)
+    /// for what is not declared any more; a program that lacks models on purpose calls
+    /// [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "the database holds copies that these models don't declare, or declare in an older way ({}), so this is left to a \
-         program that has them; register their documents, say `allow_unknown_copies()`, or forget what is declared nowhere any \
-         more by `forget_copies()`",
+        "the database holds copies that these models don't declare, or declare in an older way ({}), so only a program that \
+         declares them may do this; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
+         what no program declares any more",
         .edges.join(", ")
     )]
     UnknownCopies {
-        /// Their names: of a copy both fields (`orders.name from customers.name`), of what is computed of children, of the other
-        /// side of a two-way reference and of what was declared in another way since its own. Where a single write is refused,
-        /// the collection that was to be written.
+        /// Their names: of a copy both fields (`orders.name from customers.name`); of a computed field, of the other side of a
+        /// two-way reference, and of anything whose declaration has changed since, its own name. Where a single write is
+        /// refused, the collection of that write.
         edges: Vec<String>,
     },
 
-    /// The database knows of references to these documents that these models lack, and that a deletion would have to follow
-    /// (`on_delete`), or with copies: nothing was deleted. A program with all models forgets them by
-    /// [`forget_copies`](crate::Odm::forget_copies) if they are not declared any more; one that lacks models on purpose says
-    /// so by [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
+    /// The database holds references to these documents that these models lack, with copies, or with an `on_delete` rule that a
+    /// deletion would have to apply: nothing was deleted. A program with all models calls
+    /// [`forget_copies`](crate::Odm::forget_copies) for what is not declared any more; a program that lacks models on purpose
+    /// calls [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
         "{collection}: other documents refer to these by references that these models don't declare ({}): a deletion here \
-         could leave them dangling; register their documents, say `allow_unknown_copies()`, or forget what is declared \
-         nowhere any more by `forget_copies()`",
+         could leave them dangling; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
+         what no program declares any more",
         .references.join(", ")
     )]
     UnknownReferences {
-        /// The collection of which documents were to be deleted.
+        /// The collection of the deletion.
         collection: &'static str,
         /// The references, by collection and field.
         references: Vec<String>,
     },
 
-    /// Existing documents violate what the schema is about to demand: nothing was changed for them.
+    /// Existing documents violate a change of the schema: the change was not applied.
     #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}{}", Samples(.sample), Reason(.reason))]
     ExistingDocuments {
         /// The collection.
@@ -330,12 +331,11 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
-        /// Of a unique index: what to do where the value that they share is `null`, as which a missing field counts.
+        /// Of a unique index: what to do if the value that they share is `null`; a missing field counts as `null`.
         reason: Option<String>,
     },
 
-    /// The database has something of the same name that differs from what is declared, and odm does not replace what it
-    /// did not declare.
+    /// The database has a collection or index of the same name that differs from the declaration, and odm does not replace it.
     #[error("{collection}: {what}")]
     SchemaConflict {
         /// The collection.
@@ -344,13 +344,13 @@ pub enum Error {
         what: String,
     },
 
-    /// Other writers changed the same documents in every attempt of the operation. Nothing was written: repeat it.
+    /// Other writers changed the same documents during each attempt of the operation. Nothing was written: retry the operation.
     /// [`Error::is_transient`] is `true`.
     #[error("{collection}: {message}")]
     Contention {
         /// The collection.
         collection: &'static str,
-        /// Which documents it was about, and what to do.
+        /// Which documents were in contention, and what to do.
         message: String,
         /// The driver's error, where the server said so.
         source: Option<Box<mongodb::error::Error>>,
@@ -368,24 +368,24 @@ pub enum Error {
         source: Box<mongodb::error::Error>,
     },
 
-    /// A part of the documents was written before this error ended the operation: repeating the whole of it writes that part
+    /// Some of the documents were written before this error ended the operation: retrying the whole operation writes those
     /// twice.
     #[error("{collection}: a part of the operation was written before this error: {source}")]
     Unfinished {
         /// The collection.
         collection: &'static str,
-        /// What ended it.
+        /// The error that ended it.
         source: Box<Error>,
     },
 
-    /// The server has closed the cursor of a query: it was killed, or its session ended. Go on behind
+    /// The server has closed the cursor of a query: it was killed, or its session ended. Resume the query after
     /// [`last`](Error::CursorLost::last), or let the stream do so: [`Find::resumable`](crate::Find::resumable).
-    #[error("{collection}: the server has closed the cursor of the query{}: go on behind it, or use `.resumable()`", Last(.last))]
+    #[error("{collection}: the server has closed the cursor of the query{}: resume the query after it, or use `.resumable()`", Last(.last))]
     CursorLost {
         /// The collection.
         collection: &'static str,
-        /// Of a stream, what the last document that it gave is sorted by, and its `_id`, by their stored names; `None` where it
-        /// gave none or where a document does not say it (a projection that leaves a name out).
+        /// Of a stream: the sort fields and the `_id` of the last document that it returned, by their stored names. `None`
+        /// where it returned none, or where a projection leaves one of these fields out.
         last: Option<Box<Document>>,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -405,13 +405,13 @@ pub enum Error {
     },
 
     /// A field is stored as another type than the change or the query needs.
-    #[error("{collection}: `{field}`{} is stored as {is}, and the operation needs {needs} there: `set` the whole of it", OfId(.id))]
+    #[error("{collection}: `{field}`{} is stored as {is}, and the operation needs {needs} there: `set` the whole field", OfId(.id))]
     StoredType {
         /// The collection.
         collection: &'static str,
         /// The document's id as the server prints it, where it says so.
         id: Option<String>,
-        /// The field, as the server names it: without those that it stands in, for some operators.
+        /// The field, as the server names it: for some operators without the fields that contain it.
         field: String,
         /// The type that the operation needs.
         needs: &'static str,
@@ -421,14 +421,14 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// An index can't be made as it is declared, is missing, or can't take a value of the document.
+    /// An index can't be created as it is declared, is missing, or can't index a value of the document.
     #[error("{collection}: {message}")]
     Index {
         /// The collection.
         collection: &'static str,
-        /// The stored name of the field whose value the index can't take, where the server says it.
+        /// The stored name of the field whose value can't be indexed, where the server reports it.
         field: Option<String>,
-        /// The problem and what to do, with the server's words.
+        /// The problem and what to do, with the server's message.
         message: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,
@@ -445,10 +445,10 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// A sort or a group needs more memory than the server gives to one: 100 MB.
+    /// A sort or a group needs more memory than the server allows for one operation: 100 MB.
     #[error(
-        "{collection}: the operation needs more memory on the server than it gives to one (100 MB): declare an index that has the \
-         order, set a limit, or use `.allow_disk_use()`"
+        "{collection}: the operation needs more memory than the server allows for one operation (100 MB): declare an index \
+         with this order, set a limit, or use `.allow_disk_use()`"
     )]
     Memory {
         /// The collection.
@@ -484,8 +484,8 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
-    /// An error of the application's own, by which the closure of a transaction rolls back: [`Error::application`]. Or, in words,
-    /// what had ended a transaction whose closure [passed it over](crate::Odm::transaction).
+    /// An error of the application, returned by the closure of a transaction to roll back: [`Error::application`]. Or the text
+    /// of the error that ended a transaction, if the closure [ignored that error](crate::Odm::transaction).
     #[error("{0}")]
     Application(#[source] Box<dyn std::error::Error + Send + Sync>),
 
@@ -496,8 +496,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the application's own, for the closure of a [transaction](crate::Odm::transaction): it rolls back, and
-    /// comes out as [`Error::Application`].
+    /// An error of the application, for the closure of a [transaction](crate::Odm::transaction): the transaction rolls back and
+    /// returns it as [`Error::Application`].
     ///
     /// ```
     /// let error = odm::Error::application("the cart is empty");
@@ -507,8 +507,8 @@ impl Error {
         Error::Application(error.into())
     }
 
-    /// Whether repeating the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
-    /// [`Odm::transaction`](crate::Odm::transaction) does so by itself.
+    /// Whether retrying the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
+    /// [`Odm::transaction`](crate::Odm::transaction) retries by itself.
     ///
     /// ```
     /// let error = odm::Error::Models { problems: vec![] };
@@ -519,12 +519,12 @@ impl Error {
             .is_some_and(|e| e.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR))
     }
 
-    /// Whether nothing was written, and repeating the same operation may succeed: other writers were in the way
-    /// ([`Error::Contention`]), the server could not be reached or refused before it began ([`Error::Unavailable`]), a
-    /// cursor was lost ([`Error::CursorLost`]), or a transaction has to be run again.
+    /// Whether nothing was written, and retrying the same operation may succeed: other writers changed the same documents
+    /// ([`Error::Contention`]), the server could not be reached or refused the operation before it began
+    /// ([`Error::Unavailable`]), a cursor was lost ([`Error::CursorLost`]), or a transaction has to be retried.
     ///
-    /// Never `true` together with [`outcome_unknown`](Error::outcome_unknown). Within a transaction repeat the whole of it:
-    /// [`Odm::transaction`](crate::Odm::transaction) does so by itself.
+    /// Never `true` together with [`outcome_unknown`](Error::outcome_unknown). Within a transaction, retry the whole
+    /// transaction: [`Odm::transaction`](crate::Odm::transaction) does so by itself.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -552,11 +552,12 @@ impl Error {
         }
     }
 
-    /// Whether a write may have been made although the operation gives an error: its reply was lost and the server can't be
-    /// asked again (a change or deletion of many documents, a deployment without retryable writes, a second loss), a
-    /// commit was not confirmed, or the write was made and not acknowledged as its write concern demands.
+    /// Whether a write may have been made although the operation returned an error: its reply was lost and the driver can't
+    /// retry the command (a change or deletion of many documents, a deployment without retryable writes, a second loss), a
+    /// commit was not confirmed, or the write was made but not acknowledged as its write concern requires.
     ///
-    /// Read what is stored before the write is repeated. A write that sets what it means to set can be repeated at once.
+    /// Read the stored documents before you retry the write. A write that only sets fields to fixed values can be retried at
+    /// once.
     ///
     /// ```
     /// use odm::{Error, mongodb::error::Error as DriverError};
@@ -584,7 +585,7 @@ impl Error {
         }
     }
 
-    /// The same of an operation that only reads: nothing was written, whatever got lost.
+    /// The same for an operation that only reads: nothing was written, whatever reply was lost.
     pub(crate) fn of_read(mut self) -> Error {
         if let Error::Unavailable { outcome_unknown, .. } = &mut self {
             *outcome_unknown = false;
@@ -592,7 +593,8 @@ impl Error {
         self
     }
 
-    /// The same after a part of the operation was written, so that it is not taken for one that changed nothing.
+    /// The same after a part of the operation was written, so that callers don't take it for an error after which nothing was
+    /// changed.
     pub(crate) fn after_a_part(self, collection: &'static str) -> Error {
         match self.is_transient() {
             true => Error::Unfinished {
@@ -670,8 +672,8 @@ pub struct Violation {
     pub rule: Rule,
     /// The value that broke it, if it is small enough to show; `None` for a missing field.
     pub value: Option<Bson>,
-    /// The id of the stored document whose value holds a change back (`inc` past a bound, for instance); `None` where the
-    /// operation itself brings the value.
+    /// The id of the stored document whose value prevents a change (`inc` past a bound, for instance); `None` where the value
+    /// is part of the operation itself.
     pub id: Option<Box<Bson>>,
 }
 
@@ -700,7 +702,7 @@ impl Violation {
         }
     }
 
-    /// The same of a stored document: its value holds a change back.
+    /// The same for the value of a stored document that prevents a change.
     pub(crate) fn stored_in(mut self, id: &Bson) -> Violation {
         self.id = Some(Box::new(id.clone()));
         self
@@ -718,21 +720,21 @@ impl Violation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// `#[embed(max = N)]`: at most so many items.
+    /// `#[embed(max = N)]`: at most N items.
     MaxItems(u64),
-    /// A fixed array or tuple: exactly so many items.
+    /// A fixed array or tuple: exactly this number of items.
     Items(u64),
-    /// `#[field(max_len = N)]`: at most so many code points or bytes.
+    /// `#[field(max_len = N)]`: at most N code points or bytes.
     MaxLength(u64),
-    /// `#[field(min_len = N)]`: at least so many code points or bytes.
+    /// `#[field(min_len = N)]`: at least N code points or bytes.
     MinLength(u64),
-    /// `#[embed(key_len = N)]`: a map's key of at most so many code points.
+    /// `#[embed(key_len = N)]`: a map's key of at most N code points.
     KeyLength(u64),
     /// `#[field(min = N)]`, or the least value of the Rust type.
     Min(crate::shape::Number),
     /// `#[field(max = N)]`, or the greatest value of the Rust type.
     Max(crate::shape::Number),
-    /// `#[embed(depth = N)]`: at most so many levels.
+    /// `#[embed(depth = N)]`: at most N levels.
     Depth(u32),
     /// The BSON types that the field may have.
     Type(Vec<String>),
@@ -744,8 +746,8 @@ pub enum Rule {
     Unknown,
     /// A map's key can't be stored: it is empty, starts with `$`, or has a `.` or a zero byte in it.
     Key(String),
-    /// MongoDB's own rule for `_id`, or another rule of a validator that is not of this library's making: its operator
-    /// and reason, as the server gave them.
+    /// MongoDB's own rule for `_id`, or a rule of a validator that this library did not create: its operator and reason, as the
+    /// server reported them.
     Other(String),
 }
 
@@ -819,7 +821,7 @@ impl fmt::Display for Told<'_> {
                     ([e, ..], _) => {
                         write!(
                             f,
-                            "{} documents were refused, first number {}: ",
+                            "{} documents were refused, the first at position {}: ",
                             errors.len(),
                             e.index
                         )?;
@@ -835,7 +837,7 @@ impl fmt::Display for Told<'_> {
                     (Some((at, e)), _) => {
                         write!(
                             f,
-                            "{} writes were refused, first number {at}: ",
+                            "{} writes were refused, the first at position {at}: ",
                             bulk.write_errors.len()
                         )?;
                         coded(f, &e.message, e.code, e.code_name.as_deref())?;
@@ -866,7 +868,7 @@ fn coded(f: &mut fmt::Formatter<'_>, message: &str, code: i32, name: Option<&str
 }
 
 fn unacknowledged(f: &mut fmt::Formatter<'_>, e: &mongodb::error::WriteConcernError) -> fmt::Result {
-    f.write_str("the write was made, and not acknowledged as its write concern demands: ")?;
+    f.write_str("the write was made, but not acknowledged as its write concern requires: ")?;
     coded(f, &e.message, e.code, Some(&e.code_name))
 }
 
@@ -974,6 +976,17 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
+/// The path of a field before what is wrong there; nothing for the document itself.
+struct At<'a>(&'a str);
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            path => write!(f, "`{path}`: "),
+        }
+    }
+}
+
 struct Maybe<'a, T>(&'a Option<T>);
 impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -1023,7 +1036,7 @@ struct First<'a>(&'a [(usize, Error)]);
 impl fmt::Display for First<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.first() {
-            Some((at, error)) => write!(f, "number {at}, {error}"),
+            Some((at, error)) => write!(f, "position {at}: {error}"),
             None => f.write_str("none"),
         }
     }

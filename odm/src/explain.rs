@@ -1,4 +1,4 @@
-//! How the server carries out a query: by an index, or by reading the whole collection.
+//! How the server executes a query: by an index, or by reading the whole collection.
 
 use crate::collection::act;
 use crate::find::Query;
@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
 
-/// What the server did for a query: `explain` with `executionStats`. [`Find::explain`] gives it.
+/// The server's work for a query: `explain` with `executionStats`, returned by [`Find::explain`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -39,7 +39,7 @@ pub struct Explain {
     pub raw: bson::Document,
 }
 
-/// How the server would carry out one query of a join.
+/// How the server would execute one query of a join.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -174,14 +174,14 @@ impl Explain {
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
-    /// Carries the query out without giving its documents, and says how the server did it.
+    /// Executes the query without returning its documents, and reports how the server did it.
     ///
     /// # Errors
     /// The server refuses `explain` within a transaction.
     ///
     /// # Cost
-    /// One round trip, and on the server the cost of the query; one more for each query of its joins, which are planned and
-    /// not carried out.
+    /// One round trip, and on the server the cost of the query; one more for each query of its joins, which are planned but not
+    /// executed.
     ///
     /// # Example
     /// ```no_run

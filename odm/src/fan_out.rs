@@ -4,7 +4,7 @@ use mongodb::bson::Bson;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a change of a source is delivered to many holders of its copies: see [`Odm::with_fan_out`](crate::Odm::with_fan_out).
+/// How a change of a source updates its copies in many documents: see [`Odm::with_fan_out`](crate::Odm::with_fan_out).
 ///
 /// ```
 /// use odm::copies::FanOut;
@@ -22,12 +22,12 @@ pub struct FanOut {
     pub(crate) progress: Option<Callback>,
 }
 
-/// What is told how far a fan-out has come.
+/// The callback that receives the progress of a fan-out.
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 impl FanOut {
-    /// In one transaction with the source to at most 1,000 documents; to more behind it, in batches of 10,000 without a pause, two
-    /// of them at once.
+    /// At most 1,000 documents are updated in one transaction with the source; more are updated after it, in batches of 10,000
+    /// without a pause, two of them at once.
     pub fn new() -> FanOut {
         FanOut {
             in_transaction: 1_000,
@@ -37,30 +37,30 @@ impl FanOut {
         }
     }
 
-    /// A source with at most so many holders is changed in one transaction with them, where the deployment has transactions;
-    /// with more, or with any if this is 0, the copies follow the commit. Those that are declared `sync = atomic` are changed in
-    /// the transaction always, and those that are `eventual` never.
+    /// A source with at most this number of holders is changed in one transaction with their copies, where the deployment has
+    /// transactions; with more holders, or with any if this is 0, the copies are updated after the commit. Copies that are
+    /// declared `sync = atomic` are always updated in the transaction, and `eventual` ones never.
     ///
-    /// A transaction holds back every other writer of what it has changed, and the server ends it after a minute.
+    /// A transaction blocks every other writer of the documents that it has changed, and the server ends it after a minute.
     pub fn in_transaction(mut self, documents: usize) -> FanOut {
         // One more is asked for, of which the driver asks for one more, and it takes no greater number.
         self.in_transaction = documents.min(i32::MAX as usize - 2);
         self
     }
 
-    /// So many documents are changed by one command.
+    /// The number of documents that one command changes.
     pub fn batch(mut self, documents: usize) -> FanOut {
         self.batch = documents.max(1);
         self
     }
 
-    /// Waits so long after each batch, so that other writers get their turn; there is one batch at a time then.
+    /// Waits for this time after each batch, so that other writers get their turn; there is one batch at a time then.
     pub fn pause(mut self, pause: Duration) -> FanOut {
         self.pause = pause;
         self
     }
 
-    /// Called after each batch. It should return soon: the delivery waits for it.
+    /// Calls this after each batch. It should return soon: the fan-out waits for it.
     pub fn progress(mut self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> FanOut {
         self.progress = Some(Arc::new(tell));
         self
@@ -83,7 +83,7 @@ impl std::fmt::Debug for FanOut {
     }
 }
 
-/// How far a delivery has come.
+/// The progress of a fan-out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -91,10 +91,10 @@ pub struct Progress {
     pub collection: &'static str,
     /// The reference that they are taken through: its dotted name.
     pub field: String,
-    /// What the holders name the source by: its id.
+    /// The id of the source, by which the holders refer to it.
     pub source: Bson,
     /// How many documents were changed so far.
     pub changed: u64,
-    /// In how many commands.
+    /// In how many commands that was.
     pub batches: u64,
 }

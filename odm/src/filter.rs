@@ -59,8 +59,8 @@ impl<R> Filter<R> {
         Filter::raw(Document::new())
     }
 
-    /// A filter in MongoDB's own words, for what the typed ones lack. Its operators are carried out, so nothing that a
-    /// user supplied belongs in it but as a value behind an operator.
+    /// A filter in MongoDB's query language, for conditions that the typed filters lack. The server executes its operators, so
+    /// input of users may only be a value behind an operator.
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -390,7 +390,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
         Filter::of_field::<P>("$nin", list::<T, C, V>(P::PATH, values), false)
     }
 
-    /// The field is there (`true`), be it `null`, or is missing (`false`).
+    /// The field exists, possibly as `null` (`true`), or is missing (`false`).
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -603,7 +603,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         Path::NEW
     }
 
-    /// The array has exactly so many items.
+    /// The array has exactly this number of items.
     ///
     /// ```
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -618,8 +618,8 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         Filter::of_field::<P>("$size", Ok(Bson::Int64(items.into())), false)
     }
 
-    /// One and the same item of the array fits the whole condition: `$elemMatch`. Two conditions on paths through the
-    /// array, joined by `&`, may be met by two items.
+    /// One item of the array matches the whole condition: `$elemMatch`. Two conditions on paths through the array, joined by
+    /// `&`, may be met by two different items.
     ///
     /// Of a plain array the closure gets the item itself. The server takes no `|` and no `!` between conditions on one: write
     /// them around `elem`, or [`Error::Query`] says so.
@@ -894,7 +894,7 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
     Ok(out)
 }
 
-/// What a string is matched against.
+/// The pattern that a string is matched against.
 ///
 /// ```
 /// use odm::query::Pattern;

@@ -22,15 +22,15 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
-/// A query, until one of its last methods carries it out: [`all`](Find::all), [`one`](Find::one),
-/// [`stream`](Find::stream), [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or
-/// [`explain`](Find::explain). It comes from [`Collection::find`] and [`Collection::find_all`].
+/// A query. One of its final methods executes it: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
+/// [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or [`explain`](Find::explain). It comes from
+/// [`Collection::find`] and [`Collection::find_all`].
 ///
 /// # Errors
-/// Each of these gives [`Error::Encode`] where a value in the condition can't be stored as BSON, and what any operation
-/// may give: [`Error::Unavailable`] where the server can't be reached, [`Error::Memory`], [`Error::Index`],
-/// [`Error::Pattern`] and [`Error::Refused`] for what it refuses, [`Error::Driver`] for the rest. Those that read documents say
-/// what else.
+/// Each of these returns [`Error::Encode`] where a value in the condition can't be stored as BSON, and the errors of any
+/// operation: [`Error::Unavailable`] where the server can't be reached; [`Error::Memory`], [`Error::Index`], [`Error::Pattern`]
+/// and [`Error::Refused`] where it refuses the query; [`Error::Driver`] for everything else. Methods that read documents list
+/// further errors.
 ///
 /// # Example
 ///
@@ -40,7 +40,7 @@ use std::sync::{Arc, LazyLock};
 /// let oldest = people.find(|p| p.tags.contains("rust")).sort(|p| p.age.desc()).limit(3).all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all`, `one`, `stream`, `count` or `exists`"]
+#[must_use = "a query does nothing until it is executed by `all`, `one`, `stream`, `count` or `exists`"]
 pub struct Find<T, Out = T, J = ()> {
     pub(crate) query: Query,
     pub(crate) join: J,
@@ -115,8 +115,8 @@ impl DerefMut for Options {
     }
 }
 
-/// So many documents of a stream are in memory with what is joined to them: a batch of the server's own size may be 16 MiB of
-/// references.
+/// Number of documents of a stream that are in memory with their joined documents: a batch of the server's default size may be
+/// 16 MiB of references.
 pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
 
 /// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
@@ -183,8 +183,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     /// one for each of them.
     ///
     /// # Errors
-    /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is carried out; a reference with
-    /// `.or_none()` or `.leave_out_missing()` gives something else.
+    /// [`Error::MissingReference`] lists the ids of targets that don't exist, when the query is executed; a reference with
+    /// `.or_none()` or `.leave_out_missing()` is no error.
     ///
     /// # Cost
     /// One round trip more for each hop and each collection that is joined, however many documents there are: one reference
@@ -209,7 +209,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
-    /// Those that fit this condition too.
+    /// Only documents that also match this condition.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -242,7 +242,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Without the first `n`. The server reads them all the same: [`page`](Find::page) costs the same for every page.
+    /// Without the first `n`. The server reads them nevertheless; [`page`](Find::page) costs the same for every page.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -268,8 +268,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// So many documents in one batch from the server; its own choice is
-    /// [101 at first, then 16 MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
+    /// The number of documents in one batch from the server; the server's default is [101 at first, then 16
+    /// MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -311,8 +311,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Lets the server sort on disk what takes more than 100 MB: the default from MongoDB 6.0 on, an option before. So do the
-    /// queries of its joins. [`page`](Find::page) does it by itself where the server needs it.
+    /// Lets the server sort on disk where a sort takes more than 100 MB: the default from MongoDB 6.0 on, an option before. It
+    /// applies to the queries of joins, too. [`page`](Find::page) sets it automatically where the server needs it.
     ///
     /// An index that has the order needs no sort at all. MongoDB Atlas refuses the option on its smallest clusters.
     ///
@@ -327,9 +327,9 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
-    /// Collects the documents that fit, and the errors of those that don't, instead of ending at the first. Of a query that
-    /// joins, the documents that fit come with what is joined to them; a joined document that does not fit is an error of
-    /// the whole query.
+    /// Collects the documents that can be decoded, and the errors of the others, instead of ending at the first error. Of a
+    /// query that joins, the documents that can be decoded come with their joined documents; a joined document that can't be
+    /// decoded is an error of the whole query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -359,7 +359,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// All of them. Memory is needed for all: [`stream`](Find::stream) holds one batch.
     ///
     /// # Errors
-    /// [`Error::Decode`] for the first document that does not fit.
+    /// [`Error::Decode`] for the first document that can't be decoded.
     ///
     /// # Cost
     /// One round trip for every 16 MB of documents, or for every [`batch_size`](Find::batch_size) if it is set.
@@ -388,7 +388,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// The first, if there is one.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it does not fit.
+    /// [`Error::Decode`] if it can't be decoded.
     ///
     /// # Cost
     /// One round trip.
@@ -417,17 +417,17 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         Ok(work.rows(items)?.pop())
     }
 
-    /// One after the other, with one batch in memory. A document that does not fit is an item with [`Error::Decode`], and
-    /// those behind it follow.
+    /// One after the other, with one batch in memory. A document that can't be decoded is an item with [`Error::Decode`], and
+    /// the documents after it follow.
     ///
     /// # Errors
     /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
-    /// [`Error::CursorLost`] with the place of the last document where the server has closed the cursor; a
-    /// [resumable](Find::resumable) stream goes on by itself.
+    /// [`Error::CursorLost`] with the position of the last document where the server has closed the cursor; a
+    /// [resumable](Find::resumable) stream resumes automatically.
     ///
     /// # Cost
-    /// One round trip before the first, and one for every further batch. Where something is joined, these are 1,000 documents each
-    /// if [`batch_size`](Find::batch_size) says nothing, and the queries of the join are sent for each of them.
+    /// One round trip before the first, and one for every further batch. With joins, a batch has 1,000 documents unless
+    /// [`batch_size`](Find::batch_size) is set, and the queries of the join are sent for each of them.
     ///
     /// # Example
     /// ```no_run
@@ -723,7 +723,7 @@ impl Query {
     }
 }
 
-/// A query that goes on after documents that don't fit: [`Find::lossy`].
+/// A query that continues after documents that can't be decoded: [`Find::lossy`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -732,7 +732,7 @@ impl Query {
 /// println!("{} fit, {} don't", found.items.len(), found.bad.len());
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all`"]
+#[must_use = "a query does nothing until it is executed by `all`"]
 pub struct LossyFind<T, Out, J = ()> {
     find: Find<T, Out, J>,
 }
@@ -767,8 +767,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// All of them.
     ///
     /// # Errors
-    /// Those of the server and the network; a document that does not fit is none. Those of a join:
-    /// [`Error::MissingReference`], and [`Error::Decode`] for a joined document that does not fit.
+    /// Those of the server and the network; a document that can't be decoded is no error here. Those of a join:
+    /// [`Error::MissingReference`], and [`Error::Decode`] for a joined document that can't be decoded.
     ///
     /// # Cost
     /// As [`Find::all`].
@@ -800,10 +800,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
         Ok(Lossy { items, bad })
     }
 
-    /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that does not fit.
+    /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that can't be decoded.
     ///
     /// # Errors
-    /// As [`Find::stream`], but that a document that does not fit is none.
+    /// As [`Find::stream`], except that a document that can't be decoded is no error.
     ///
     /// # Cost
     /// As [`Find::stream`].

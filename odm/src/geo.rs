@@ -1,4 +1,4 @@
-//! Places on the earth, stored as [GeoJSON](https://datatracker.ietf.org/doc/html/rfc7946) and indexed by `2dsphere`.
+//! Geospatial values, stored as [GeoJSON](https://datatracker.ietf.org/doc/html/rfc7946) and indexed by `2dsphere`.
 
 use crate::shape::{Body, Bounds, FieldMeta, Managed, Shape, StructShape};
 use crate::{size::Size, value::Value};

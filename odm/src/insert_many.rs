@@ -20,7 +20,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// So many documents are worth another thread: a quarter of a millisecond of work, against some ten microseconds to wake one.
+/// Number of documents that are worth another thread: a quarter of a millisecond of work, against some ten microseconds to wake
+/// one.
 const WORTH_A_THREAD: usize = 250;
 
 /// To ask for it takes as long as to encode some fifty documents.
@@ -118,8 +119,8 @@ impl Work {
         }
     }
 
-    /// Encodes what nobody has begun yet. Each takes the next part when it is done with one, so that nobody waits for a thread
-    /// that gets no core.
+    /// Encodes parts that no thread has begun yet. Each thread takes the next part when it has finished one, so that none waits
+    /// for a thread that gets no core.
     fn carry_out(&self) {
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -228,21 +229,22 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
     (whole, vec![part])
 }
 
-/// Documents to insert. Carried out by `.await`, which gives them as they are stored.
+/// Documents to insert. `.await` executes the insert and returns them as they are stored.
 ///
-/// References are kept true as by [`Insert`](crate::Insert); the documents may refer to each other, in any order. With two-way
-/// references, and with copies that are kept true in a transaction, up to 1,000 are one transaction, where the deployment has
-/// them: if the server refuses one, none is inserted, also where it is [`unordered`](InsertMany::unordered). More are inserted
-/// in parts of 1,000, each a transaction of its own, since a transaction has to end within a minute; documents that may refer
-/// to their own kind, or that link one document with two of them, are one all the same. Within
-/// [`Odm::transaction`](crate::Odm::transaction) all are inserted, or none.
+/// References are checked as by [`Insert`](crate::Insert); the documents may refer to each other, in any order. With two-way
+/// references, and with copies that are kept in sync in a transaction, up to 1,000 documents are inserted in one transaction,
+/// where the deployment has transactions: if the server refuses one document, none is inserted, also where the insert is
+/// [`unordered`](InsertMany::unordered). More are inserted in parts of 1,000, each in a transaction of its own, since a
+/// transaction has to end within a minute. Documents that may refer to their own type, or that link one document with two of
+/// them, are always inserted in one transaction. Within [`Odm::transaction`](crate::Odm::transaction) all are inserted, or
+/// none.
 ///
 /// # Errors
-/// [`Error::InsertMany`] with the position of each document that was refused, and why. Those that break a bound or are too
-/// large are found before anything is sent (where they take copies, before their part of 1,000 is): in their order, none is
-/// inserted then. Of those that the server refuses, the first ends an insert in order; of a part that failed as a whole behind
-/// others it has the first document. [`Error::MissingReference`] lists
-/// all targets that don't exist: then none is inserted, or those that were are deleted again.
+/// [`Error::InsertMany`] with the position of each refused document, and why. Documents that break a bound or are too large are
+/// found before anything is sent (where they hold copies, before their part of 1,000 is sent): an ordered insert then inserts
+/// none. The first document that the server refuses ends an ordered insert; where a later part failed as a whole, the error has
+/// the position of its first document. [`Error::MissingReference`] lists all targets that don't exist: then none is inserted,
+/// or those that were are deleted again.
 ///
 /// # Cost
 /// One round trip for every 100,000 documents or 48 MB, and none for no document; for references as [`Insert`](crate::Insert),
@@ -272,8 +274,8 @@ impl<T: Document> InsertMany<T> {
         }
     }
 
-    /// Inserts those behind a refused one too, whoever refuses it: one that breaks a bound is not sent. (Of documents that have
-    /// copies of their own kind, none is then.)
+    /// Continues after a refused document, whether the server refuses it or it breaks a bound and is not sent. (For documents
+    /// that hold copies of their own type, nothing is inserted if one of them breaks a bound.)
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -369,7 +371,7 @@ pub(crate) fn insert_encoded<'a>(
     .boxed()
 }
 
-/// What has become of the documents.
+/// The result for each document.
 #[derive(Default)]
 struct Tally {
     ordered: bool,
@@ -464,8 +466,8 @@ impl Tally {
     }
 }
 
-/// How many documents are inserted at a time: what is a transaction of the operation's own is for [`IN_ONE`] at most, but where
-/// the documents may refer to each other.
+/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`IN_ONE`], unless the
+/// documents may refer to each other.
 async fn most_at_once(core: &Core, raw: &[RawDocumentBuf]) -> Result<usize> {
     let odm = core.odm();
     if raw.len() <= IN_ONE || core.session().is_some() || relation::belong_together(odm, core.meta(), raw) {
@@ -563,7 +565,7 @@ async fn insert_part(
         }
         Err(error) => {
             for (at, refused) in refused {
-                tracing::warn!(target: "odm", at, %refused, "left out before another error");
+                tracing::warn!(target: "odm", at, "skipped document {at} of the batch: {refused}");
             }
             Err(error)
         }

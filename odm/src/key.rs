@@ -17,8 +17,8 @@ pub(crate) enum Key {
 
 /// The first stages of a query that gives a row for each of these keys, in `k`, if its collection has any document.
 ///
-/// What a `$lookup` finds is compared and sorted by the collation of the collection that the query begins with: to find
-/// children as their own collection compares them it begins with any one child, in whose place the keys are put.
+/// A `$lookup` compares and sorts by the collation of the collection that the query begins with: to find children by the
+/// collation of their own collection, the query begins with any one child, and replaces it by the keys.
 pub(crate) fn rows(keys: &[Bson]) -> [Document; 3] {
     [
         doc! { "$limit": 1 },
@@ -194,10 +194,10 @@ fn is_exactly(double: f64, digits: &str, exponent: i64) -> bool {
     all.trim_end_matches('0') == digits && power == Some(exponent)
 }
 
-/// At most so many keys in one `$in`.
+/// Maximum number of keys in one `$in`.
 const KEYS_IN_ONE_QUERY: usize = 100_000;
 
-/// At most so many bytes of keys in one `$in`: a query is a document, whose limit is 16 MiB.
+/// Maximum size of the keys in one `$in`, in bytes: a query is a document, whose limit is 16 MiB.
 const BYTES_IN_ONE_QUERY: usize = 12 << 20;
 
 /// Splits keys into lists that fit one query each, in the order of the keys: the server reads its index in this order, and

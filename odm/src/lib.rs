@@ -1,9 +1,9 @@
-//! Schema design for MongoDB documents, checked by the compiler and kept true by the runtime.
+//! Schema design for MongoDB documents, checked by the compiler and enforced by the runtime.
 //!
-//! A struct declares what a document holds: its fields, their bounds, its indexes. From that declaration come the typed
-//! paths of queries and updates, the checks before a write, the server's validator and the indexes. What the declaration
-//! rules out does not compile (an array without a bound, a field that does not exist, a value of another type), or is
-//! refused with an error that names the field, the value and the rule. It builds on the official driver, [`mongodb`].
+//! A struct declares what a document holds: its fields, their bounds, its indexes. From that declaration come the typed paths
+//! of queries and updates, the checks before a write, the server's validator and the indexes. A violation of the declaration
+//! does not compile (an array without a bound, a field that does not exist, a value of another type), or is refused with an
+//! error that names the field, the value and the rule. It builds on the official driver, [`mongodb`].
 //!
 //! # A small program
 //!
@@ -68,31 +68,31 @@
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
-//! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that don't fit |
-//! | join what is referred to | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
+//! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
+//! | join referenced documents | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
-//! | find and mend what is wrong with references and copies | [`Odm::audit`], [`Odm::repair`] |
-//! | finish what a dead process owed | [`Odm::recover`]; [`Odm::worker`] does it again and again |
+//! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
+//! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
 //! | fill copies that were declared later | [`Odm::backfill`] |
-//! | follow what others write past the library | [`Odm::reconciler`] |
-//! | say how copies go to many documents | [`Odm::with_fan_out`], [`FanOut`] |
+//! | update copies after out-of-band writes | [`Odm::reconciler`] |
+//! | control how a change reaches many copies | [`Odm::with_fan_out`], [`FanOut`] |
 //! | run with fewer or older models than the database knows | [`Odm::check_models`], [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
 //! | see the models as a diagram | [`Odm::edges`] |
 //! | have a command line for all of this | `odm::cli::run`, with the feature `cli` |
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
-//! | do what is lacking here | [`Filter::raw`], [`Change::raw`], [`Aggregate::stage`], [`Collection::driver`], [`mongodb`] |
+//! | use a feature of MongoDB that is missing here | [`Filter::raw`], [`Change::raw`], [`Aggregate::stage`], [`Collection::driver`], [`mongodb`] |
 //!
 //! # What an operation costs
 //!
-//! The unit is the round trip to the server; each method that asks the server says how many it takes, but for those that start
-//! and stop work in the background ([`Odm::reconciler`], [`Odm::worker`]). A query takes one for every batch of its
-//! results. A document that is refused before the network takes none.
+//! The unit is the round trip to the server; the documentation of each method that asks the server says how many it takes,
+//! except where it starts and stops work in the background ([`Odm::reconciler`], [`Odm::worker`]). A query takes one for every
+//! batch of its results. A document that is refused before it is sent takes none.
 //!
 //! Every operation is a span of [`tracing`](https://docs.rs/tracing) with the target `odm` and the level `DEBUG`: its
 //! collection, operation, round trips, documents, and its time in microseconds (`elapsed_us`). Filters and updates, which
@@ -532,7 +532,7 @@ pub(crate) fn now() -> bson::DateTime {
     bson::DateTime::now()
 }
 
-/// What a program imports: `use odm::prelude::*;`.
+/// The imports of a typical program: `use odm::prelude::*;`.
 ///
 /// ```
 /// use odm::prelude::*;

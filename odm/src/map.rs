@@ -23,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) meta: Option<&'static DocumentMeta>,
 }
 
-/// What the server said of one write.
+/// The server's refusal of one write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal<'a> {
     /// The server's error code.
@@ -67,8 +67,8 @@ pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>)
     }
 }
 
-/// What a reply says of writes that were made, but not as safely as the write concern demands: a server that steps down may
-/// take them back. The driver leaves this part of the reply of a command to the caller.
+/// The write concern error of a reply, for writes that were made, but not as safely as required: a server that steps down may
+/// roll them back. The driver leaves this part of the reply of a command to the caller.
 pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
     let concern = reply.get_document("writeConcernError").ok()?;
     let error = match deserialize_from_document(concern.clone()) {
@@ -209,7 +209,7 @@ impl Context {
         }
     }
 
-    /// What a refusal means, if it is one of those that have a name here. Without a source.
+    /// The error for a refusal, if it has a variant of its own here. Without a source.
     fn refused(self, refusal: Refusal<'_>) -> Option<Error> {
         match refusal.code {
             11000 | 11001 | 12582 => Some(self.duplicate(refusal)),
@@ -235,7 +235,7 @@ impl Context {
             40 => Some(Error::Query {
                 collection: self.collection,
                 message: format!(
-                    "two changes of the update meet in one field ({}): make them one, or two updates",
+                    "two changes of the update conflict in one field ({}): combine them, or make two updates",
                     refusal.message
                 ),
             }),

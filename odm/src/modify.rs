@@ -1,4 +1,4 @@
-//! Updates of one document and of many, with what holds them back.
+//! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::collection::{Core, act};
 use crate::document::DocumentMeta;
@@ -16,7 +16,7 @@ use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
-/// What an update did.
+/// The result of an update.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -30,46 +30,46 @@ use std::future::IntoFuture;
 pub struct Updated {
     /// How many documents fitted the condition, but for those that are [`refused`](Updated::refused).
     pub matched: u64,
-    /// How many of them have other values now. An update that does nothing but change or remove items of arrays leaves a document
-    /// without such items as it is, with its version and its time stamps; an [upsert](Update::upsert) does not. Where the write leaves a note in each document of what is still to be written
-    /// elsewhere (a copy that follows it), or of the write itself (in a two-way reference), those that had the
-    /// same values before are counted too.
+    /// How many of them have other values now. An update that only changes or removes items of arrays does not change a
+    /// document without such items, nor its version and its timestamps; an [upsert](Update::upsert) does. Where the write adds
+    /// pending work to each document (for copies that are updated later), or records itself there (for two-way references),
+    /// documents that already had the new values are counted too.
     pub modified: u64,
     /// The id of the document that an upsert inserted.
     pub upserted: Option<Bson>,
-    /// How many documents fitted the condition, but were left as they are because a bound held the change back (a full
-    /// array), or since a field is `null` to which something was to be added: counted just before the update, of which
-    /// only the bound itself is atomic. 0 where the condition has `near`, which MongoDB does not count. Those that the range of an
-    /// integer type held back are among them with [`count_refused`](UpdateMany::count_refused).
+    /// How many documents matched the condition, but stayed as they are because a bound did not allow the change (a full
+    /// array), or because a field to add something to is `null`. They are counted just before the update; only the check of the
+    /// bound itself is atomic with it. 0 where the condition has `near`, which MongoDB does not count. Documents where the
+    /// range of an integer type did not allow the change are included with [`count_refused`](UpdateMany::count_refused).
     pub refused: u64,
-    /// In how many other documents copies were written, and fields that are derived from these documents.
+    /// The number of other documents in which copies, or fields that are derived from these documents, were updated.
     pub copies_updated: u64,
 }
 
-/// A change of one document. [`Change`] has the methods that say what changes; carried out by `.await`, which gives
-/// [`Updated`]. Without any change the document is looked for, and nothing is written.
+/// A change of one document. The methods of [`Change`] say what changes; `.await` executes the update and returns [`Updated`].
+/// Without any change the document is looked up, and nothing is written.
 ///
-/// The documents that a change makes it refer to are looked for before, and once more after: if one has been deleted
-/// meanwhile, the references get their former values again, while other changes stay. What the document refers to already
-/// may be gone. A change of a two-way reference writes
-/// the other side too, in one transaction where the deployment has them: `set` of a single one takes it off the document
-/// that had it before. An array of them is a set, so that what is pushed twice is there once.
+/// The targets of added references are looked up before the change, and again afterwards: if one has been deleted meanwhile,
+/// the references get their previous values again, while other changes stay. References that the document already has are not
+/// checked. A change of a two-way reference writes the other side too, in one transaction where the deployment has
+/// transactions: `set` of a single reference removes the link from the document that had it before. An array of two-way
+/// references is a set: a reference that is pushed twice is stored once.
 ///
 /// # Errors
 /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::Invalid`],
 /// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update.
-/// [`Error::MissingReference`] where a document that it comes to refer to does not exist; from the other side of a
-/// two-way reference [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to.
-/// [`Error::Unsupported`] for an operator of MongoDB's own on a two-way reference where the deployment has no
-/// transactions and its outcome can't be told before.
+/// [`Error::MissingReference`] where the target of an added reference does not exist; from the other side of a two-way
+/// reference [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference.
+/// [`Error::Unsupported`] for a raw operator on a two-way reference where the deployment has no transactions and the result
+/// can't be predicted.
 ///
 /// # Cost
 /// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
-/// whole of it to name its largest fields (none within a transaction). A change that brings references: one before for what
-/// they were, and one before and one after for each collection that they name. A change of two-way references: one before
-/// for what they were, one after for each collection on the other side, one for the commit; one more where single references
-/// are taken over, to see from whom, and one to take them off there; and one after the change where its outcome can't be told
-/// before.
+/// whole of it to name its largest fields (none within a transaction). A change that adds references: one before for their
+/// previous values, and one before and one after for each collection that they name. A change of two-way references: one before
+/// for their previous values, one after for each collection on the other side, one for the commit; two more where single
+/// references are taken over from other documents, to find those and to remove the links there; and one after the change where
+/// its result can't be predicted.
 ///
 /// # Example
 /// ```no_run
@@ -112,10 +112,10 @@ impl<T: Document> Update<T> {
     }
 
     /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the
-    /// collection: its stored form is looked for first.
+    /// collection: the stored id is looked up first.
     ///
     /// # Errors
-    /// [`Error::Query`] where the id names several documents by the collation.
+    /// [`Error::Query`] where the id matches several documents by the collation.
     ///
     /// # Cost
     /// One round trip more.
@@ -320,7 +320,7 @@ struct Prepared {
     filter: mongodb::bson::Document,
     built: Built,
     upsert: bool,
-    /// The debt that it leaves.
+    /// The token of the pending work that it records.
     token: Option<Token>,
     reply: Reply,
 }
@@ -334,7 +334,7 @@ enum Reply {
     Document(ReturnDocument),
 }
 
-/// What came of looking for the reason of an update that changed nothing.
+/// Why an update matched no document.
 enum Verdict {
     /// The change can't be made.
     Refused(Error),
@@ -437,7 +437,7 @@ impl Prepared {
         Error::Contention {
             collection: self.core.meta().collection,
             message: format!(
-                "the document with _id {} changed under {ATTEMPTS} attempts to update it: try again",
+                "the document with _id {} changed during each of {ATTEMPTS} attempts to update it: try again",
                 self.id
             ),
             source: None,
@@ -454,10 +454,10 @@ impl Prepared {
         self.upsert && core.session().is_none() && (is_twin(error) || guarded && refused)
     }
 
-    /// What the server leaves unsaid where the document would pass 16 MiB: its size, its largest fields, and what the change
-    /// brings.
+    /// Completes the server's error where the document would pass 16 MiB: its size, its largest fields, and the sizes of the
+    /// added values.
     ///
-    /// Within a transaction the error has ended it, and what is stored outside need not be the same document.
+    /// The error has ended a transaction, and the document that is stored outside of it need not be the same.
     async fn explained(&self, error: Error, trace: &Trace) -> Error {
         let mut error = growth::told(error, &self.built.update);
         let Error::TooLarge {
@@ -509,7 +509,7 @@ impl Prepared {
         }
     }
 
-    /// What is behind such an error.
+    /// The cause of such an error.
     async fn behind(&self, core: &Core, error: Error, attempt: u64) -> Result<Verdict> {
         match self.verdict(core).await? {
             Verdict::Refused(Error::NotFound { .. }) if is_twin(&error) => Ok(Verdict::Again),
@@ -750,7 +750,7 @@ impl Prepared {
             let mut inserted = inserts && is_before;
             if apart && matches!(result, Ok(None)) {
                 sent += 1;
-                // Who is there already is not changed: it is a twin then.
+                // An existing document is not changed: it is a twin then.
                 let mut filter = this.filter.clone();
                 filter.insert(OWN, doc! { "$type": "minKey" });
                 result = this.find_and_update(core, which, filter, true).await;
@@ -873,11 +873,12 @@ fn returning(update: Untyped, which: ReturnDocument) -> BoxFuture<'static, Resul
     update.returning(which).boxed()
 }
 
-/// An update that gives the document. Carried out by `.await`, which gives `None` only for
-/// [`returning_before`](Update::returning_before) of an upsert that inserted it.
+/// An update that returns the document. `.await` executes it; the result is `None` only for
+/// [`returning_before`](Update::returning_before) of an upsert that inserted the document.
 ///
 /// # Errors
-/// Those of [`Update`], and [`Error::Decode`] where the stored document does not fit its struct: the update is made then.
+/// Those of [`Update`], and [`Error::Decode`] where the stored document can't be decoded as its struct: the update has been
+/// made then.
 ///
 /// # Cost
 /// As [`Update`]. Without any change the document is read all the same. An upsert that gives the document as it is afterwards
@@ -931,29 +932,28 @@ impl<T: Document> IntoFuture for Returning<T> {
     }
 }
 
-/// A change of every document that fits a condition. [`Change`] has the methods that say what changes; carried out by
-/// `.await`, which gives [`Updated`]. Without any change nothing is sent.
+/// A change of every document that matches a condition. The methods of [`Change`] say what changes; `.await` executes the
+/// update and returns [`Updated`]. Without any change nothing is sent.
 ///
-/// References are kept true as by [`Update`]. Of the documents that fit, the references of the first thousand get their former
-/// values again where a target was deleted meanwhile; beyond them, what then refers to nothing is left for
-/// [`audit`](crate::Odm::audit).
+/// References are checked as by [`Update`]. Where a target was deleted meanwhile, the references of the first thousand matching
+/// documents get their previous values again; beyond them, references that dangle are left to [`audit`](crate::Odm::audit).
 ///
-/// Where it is a transaction (copies and two-way references that are kept true in it), that is one for up to 1,000
-/// documents; more are changed in parts of 1,000, in the order of their ids, each a transaction of its own. An error that
-/// one of them meets leaves the parts before it as they are, as MongoDB's own `updateMany` does. Within
-/// [`Odm::transaction`](crate::Odm::transaction) it is all or nothing.
+/// Where the update needs a transaction (for copies and two-way references), up to 1,000 documents are changed in one; more are
+/// changed in parts of 1,000, in the order of their ids, each part in a transaction of its own. An error in one part leaves the
+/// parts before it as they are, as MongoDB's own `updateMany` does. Within [`Odm::transaction`](crate::Odm::transaction) it is
+/// all or nothing.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::TooLarge`] for the first document that would pass 16 MiB, with what
-/// the change brings, since the server does not say which document it is; [`Error::Query`] where two changes of one field
-/// can't be one update. For references, those of [`Update`].
+/// [`Error::Invalid`], [`Error::DuplicateKey`]; [`Error::TooLarge`] for the first document that would pass 16 MiB, with the
+/// sizes of the added values, since the server does not say which document it is; [`Error::Query`] where two changes of one
+/// field can't be one update. For references, those of [`Update`].
 ///
 /// # Cost
 /// One round trip, and one more before it where a change can be refused by a declared bound, by a `null` or by a field that is
-/// stored under a former name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is sent
-/// again, since another client has inserted the document: one more each time, and after the first of them one that looks for the
-/// document. For references as
-/// [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and one to find them.
+/// stored under a previous name (a serde `alias`), or with [`count_refused`](UpdateMany::count_refused). An upsert that is
+/// retried, since another client has inserted the document: one more each time, and after the first retry one that looks up the
+/// document. For references as [`Update`], however many documents there are up to 1,000; for more, each 1,000 cost that, and
+/// one to find them.
 ///
 /// # Example
 /// ```no_run
@@ -1027,17 +1027,17 @@ impl<T: Document> UpdateMany<T> {
         self
     }
 
-    /// Inserts a document with the values that the condition demands and these changes, if none fits.
+    /// Inserts a document with the values that the condition requires and these changes, if none matches.
     ///
-    /// Where the condition demands by equality all values of a unique key (the `_id`, or all fields of a declared unique
-    /// index), several who upsert the same document at once don't fail: one inserts it and the others change it. The update
-    /// is sent again, up to five times, after a refusal for a document with these values, and
-    /// [`Odm::transaction`](crate::Odm::transaction) runs all of a transaction again. [`Error::DuplicateKey`] comes for another
-    /// unique key; and for a document that has these values and does not fit the rest of the condition, whose id is in
-    /// `existing`. Without such a key several may be inserted.
+    /// Where the condition requires by equality all values of a unique key (the `_id`, or all fields of a declared unique
+    /// index), concurrent upserts of the same document don't fail: one inserts it and the others change it. After a refusal
+    /// because of a document with these values, the update is sent again, up to five times; in a transaction,
+    /// [`Odm::transaction`](crate::Odm::transaction) retries the whole transaction. [`Error::DuplicateKey`] is returned for
+    /// another unique key, and for a document that has these values but does not match the rest of the condition; `existing`
+    /// has its id. Without such a key, concurrent upserts may insert several documents.
     ///
-    /// The references among those values are checked, and their copies taken, as in an insertion; and also where a document
-    /// fits, since that is not known before.
+    /// The references among those values are checked, and their copies filled in, as in an insertion, also where a document
+    /// matches, since that is not known before.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -1161,7 +1161,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
                     Err(Error::Contention {
                         collection: meta.collection,
                         message: format!(
-                            "the documents that fit came and went under {ATTEMPTS} attempts to update them: try again"
+                            "the matching documents changed during each of {ATTEMPTS} attempts to update them: try again"
                         ),
                         source: None,
                     })
@@ -1174,7 +1174,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
 fn upsert_by_collation(meta: &DocumentMeta) -> Error {
     Error::Query {
         collection: meta.collection,
-        message: "an upsert of documents with relationships goes by the collation of their collection: declare it there, by \
+        message: "an upsert of documents with relationships uses the collation of their collection: declare it there, with \
                   `#[document(collation(locale = \"…\"))]`"
             .to_owned(),
     }
@@ -1271,8 +1271,8 @@ impl Many {
     }
 }
 
-/// Carries out an update a part of the documents at a time. Each part takes the copies of its own time, and goes by a token of
-/// its own: whoever has read the marks of one part may remove them while the next one is on its way.
+/// Executes an update for a part of the documents at a time. Each part reads its copies anew, and has a token of its own: a
+/// process that has read the pending work of one part may clear it while the next one is executed.
 async fn in_parts(
     core: &Core,
     trace: &Trace,
@@ -1347,7 +1347,7 @@ impl Many {
         }
     }
 
-    /// The id of the document that an upsert was refused for, if it does not fit the rest of the condition.
+    /// The id of the document because of which an upsert was refused, if it does not match the rest of the condition.
     async fn unfit(&self, core: &Core, error: &Error) -> Result<Option<Bson>> {
         let key = self.keys.iter().find(|key| key.is_taken(error));
         let Some(which) = key.and_then(|key| key.others(&self.condition)) else {
@@ -1429,8 +1429,8 @@ impl Many {
     }
 }
 
-/// Fills the defaults that a change begins with in the documents that fit this condition, and in which nothing else holds the
-/// change back. A reader sees the same values before and after.
+/// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
+/// being changed. A reader sees the same values before and after.
 async fn fill(core: &Core, built: &Built, filter: mongodb::bson::Document, trace: &Trace) -> Result<()> {
     let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));

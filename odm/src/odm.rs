@@ -40,9 +40,10 @@ struct Inner {
     server: OnceCell<Server>,
     /// Whether the server took a `bulkWrite`, once one was sent.
     bulk_write: BulkWrite,
-    /// What the database knows and the models lack.
+    /// Declarations in the database that the models lack.
     unknown: std::sync::RwLock<Unknown>,
-    /// The same as it was found the last time, also by what only pays or mends: nothing else is refused for that.
+    /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
+    /// of it.
     lacking: std::sync::RwLock<Vec<&'static str>>,
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
@@ -136,11 +137,11 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection, where one refers to a document that is not among these,
-    /// where the two sides of a two-way reference don't fit each other, where a reference stands in a map, in a type that
-    /// contains itself or in what is read from a former name too (a serde `alias`), and where an index can't work: over two
-    /// arrays, hashed over one, of `_id` with options, with a filter that no server takes, of texts whose language would be taken
-    /// from a field that holds something else. All problems are listed.
+    /// [`Error::Models`] where two documents share a collection; where one refers to a document that is not among these; where
+    /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
+    /// itself, or in a field that is also read from a previous name (a serde `alias`); and where an index can't work: over two
+    /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
+    /// be taken from a field that holds something else. All problems are listed.
     ///
     /// # Example
     /// ```no_run
@@ -335,19 +336,19 @@ impl Odm {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Says from which collections of its own this program may not delete.
+    /// Logs the collections of this program from which it may not delete.
     pub(crate) fn warn_of_references(&self) {
         if self.unknown {
             return;
         }
         for meta in self.graph().models() {
             if let Err(error @ Error::UnknownReferences { .. }) = self.may_delete(meta) {
-                tracing::warn!(target: "odm", %error, "these models lack references");
+                tracing::warn!(target: "odm", %error, "deletions are refused: the models of this process lack references");
             }
         }
     }
 
-    /// Refuses writes that other programs' declarations ask more of than can be done later.
+    /// Refuses writes whose effects on the copies of other programs can't be applied later.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
         match self.unknown || !self.unknown().copied.contains(&meta.collection) {
             true => Ok(()),
@@ -355,9 +356,9 @@ impl Odm {
         }
     }
 
-    /// Refuses to pay what such documents owe, and to mend what is in them, where these models lack copies that follow from it,
-    /// as far as that was asked: also where they may write them. It would be struck out unpaid, and of copies with one version some
-    /// would be new.
+    /// Refuses to apply the pending work of such documents, and to repair them, where these models are known to lack copies
+    /// that depend on it: also where they may write them. The work would be cleared although a part of it was not applied, and
+    /// of copies with one version only some would be new.
     pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
         let lacking = self.inner.lacking.read();
         let lacking = lacking.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -367,7 +368,7 @@ impl Odm {
         }
     }
 
-    /// Refuses the deletion of documents to which somebody else's models refer, too.
+    /// Refuses the deletion of documents that the models of another program refer to.
     pub(crate) fn may_delete(&self, meta: &DocumentMeta) -> Result<()> {
         self.may_write(meta)?;
         let unknown = self.unknown();
@@ -404,7 +405,7 @@ impl Odm {
         &self.inner.graph
     }
 
-    /// What the deployment is and can do: asked once, then remembered by this handle and its clones.
+    /// The deployment and its capabilities: asked once, then remembered by this handle and its clones.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the server can't be reached; then the next call asks again.

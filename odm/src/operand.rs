@@ -1,4 +1,4 @@
-//! What may be compared with, or written to, a field: values of its type, and nothing that could be an operator.
+//! The values that may be compared with, or written to, a field: values of its type, and nothing that could be an operator.
 
 use crate::copy::Entry;
 use crate::reference::{Wrapped, Wraps};
@@ -42,8 +42,8 @@ pub struct Stored {
 impl Stored {
     /// By the serializer that writes whole documents.
     ///
-    /// The other one of `bson`, `serialize_to_bson`, says of itself that it is human readable, so that an `IpAddr` is a text
-    /// to it and bytes in a document, and it takes a map with the key `$regularExpression` for a pattern, whoever sent it.
+    /// The other one of `bson`, `serialize_to_bson`, is human readable in serde's terms: it stores an `IpAddr` as a text, while
+    /// a document stores bytes, and it turns a map with the key `$regularExpression` into a pattern, also from user input.
     fn of<T: Serialize + ?Sized>(value: &T) -> BsonResult<Stored> {
         #[derive(Serialize)]
         struct Alone<'a, T: ?Sized> {

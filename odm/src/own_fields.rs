@@ -27,9 +27,9 @@ pub(crate) const PENDING: &str = "_odm.pending";
 /// The id of the operation that left the pending work, or of the last one that did. The collection has a sparse index of it.
 pub(crate) const OPERATION: &str = "_odm.pending.operation";
 
-/// What of the document is to be passed on: names of fields, each with the id of the write that left it. It is cleared only
-/// where that is still the id that was read. Derived fields have no cycle, so passing on by names comes to an end even where
-/// documents refer to each other in a cycle.
+/// The fields whose changes are to be passed on, each with the id of the write that changed it. It is cleared only where that
+/// is still the id that was read. Derived fields have no cycle, so passing on by names comes to an end even where documents
+/// refer to each other in a cycle.
 pub(crate) const FIELDS: &str = "_odm.pending.fields";
 
 /// The document is deleted as soon as its pending work is done.

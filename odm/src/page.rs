@@ -1,4 +1,4 @@
-//! Keyset pages: each begins behind the last document of the one before, found by the index instead of by counting.
+//! Keyset pages: each begins after the last document of the page before, found by the index instead of by counting.
 
 mod behind;
 mod resume;
@@ -79,11 +79,11 @@ impl From<&str> for PageToken {
 pub struct Page<Out> {
     /// The documents.
     pub items: Vec<Out>,
-    /// Where the next page begins; `None` behind the last.
+    /// The token of the next page; `None` after the last page.
     pub next: Option<PageToken>,
 }
 
-/// What a token holds.
+/// The content of a token.
 #[derive(Serialize)]
 struct Position {
     /// The order that it belongs to, such as `year:-1,_id:1`.
@@ -92,13 +92,13 @@ struct Position {
     v: Vec<Bson>,
 }
 
-/// A query for one page. Carried out by `.await`.
+/// A query for one page. `.await` executes it.
 ///
 /// # Errors
-/// [`Error::PageToken`] for a token of another query, or none; [`Error::Query`] for a query with `skip` or `limit`, one
-/// that is sorted by an array or a path through one, one that meets an array or a regular expression where it is sorted,
-/// or one with a collation by which two ids may be equal (strings, where upper and lower case are), or are where the page
-/// begins; [`Error::Decode`] for the first document that does not fit.
+/// [`Error::PageToken`] for a token of another query, or a text that is not a token. [`Error::Query`] for a query with `skip`
+/// or `limit`; for one that is sorted by an array or a path through one; where a document holds an array or a regular
+/// expression in a sort field; and for a collation by which two ids may be equal (strings, where upper and lower case are
+/// equal), or are equal where the page begins. [`Error::Decode`] for the first document that can't be decoded.
 ///
 /// # Cost
 /// One round trip for every 16 MB of documents, and one before for a page behind a token where strings are ids and a
@@ -153,7 +153,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
-    /// The page behind this token, which [`Page::next`] of the same query gave.
+    /// The page that this token names, from [`Page::next`] of the same query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

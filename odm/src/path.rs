@@ -22,7 +22,7 @@ pub trait Fielded: 'static {
 
 /// An enum whose variants are known.
 pub trait Varied: 'static {
-    /// The variants and how they are told apart.
+    /// The variants and their tags.
     const SHAPE: &'static EnumShape;
 }
 
@@ -384,7 +384,7 @@ impl<R, T: ?Sized, P> Flattened<R, T, P> {
     pub const NEW: Self = Flattened(PhantomData);
 }
 
-/// What no flattened struct has.
+/// A trait that no flattened struct has.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is flattened, so it has no place of its own in the document: its fields stand in their parent",
     label = "the path of a flattened struct",
@@ -393,7 +393,7 @@ impl<R, T: ?Sized, P> Flattened<R, T, P> {
 )]
 pub trait StandsAlone {}
 
-/// What a path of its own would have, for the message that says why this one has it not.
+/// The traits of an own path, for the message that says why a flattened struct does not have them.
 macro_rules! not_of_flattened {
     ($($name:ident($($value:ident)?) -> $of:ty = $none:expr;)*) => {
         #[doc(hidden)]
@@ -481,7 +481,7 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}
 
-/// The field is the library's to write (an id, a version, a time stamp, a copy): it is read and queried as any other.
+/// Only the library writes the field (an id, a version, a timestamp, a copy): it is read and queried as any other.
 pub struct ReadOnly<C = Plain>(PhantomData<C>);
 
 impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
@@ -499,7 +499,7 @@ pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
 /// A field that the application may write.
 #[diagnostic::on_unimplemented(
     message = "this field is written by the library alone: an update can't change it",
-    note = "`_id` never changes; a version, a time stamp, a copy or what is computed of other documents is kept by the library",
+    note = "`_id` never changes; the library maintains versions, timestamps, copies and computed fields",
     note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]
@@ -533,10 +533,10 @@ impl<P: Single, S: 'static> Single for StoredAs<P, S> {}
 #[doc(hidden)]
 impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 
-/// What no value that the library writes is.
+/// A trait that values written by the library do not have.
 #[diagnostic::on_unimplemented(
     message = "this field is a part of what is written by the library alone: an update can't change it",
-    note = "a copy follows the document that it is of: change it there",
+    note = "a copy is kept in sync with its source: change it there",
     note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
     note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
 )]

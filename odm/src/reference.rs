@@ -1,8 +1,8 @@
-//! References: a field that holds the id of another document, and what is declared about it.
+//! References: fields that hold the id of another document, and their declarations.
 //!
-//! [`Ref<T>`] is stored as the bare id, so documents of other programs are read as they are. What a field declares
-//! (`#[reference]`, `#[parent_ref]`) stands in a [`ReferenceMeta`] beside its bounds; the joins, the checks and the rules
-//! of deletion all read it there.
+//! [`Ref<T>`] is stored as the bare id, so documents of other programs can be read unchanged. The declaration of a field
+//! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
+//! read it there.
 
 use crate::document::{DocumentMeta, IndexKey};
 use crate::join::{Hop, Slot, Tree};
@@ -187,7 +187,7 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
     note = "a document that several others refer to is given to each of them: derive `Clone` for it"
 )]
 pub trait Load: Pointer {
-    /// What a join gives: the document, or for a union an enum of documents.
+    /// The result of a join: the document, or for a union an enum of documents.
     type Loaded: Clone + Send + 'static;
 
     /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
@@ -238,7 +238,7 @@ impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
 #[doc(hidden)]
 pub trait Wrapped: Pointer {}
 
-/// What is stored for a reference to a `T` in the place of such a pointer.
+/// The stored type of a reference to a `T` in place of such a pointer.
 #[doc(hidden)]
 pub trait Wraps<T: Document>: Wrapped {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson>;
@@ -252,7 +252,7 @@ pub trait Wraps<T: Document>: Wrapped {
     note = "an embedded struct is declared with `#[embed]`"
 )]
 pub trait Reference: 'static {
-    /// What a single one of them is.
+    /// The type of a single one of them.
     type Pointer: Pointer;
     /// Whether it is an array.
     const MANY: bool;
@@ -260,9 +260,9 @@ pub trait Reference: 'static {
     const OPTIONAL: bool;
     /// Whether it is an array whose items have no order, and each of which counts once.
     const SET: bool = false;
-    /// What a join gives for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
+    /// The result of a join for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
     type Joined<X: Send>: Send;
-    /// What a join gives for it if documents that are missing are left out.
+    /// The result of a join for it if missing documents are left out.
     type Present<X: Send>: Send;
 
     /// Puts documents in the places of the references to them.
@@ -451,7 +451,7 @@ impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
     type Key = K;
 }
 
-/// What a field declares with `#[reference(…)]` or `#[parent_ref(…)]`.
+/// The declaration of a field with `#[reference(…)]` or `#[parent_ref(…)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceMeta {
     /// One, many, or the parent.
@@ -481,7 +481,7 @@ pub struct ReferenceMeta {
 }
 
 impl ReferenceMeta {
-    /// What is declared where the attribute has no option but `inverse`.
+    /// The declaration of an attribute that has no option but `inverse`.
     pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
         ReferenceMeta {
             kind,
@@ -671,7 +671,7 @@ pub struct ParentField {
     pub name: &'static str,
     /// The stored name of the reference in it, where it stands there with copies beside it.
     pub id: Option<&'static str>,
-    /// What is declared about it.
+    /// Its declaration.
     pub reference: &'static ReferenceMeta,
 }
 

@@ -1,4 +1,4 @@
-//! What the deployment is, and which commands it has.
+//! The kind of the deployment, and the commands that it supports.
 
 use crate::Result;
 use mongodb::Database;
@@ -26,7 +26,7 @@ pub enum Topology {
     Sharded,
 }
 
-/// What the server said of itself in its reply to
+/// The server's description of itself, from its reply to
 /// [`hello`](https://www.mongodb.com/docs/manual/reference/command/hello/): [`Odm::server`](crate::Odm::server) gives it.
 /// Displayed in words: `a replica set of wire version 25`.
 ///
@@ -46,14 +46,14 @@ pub struct Server {
     sessions: bool,
 }
 
-/// What a standalone server lacks, and the commands that make it a replica set.
+/// The warning for a standalone server, with the commands that make it a replica set.
 const STANDALONE: &str = "this is a standalone server, which has no transactions: copies, subsets and computed fields that are declared \
      `auto` are eventual, and a crash may leave a two-way link, or the move of a child to another parent, half done until `audit` \
      finds it and `repair` completes it. A replica set of one node has transactions: restart the server with `mongod --replSet rs0` \
      and its other options, run `rs.initiate()` once in `mongosh`, and connect with `?replicaSet=rs0`";
 
 impl Server {
-    /// What a user of this server should know, if anything.
+    /// A warning for users of this server, if there is one.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         (self.topology == Topology::Standalone).then_some(STANDALONE)
     }

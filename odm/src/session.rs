@@ -17,13 +17,13 @@ const RETRY_FOR: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The session that the operations of a transaction share. The driver carries out one operation of a session at a time,
-/// so they take turns.
+/// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
+/// take turns.
 #[derive(Clone)]
 pub(crate) struct Shared {
     session: Arc<Mutex<ClientSession>>,
-    /// Of operations that are several commands one is carried out after the other: each looks at what it changes, and none
-    /// of them expects what comes between.
+    /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
+    /// expects other writes in between.
     turn: Arc<Mutex<()>>,
     end: Arc<std::sync::Mutex<End>>,
 }
@@ -50,17 +50,17 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What the transaction's operations leave for its end.
+/// The state that the transaction's operations leave for its end.
 #[derive(Default)]
 struct End {
     /// Why it may not be committed, and whether it may succeed if it is run again.
     spoiled: Option<(String, bool)>,
-    /// Whether an operation was dropped before its end, by a timeout, say. What it did is done, and what follows from that in other
-    /// documents may not be.
+    /// Whether an operation was dropped before it completed, by a timeout, say. Its own write may be made without its effects
+    /// on other documents.
     dropped: bool,
     /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     raced: bool,
-    /// What is looked at once more after the commit.
+    /// References to check again, and work to apply, after the commit.
     after: AfterCommit,
 }
 
@@ -122,12 +122,12 @@ impl Shared {
         self.end().after.written.push(recheck);
     }
 
-    /// Pays, after the commit, what documents of this collection owe under this token.
+    /// Registers pending work of this collection's documents with this token, to be applied after the commit.
     pub(crate) fn owe(&self, meta: &'static crate::document::DocumentMeta, token: relation::Token) {
         self.end().after.left.add(meta, token);
     }
 
-    /// Pays all this after the commit.
+    /// Registers all this work, to be applied after the commit.
     pub(crate) fn leave(&self, left: relation::Left) {
         self.end().after.left.add_all(left);
     }
@@ -277,46 +277,47 @@ impl Tx {
 }
 
 impl Odm {
-    /// Carries out `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit is a
-    /// majority's.
+    /// Executes `work` as one transaction: all of its writes or none. Reads see one snapshot; the commit has the write concern
+    /// `majority`.
     ///
-    /// `work` may run several times: where MongoDB says that repeating may help (`TransientTransactionError`), it is
-    /// rolled back and run again, and a commit of unknown outcome is sent again, for two minutes altogether, [the limit
-    /// of all
+    /// `work` may run several times: after an error that MongoDB marks as transient (`TransientTransactionError`), the
+    /// transaction is rolled back and retried, and a commit of unknown outcome is sent again, for two minutes altogether, [the
+    /// limit of all
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
-    /// It is run again up to five times, too, where an [upsert](crate::UpdateMany::upsert) by a unique key was refused for a
-    /// document that was inserted at the same time. So it should do nothing but read and write through `tx`. An error that `work` returns rolls back and comes out; one
-    /// of the application's own is made by [`Error::application`].
+    /// It is also retried up to five times where an [upsert](crate::UpdateMany::upsert) by a unique key was refused because of
+    /// a document that was inserted at the same time. So `work` should do nothing but read and write through `tx`. An error
+    /// that `work` returns rolls the transaction back and is returned; [`Error::application`] makes one of the application's
+    /// own.
     ///
-    /// What the server has refused has ended the transaction: where `work` passes that error over and goes on, nothing is
-    /// committed. What comes out then is an [`Error::Application`] that says in words what had failed, since the error itself
-    /// was handed to `work`; `downcast_ref` tells it from one of the application's own. So it is with a write of which the
-    /// other side or the copies failed (a two-way reference to a document that is not there), with a deletion that ended half
-    /// done, and with an operation that `work` drops before it has ended, as a timeout does, where it refers to other documents
-    /// or others follow from it: copies, what is computed, the other side of a reference. What is found before the write is
-    /// sent ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and an update
-    /// that finds nothing to change ([`Error::NotFound`], [`Error::ArrayFull`]) may be passed over, and the transaction goes on.
+    /// An operation that the server refuses ends the transaction: if `work` ignores that error and goes on, nothing is
+    /// committed. The transaction then returns an [`Error::Application`] with the text of the failure, since the error itself
+    /// was handed to `work`; `downcast_ref` tells it from an error of the application. The same happens after a write whose
+    /// copies or other side failed (a two-way reference to a document that does not exist), after a deletion that failed
+    /// halfway, and where `work` drops an operation before it completes, as a timeout does, if the operation adds references or
+    /// changes copies, computed fields or the other side of a reference. Errors that are found before the write is sent
+    /// ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and errors of an
+    /// update that matches nothing ([`Error::NotFound`], [`Error::ArrayFull`]) may be ignored: the transaction continues.
     ///
-    /// A reference that was written is checked in the transaction's snapshot, and once more after the commit, since both
-    /// the transaction and somebody else's delete of the target can succeed. If the target is gone by then, the references
-    /// to it are taken back (inserted documents are deleted, changed references get their former values) while the
-    /// transaction's other writes stay: [`Error::MissingReference`] says so. References that are not checked, and those
-    /// with `on_delete = keep`, are left as they are.
+    /// A written reference is checked in the transaction's snapshot, and again after the commit, since the transaction and
+    /// another client's delete of the target can both succeed. If the target is gone by then, the references to it are undone
+    /// (inserted documents are deleted, changed references get their previous values) while the transaction's other writes
+    /// stay, and the transaction returns [`Error::MissingReference`]. References that are not checked, and those with
+    /// `on_delete = keep`, are left as they are.
     ///
-    /// In the same way what refers to deleted documents is looked for once more after the commit, and treated by its
-    /// `on_delete`. What restricts brings the document back while the transaction's other writes stay:
-    /// [`Error::StillReferenced`] says so.
+    /// In the same way, references to deleted documents are looked up again after the commit, and their `on_delete` rule is
+    /// applied. A reference with `restrict` restores the deleted document while the transaction's other writes stay, and the
+    /// transaction returns [`Error::StillReferenced`].
     ///
-    /// No other error comes after the commit. What it owes to copies and can't be paid is left to [`recover`](Odm::recover), and
-    /// what can't be looked for to [`audit`](Odm::audit): `tracing` is told of both.
+    /// No other error is returned after the commit. Pending work that can't be applied is left to [`recover`](Odm::recover),
+    /// and references that can't be looked up are left to [`audit`](Odm::audit); both are logged.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a standalone server. What `work` returns; [`Error::Application`] where it passed over what had
-    /// ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
+    /// [`Error::Unsupported`] on a standalone server. The error that `work` returns; [`Error::Application`] where it ignored an
+    /// error that ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
     ///
     /// # Cost
-    /// One round trip for the commit, beyond those of `work`; one more for the first question of what the deployment is; and
-    /// one more for each collection that a written reference names, and for each reference to what was deleted.
+    /// One round trip for the commit, beyond those of `work`; one more for the first question about the deployment; and one
+    /// more for each collection that a written reference names, and for each declared reference to deleted documents.
     ///
     /// # Example
     /// ```no_run
@@ -417,7 +418,7 @@ impl Run {
         async move {
             let tx = &self.tx;
             let end = std::mem::take(&mut *tx.session.end());
-            let dropped = || spoiled("one was dropped before it ended");
+            let dropped = || spoiled("its future was dropped before it completed");
             let (error, again) = match (error, end.spoiled) {
                 (None, None) if end.dropped => (Some(dropped()), false),
                 (None, Some((error, again))) => (Some(spoiled(&error)), again),
@@ -441,7 +442,7 @@ impl Run {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
                     let aborted = tx.session().await.abort_transaction().await;
                     if let Err(second) = aborted {
-                        tracing::debug!(error = %crate::error::Told(&second), "the abort of a failed transaction failed too");
+                        tracing::debug!(error = %crate::error::Told(&second), "aborting a failed transaction failed");
                     }
                     // Once, without it.
                     let is_refused = !self.was_refused && tx.odm.bulk_write().is_refused();
@@ -453,7 +454,7 @@ impl Run {
                     }
                 }
             }
-            tracing::debug!("a transaction is run again after a transient error");
+            tracing::debug!("retrying a transaction after a transient error");
             tokio::time::sleep(self.pause).await;
             self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
             Ok(false)
@@ -464,7 +465,7 @@ impl Run {
 
 fn spoiled(error: &str) -> Error {
     Error::application(format!(
-        "an operation of the transaction had failed, so the transaction was rolled back: {error}"
+        "an operation of the transaction failed, so the transaction was rolled back: {error}"
     ))
 }
 

@@ -13,7 +13,8 @@ use crate::value::{Array, Value};
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
 pub type ShapeFn = fn() -> Shape;
 
-/// So many options and newtypes around a value are looked through: none that is meant has more, and a type may contain itself.
+/// Maximum number of options and newtypes around a value that are unwrapped: no sensible type has more, and a type may contain
+/// itself.
 pub(crate) const MOST_WRAPPERS: u32 = 32;
 
 /// How a value looks in BSON, without the bounds that a field adds to it.
@@ -143,7 +144,7 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// What the library does with a field by itself.
+/// How the library maintains a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Managed {
     /// Nothing: the application writes it.
@@ -177,18 +178,18 @@ pub struct FieldMeta {
     pub required: bool,
     /// Whether its own fields stand in the parent (`#[serde(flatten)]`).
     pub flatten: bool,
-    /// What the library does with it.
+    /// How the library maintains it.
     pub managed: Managed,
     /// The worst-case size of its value in bytes, without type byte and name; `None` where a part of it has no bound.
     pub size: Option<u64>,
     /// Whether no two documents have the same value in it: a field of a document with a unique index of its own, or its
     /// `_id`.
     pub unique: bool,
-    /// What it declares as a reference to other documents.
+    /// Its declaration as a reference to other documents.
     pub reference: Option<&'static ReferenceMeta>,
-    /// What it declares about the reference in its struct of copies, if it is a reference with copies beside it.
+    /// Its declaration of the reference in its struct of copies, if it is a reference with copies beside it.
     pub entry: Option<&'static EntryMeta>,
-    /// What it is derived from, if the library keeps it: a copy, a subset, a computed value.
+    /// Its source, if the library derives it: a copy, a subset, a computed field.
     pub copied: Option<&'static Copied>,
     /// Whether it changes so often that a copy of it is refused: `#[volatile]`.
     pub volatile: bool,
@@ -248,7 +249,7 @@ impl FieldMeta {
         self.flatten && self.bounds.opaque
     }
 
-    /// What is declared about the reference that it is, or that it holds with copies beside it.
+    /// The declaration of the reference that it is, or that it holds with copies beside it.
     pub(crate) const fn declared(&self) -> Option<&'static ReferenceMeta> {
         match (self.reference, self.entry) {
             (None, Some(entry)) => Some(&entry.reference),
@@ -366,7 +367,7 @@ pub enum Tagging {
     Untagged,
 }
 
-/// An enum's variants and how they are told apart.
+/// An enum's variants and their tags.
 #[derive(Clone, Copy, Debug)]
 pub struct EnumShape {
     /// The enum's name in Rust.
@@ -384,11 +385,11 @@ pub struct VariantMeta {
     pub name: &'static str,
     /// Other names that serde reads it from.
     pub aliases: &'static [&'static str],
-    /// What it carries.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a variant carries.
+/// The content of a variant.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Nothing.

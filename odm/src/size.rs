@@ -362,7 +362,7 @@ impl Default for Message {
     }
 }
 
-/// What is wrong with a document of these fields, if its worst case passes MongoDB's limit: the size, and the fields that
+/// The error message for a document of these fields, if its worst case passes MongoDB's limit: the size, and the fields that
 /// cost most.
 pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
     let Some(total) = whole(fields) else {
@@ -382,7 +382,7 @@ pub const fn too_large(name: &str, fields: &[FieldMeta]) -> Option<Message> {
             " of them for the library's own field `_odm`, above MongoDB's limit of 16,777,216 (16 MiB) for one document. It \
              costs:",
         );
-    // What was named last, by its cost and its place.
+    // The field that was named last, by its cost and its position.
     let (mut below, mut behind) = (u64::MAX, usize::MAX);
     let mut shown = 0;
     // The largest first: five rounds over the fields, each for the next smaller cost. Of equal ones the first comes first.

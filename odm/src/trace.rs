@@ -1,5 +1,5 @@
-//! What an operation reports to `tracing`: collection, operation, round trips, documents, time, and what kind of error ended
-//! it. Never a value, unless the program asks for it at level `TRACE`.
+//! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
+//! it. Values of documents are logged only at level `TRACE`.
 
 use crate::batches::Batch;
 use crate::{Error, Result};
@@ -128,14 +128,14 @@ impl Trace {
         .boxed()
     }
 
-    /// What it took.
+    /// The cost of the operation.
     pub(crate) fn done(&self, round_trips: u64, documents: u64) {
         self.counts.any.store(true, Ordering::Relaxed);
         self.counts.own.store(round_trips, Ordering::Relaxed);
         self.counts.documents.store(documents, Ordering::Relaxed);
     }
 
-    /// What it took beside itself: the questions whether references have their targets, and the other side of two-way ones.
+    /// Its additional round trips: checks of references, and writes on the other side of two-way ones.
     pub(crate) fn more(&self, round_trips: u64) {
         if round_trips > 0 {
             self.counts.any.store(true, Ordering::Relaxed);
@@ -143,7 +143,8 @@ impl Trace {
         }
     }
 
-    /// What it ended with: the first of what it is told. Its text may hold values of documents, so that it stands beside them.
+    /// The error that ended it: the first one that is reported here. Its text may hold values of documents, so it is logged
+    /// with them.
     pub(crate) fn failed(&self, error: &Error) {
         if self.counts.failed.swap(true, Ordering::Relaxed) {
             return;
@@ -212,7 +213,7 @@ impl Stream for Batches {
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        // The first batch has been asked for, also where nobody took it.
+        // The first batch has been requested, also where it was not read.
         self.trace.done(self.round_trips.max(1), self.documents);
         self.trace.record();
     }

@@ -1,8 +1,8 @@
 //! Upserts by a unique key. Of several that race for one document, the server lets one insert it; the others find it then.
 //!
-//! Where the condition demands all values of a unique index, one document fits it at most. So the update is sent as one
-//! document's, and one that was refused since a document with these values came in between is sent again. Where that
-//! document does not fit the rest of the condition, the refusal stays, and names it.
+//! Where the condition requires all values of a unique index, at most one document matches it. So the update is sent as an
+//! update of one, and is retried if it was refused because another client inserted a document with these values in between.
+//! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
 use crate::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::key::Key;

@@ -77,7 +77,7 @@ pub trait Value: 'static {
     note = "the greatest value of a number is declared with `#[field(max = N)]`, the length of a string with `#[field(max_len = N)]`"
 )]
 pub trait Array: 'static {
-    /// What it holds.
+    /// The type of its items.
     type Item: Value;
     /// Whether it is stored as a document with a key for each item.
     const MAP: bool = false;
@@ -263,7 +263,7 @@ impl<T: ?Sized> Grouped<T> for Listed<Listed<ByValue>> {}
 #[diagnostic::do_not_recommend]
 impl<T: ?Sized> Grouped<T> for Listed<Listed<Listed<ByValue>>> {}
 
-/// What would make a document embeddable: nothing does (rule two, it stands alone).
+/// A trait that no document implements: documents can't be embedded (rule two).
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a document with a collection of its own, so it can't be embedded in another one (rule two: an object that is accessed on its own is not embedded)",
     label = "a `Document`, used as an embedded value",
@@ -557,7 +557,7 @@ impl<A: List> List for Box<A> {}
 pub trait MapKey: 'static {}
 marker!(MapKey: String, Box<str>);
 
-// What is refused in a plain field, each with its own message.
+// Types that are refused in a plain field, each with its own message.
 macro_rules! refused {
     ($($ty:ty, [$($p:tt)*], $reason:ident;)*) => {$(
         impl<'a, $($p)*> Value for $ty where Declared<'a>: $reason<$ty> {

@@ -58,17 +58,17 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             let raw = encode(&document)?;
             Ok((Some(document), raw))
         }
-        // What is derived from others is missing, so its bounds are checked when that is there.
+        // Derived fields are still missing, so the bounds are checked when they are filled in.
         Fresh::Partial(raw) => Ok((None, raw?)),
     }
 }
 
-/// One document to insert. Carried out by `.await`, which gives it as it is stored.
+/// One document to insert. `.await` executes the insert and returns the document as it is stored.
 ///
-/// The documents that it refers to are looked for before it is inserted, and once more after: if one has been deleted
-/// meanwhile, the new document is deleted again. With a two-way reference the other side is written too, in one
-/// transaction with the insert where the deployment has them; else one after the other, in an order in which a crash
-/// leaves nothing that can't be mended.
+/// The documents that it refers to are looked up before it is inserted, and again afterwards: if one has been deleted
+/// meanwhile, the new document is deleted again. With a two-way reference the other side is written too, in one transaction
+/// with the insert where the deployment has transactions. Without them these are separate writes: a crash between them leaves a
+/// link on one side, which [`audit`](crate::Odm::audit) finds and [`repair`](crate::Odm::repair) completes.
 ///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
@@ -223,7 +223,7 @@ pub(crate) fn missed(
     })
 }
 
-/// What a write has missed is read from where it was looked for: a secondary may not know of it yet.
+/// Reads that explain a write which matched nothing go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
 
 /// Reads some fields of one document, to say why a write of it changed nothing.
@@ -244,7 +244,7 @@ pub(crate) async fn peek(
     act!(core.session(), action).map_err(|error| core.error(error))
 }
 
-/// What is done before a write of this collection.
+/// Fills in copies before a write to this collection.
 pub(crate) fn amend<'a>(core: &'a Core, trace: &'a Trace) -> Amend<'a> {
     Amend {
         odm: core.odm(),
@@ -473,26 +473,26 @@ async fn store(
     Ok((created, 3))
 }
 
-/// What to delete. Carried out by `.await`, which gives [`Deleted`].
+/// A deletion. `.await` executes it and returns [`Deleted`].
 ///
-/// What refers to a document is treated as its reference declares, by the models that the [`Odm`](crate::Odm) was made with
-/// and by what the database holds: with `on_delete = restrict` it holds the deletion back, which is found before anything is
-/// deleted, also where a `cascade` leads to it; with `cascade` it is deleted too, with `nullify` and `pull` it lets go of the
-/// document, and with `keep` it is left as it is. The version and the time stamps of such documents stay as they are, but that
-/// the end of a two-way reference raises the version.
+/// The `on_delete` rule of each reference to the document is applied, of the models that the [`Odm`](crate::Odm) was made with
+/// and of the declarations in the database: `restrict` refuses the deletion before anything is deleted, also where a `cascade`
+/// reaches the document; `cascade` deletes the referring document too; `nullify` and `pull` remove the reference; `keep` leaves
+/// it as it is. The version and the timestamps of the referring documents don't change, except that removing a two-way
+/// reference raises the version.
 ///
-/// A document that refers to itself does not hold itself back, and with [`delete_where`](Collection::delete_where) no document
-/// holds another one back that the same condition deletes. What a cascade deletes at another place does: it could not be
-/// undone.
+/// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](Collection::delete_where) no
+/// document restricts another one that the same condition deletes. A document that a cascade deletes elsewhere does restrict:
+/// its deletion could not be undone.
 ///
-/// All of it goes in batches, in the order of the ids, and the document itself is deleted last: a deletion that was
-/// interrupted goes on when it is asked for again. Afterwards the references are looked for once more. Those that were
-/// written meanwhile are treated in the same way; where one of them holds the deletion back, the document is inserted again
-/// as it was, and what has been deleted before it stays deleted. In a transaction this second look follows the commit.
+/// A deletion works in batches, in the order of the ids, and deletes the document itself last: an interrupted deletion
+/// continues when it is requested again. Afterwards the references are looked up again. Those that were written meanwhile are
+/// treated in the same way; where one of them has `restrict`, the document is inserted again as it was, and documents that were
+/// deleted before it stay deleted. In a transaction this second check follows the commit.
 ///
 /// # Errors
-/// [`Error::Conflict`] if somebody else changed the document, of a type with versions; [`Error::StillReferenced`] where
-/// `on_delete = restrict` holds it back.
+/// [`Error::Conflict`] if another writer changed the document, of a type with versions; [`Error::StillReferenced`] where
+/// `on_delete = restrict` refuses the deletion.
 ///
 /// # Cost
 /// Where no registered document refers to this type: one round trip; one more where a document with a version was not
@@ -525,7 +525,7 @@ enum What<T> {
     Many(Filter<T>),
 }
 
-/// What a delete did.
+/// The result of a delete.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -103,7 +103,7 @@ struct ServerArgs {
     keep: bool,
 }
 
-/// Carries out the command that the program was started with.
+/// Executes the command that the program was started with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {

@@ -24,7 +24,7 @@ const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 /// Which meetings of writers the test of them has: without it, some.
 const MEETINGS: &str = "ODM_MEETINGS";
 
-/// What a command builds and runs, as arguments of cargo.
+/// The build and the run of a command, as arguments of cargo.
 #[derive(Debug)]
 pub struct Job {
     name: &'static str,

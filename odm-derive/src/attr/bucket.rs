@@ -1,4 +1,4 @@
-//! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold so many of them.
+//! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold a bounded number of them.
 
 use super::reference::{OnDelete, on_delete, truth};
 use super::{At, Count, count, once, read, string, unknown, word};
@@ -8,7 +8,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
 
-/// What was written; what was not has a default that depends on the names of the types.
+/// The options as written; omitted ones have defaults that depend on the names of the types.
 #[derive(Default)]
 pub struct Bucket {
     pub span: Option<Span>,

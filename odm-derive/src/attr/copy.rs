@@ -11,7 +11,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, LitStr, Path, Token, parenthesized, token};
 
-/// What a field is derived from.
+/// The source of a derived field.
 #[derive(Clone)]
 pub enum Copy {
     /// `#[denormalize(from = host.ipaddr)]`, or a field of a struct with `#[denormalize(from = T)]`.
@@ -455,7 +455,7 @@ impl Computed {
 }
 
 impl Copy {
-    /// What a field's attributes declare. A reference with copies takes over what stands in `#[reference]`.
+    /// The declaration in a field's attributes. A reference with copies takes over the options of `#[reference]`.
     pub fn parse(
         cx: &Ctxt,
         attrs: &[Attribute],

@@ -370,7 +370,7 @@ fn made_alike(cx: &Ctxt, container: &Container, field: &Field, entry: &Entry) {
     }
 }
 
-/// What a deletion of the other document can do to the whole entry.
+/// The effect of a deletion of the other document on the whole entry.
 fn removal(cx: &Ctxt, label: &str, field: &Field, reference: &crate::attr::reference::Reference) {
     let Some(on_delete) = &reference.on_delete else {
         return;

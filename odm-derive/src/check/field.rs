@@ -41,7 +41,7 @@ pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
-/// What is written must be found by the next read: `#[serde(skip_serializing)]` alone loses the value.
+/// A written value must be found by the next read: `#[serde(skip_serializing)]` alone loses the value.
 fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
     let serde = &field.serde;
     if serde.skip.is_some() {

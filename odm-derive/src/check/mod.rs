@@ -280,7 +280,7 @@ fn is_written(field: &Field) -> bool {
     field.copy.is_some() || field.reference.as_ref().is_some_and(both)
 }
 
-/// What the library writes by itself it writes under one name, and a document with two of them can't be read.
+/// The library writes its own fields under one name, and a document with two of them can't be read.
 fn written_under_one_name(cx: &Ctxt, container: &Container, field: &Field) {
     if is_written(field) && !field.serde.aliases.is_empty() {
         cx.error(
@@ -455,7 +455,7 @@ fn type_span(field: &Field) -> Span {
 
 /// Whether the array that a field visibly is has a bound, or the field is not looked into.
 fn is_declared(field: &Field) -> bool {
-    // What is wrong with a declaration has been said.
+    // Errors of the declaration have been reported.
     let derived = ["denormalize", "subset", "computed"];
     let wrong = field.copy.is_none()
         && derived

@@ -237,7 +237,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What a deletion of the other document can do to this field.
+    /// The effect of a deletion of the other document on this field.
     fn deletion(&self) {
         let (reference, label) = (self.reference, self.label());
         let Some(on_delete) = &reference.on_delete else {

@@ -36,8 +36,8 @@ impl Rules<'_> {
                 self.cx.error(
                     document,
                     format!(
-                        "Two documents of `{}` are called `{}`, and by this name (in the stored `type`) the references are told apart. \
-                         Leave one of them out, or import it under another name: `use videos::Clip as VideoClip`",
+                        "Two documents of `{}` are called `{}`, and this name (in the stored `type`) distinguishes the \
+                         references. Leave one of them out, or import it under another name: `use videos::Clip as VideoClip`",
                         self.label(),
                         name(document).unwrap_or_default()
                     ),

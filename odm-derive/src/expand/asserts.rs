@@ -1,4 +1,4 @@
-//! What is asserted of a field by its type, with the caret on the type.
+//! Assertions about the type of a field, with the caret on the type.
 
 use super::{Target, reference};
 use crate::ast::{Data, Field};

@@ -1,4 +1,4 @@
-//! What a field is derived from, as constants; the structs of copies; and what is asserted of the sources.
+//! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
 use super::{Target, index};
 use crate::ast::{Container, Field};
@@ -197,7 +197,7 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     }
 }
 
-/// What is asserted of the sources: items of their own, since no constant of this type may need one of the other document,
+/// Assertions about the sources, in items of their own, since no constant of this type may need one of the other document,
 /// which may have copies of this one.
 pub fn checks(target: &Target) -> TokenStream {
     target
@@ -401,7 +401,7 @@ fn define_one(
         });
         quote!(#on_delete #check #index)
     });
-    // What is listed twice is an error of its own.
+    // A field that is listed twice is an error of its own.
     let listed = fields.list.iter().enumerate().filter(|(i, field)| {
         let before = fields.list.iter().take(*i);
         field.ident.as_ref().is_some_and(|name| name != "id")
@@ -461,7 +461,7 @@ fn define_one(
     }
 }
 
-/// What a struct with `#[denormalize(from = T)]` says about itself.
+/// The implementation for a struct with `#[denormalize(from = T)]`.
 pub fn implement(target: &Target) -> TokenStream {
     let Some(copies) = &target.container.copies else {
         return TokenStream::new();

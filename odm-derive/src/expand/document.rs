@@ -11,7 +11,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident};
 
-/// What the fields of a document are for, by their names in Rust.
+/// The roles of a document's fields, by their names in Rust.
 #[derive(Default)]
 pub struct Roles {
     pub id: Option<String>,

@@ -69,7 +69,7 @@ fn id(target: &Target) -> TokenStream {
     let fields = target.container.all_fields();
     let generics = generics::stored(target, &fields);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    // What is stored in the place of the type itself; a field of a document may be an array.
+    // Fields that are stored in place of the type itself; a field of a document may be an array.
     let alone: Vec<&crate::ast::Field> = match &target.container.data {
         Data::Struct(Style::Newtype, fields) => fields.iter().collect(),
         Data::Enum(variants) if target.container.serde.untagged => variants

@@ -306,7 +306,7 @@ fn default(target: &Target, field: &Field) -> TokenStream {
 }
 
 /// `Insertable` for the whole document and for the new struct, and `Replaceable` for one that is ever changed. Those of a
-/// bucket have a bound that never holds, so that the compiler says who writes it where one is inserted or replaced.
+/// bucket have a bound that never holds, so that the compiler names the right method where one is inserted or replaced.
 pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let ident = ident(target);

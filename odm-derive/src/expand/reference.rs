@@ -1,4 +1,4 @@
-//! What a reference declares, as constants; and the traits by which a child is found from its parent.
+//! The declaration of a reference, as constants; and the traits that find a child from its parent.
 
 use super::{Target, generics, index};
 use crate::ast::Field;
@@ -273,8 +273,8 @@ fn differ(one: &Type, other: &Type, parameters: &[&Ident]) -> bool {
         .any(|(one, other)| differ(one, other, parameters))
 }
 
-/// What is asserted of the other documents: statements of a constant that no constant of this type needs, since the others
-/// may refer to this one.
+/// Assertions about the other documents, in a constant that no constant of this type needs, since the others may refer to this
+/// one.
 pub fn asserts(target: &Target, fields: &[&Field]) -> TokenStream {
     fields
         .iter()
@@ -390,7 +390,7 @@ pub fn holds_document(target: &Target, fields: &[&Field]) -> TokenStream {
     quote!(false #(|| #parts)*)
 }
 
-/// What the type of a field, or of its items, says by this constant. `None` where it is known to say nothing.
+/// The value of this constant for the type of a field, or of its items. `None` where it is known to be empty.
 fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     let (odm, stored) = (&target.odm, field.stored());
     let name = quote::format_ident!("{name}");

@@ -1,5 +1,5 @@
-//! What is asserted of fields that are derived from other documents: that the source is there, has the type, and is worth
-//! being copied.
+//! Assertions about fields that are derived from other documents: that the source exists, has the right type, and does not
+//! change too often.
 
 use super::{about, same};
 use crate::average::Average;
@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 /// the compiler does not take the type of the copy for that of the field.
 pub struct SourceField<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// What a copy of the field at `path` holds, through a reference of the type `V`.
+/// The type of a copy of the field at `path`, through a reference of the type `V`.
 pub fn source<V: Reference, R, S: Send, P: Step, C>(_: Path<R, S, P, C>) -> SourceField<V::Joined<S>, C> {
     SourceField(PhantomData)
 }
@@ -227,7 +227,7 @@ pub fn parent<C: DerivesInto<P>, P: Document>() -> ParentField {
     C::parent()
 }
 
-/// What has one reference to the document that is derived from it.
+/// A child with one reference to the document that derives fields from it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
     note = "declare it in `{Self}`: `#[parent_ref] pub parent: Ref<{P}>`",
@@ -261,14 +261,14 @@ where
     note = "write `Vec<RecentItem>` with a struct of your own, `#[derive(Embed, …)] #[denormalize(from = {C})] struct RecentItem {{ id: Ref<{C}>, … }}`, or `fields(name: Type, …)`, which makes it"
 )]
 pub trait SubsetOf<C> {
-    /// What an element holds.
+    /// The fields of an element.
     const COPIED: &'static [CopiedField];
 }
 impl<C, E: CopyOf<C>> SubsetOf<C> for Vec<E> {
     const COPIED: &'static [CopiedField] = E::COPIED;
 }
 
-/// What an element of a subset holds.
+/// The fields of an element of a subset.
 pub const fn elements<T: SubsetOf<C>, C>() -> &'static [CopiedField] {
     T::COPIED
 }
@@ -327,7 +327,7 @@ pub const fn has_reference<T: CopyOf<D>, D: Document>(
     )
 }
 
-/// What has an average.
+/// A type that has an average.
 #[diagnostic::on_unimplemented(
     message = "an average is one of numbers, and the field of the children is a `{Self}`",
     label = "the average of a `{Self}`",

@@ -1,4 +1,4 @@
-//! What is asserted of references: where one may stand, and that the two sides of a relationship fit each other.
+//! Assertions about references: where one may be declared, and that the two sides of a relationship agree.
 
 use super::{PlainlyStored, about, one_null, same};
 use crate::document::Document;
@@ -199,7 +199,7 @@ where
     pub const IS: bool = true;
 }
 
-/// What holds of a field that the other constant does not fit.
+/// The constant for a field that the other one does not apply to.
 pub trait RefersNot {
     /// It does not.
     const IS: bool = false;
@@ -241,7 +241,7 @@ impl<A> Types<A, A> {
     pub const SAME: bool = true;
 }
 
-/// What holds of types that the other constant does not fit.
+/// The constant for types that the other one does not apply to.
 pub trait Differ {
     /// They are not, as far as is known.
     const SAME: bool = false;

@@ -10,7 +10,7 @@ use mongodb::bson::oid::ObjectId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value that is kept in buckets: documents that hold so many of them, in the order in which they came.
+/// A value that is kept in buckets: documents that hold a bounded number of them, in the order in which they were pushed.
 ///
 /// It is implemented by `#[bucket(…)]` on a struct that derives [`Embed`](derive@Embed); the items are written and read
 /// by [`Odm::buckets`](crate::Odm::buckets).
@@ -39,7 +39,7 @@ pub trait Bucketed: Embed + Nested + Serialize + DeserializeOwned + Send + Sync 
     fn items(bucket: Self::Bucket) -> Vec<Self>;
 }
 
-/// What would make a bucket one that the application may insert or replace: nothing does.
+/// A trait that no bucket has: the application can't insert or replace one.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a `{B}` is written by `odm.buckets::<{I}>()` alone, which keeps in step what it holds and what it counts and sums",
@@ -69,7 +69,7 @@ pub trait ByTime: Timed {}
 )]
 pub trait Timed: Bucketed {}
 
-/// What is declared of a bucket. Names are those that are stored.
+/// The declaration of a bucket, with stored names.
 #[derive(Debug)]
 pub struct BucketMeta {
     /// The collection of the buckets.
@@ -88,7 +88,7 @@ pub struct BucketMeta {
     pub period: Option<BucketPeriod>,
     /// Of items that have a time.
     pub time: Option<BucketTime>,
-    /// What is summed.
+    /// The sums.
     pub sums: &'static [BucketSum],
 }
 

@@ -1,16 +1,15 @@
-//! Buckets: documents that each hold so many items of one parent, in the order in which they came.
+//! Buckets: documents that each hold a bounded number of items of one parent, in the order in which they were pushed.
 //!
-//! A bucket counts down how many items it still takes (`room`). A push is one update of the one bucket that has room, which
-//! the server carries out whole or not at all, so no number of them overfills it. Where none has room, the next page is
-//! inserted; of several that try, the unique index of the pages lets one through, and the others push onto what it made.
+//! A bucket counts down how many items it still takes (`room`). A push is one update of the one bucket that has room, which is
+//! atomic, so no number of concurrent pushes overfills it. Where none has room, the next page is inserted; of several that try,
+//! the unique index of the pages lets one through, and the others push onto what it made.
 //!
-//! Room is never given back, also where items are deleted: a bucket without it is closed for ever. A page is inserted only
-//! behind one that was seen closed, so there is never more than one that has room, which is the newest, and the items stay
-//! in order. What a reader sees too late (on a secondary) is a page that is not the newest any more; the next one then is
-//! there already, and the index refuses a second.
+//! Room never grows, also where items are deleted: a full bucket is closed forever. A page is inserted only after one that was
+//! seen closed, so only the newest page has room, and the items stay in order. A stale read (on a secondary) returns a page
+//! that is not the newest any more; the next page exists already then, and the index refuses a second one.
 //!
-//! A change of items goes by the bucket's version: what is counted and summed is computed of the items that were read, and
-//! written with the change if nothing came between.
+//! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
+//! with the change if the version is still the same.
 
 use crate::aggregate;
 use crate::collection::Core;
@@ -43,14 +42,14 @@ pub use meta::{
 };
 pub(crate) use summary::{renew, retell};
 
-/// A push that finds a bucket full, and somebody else making the next one, tries again: each time somebody has filled a
-/// whole bucket meanwhile, so that only very small ones under very many writers need more than a few.
+/// Maximum number of attempts of a push. One fails where the bucket is full and another client creates the next one: each time
+/// other clients have filled a whole bucket meanwhile, so only very small buckets with very many writers need more than a few.
 const ATTEMPTS: u64 = 1_000;
 
 /// The pause before another attempt grows up to this.
 const LONGEST_PAUSE: u64 = 20;
 
-/// So many items or about that are in memory while a stream is read.
+/// Approximate number of items that are in memory while a stream is read.
 const STREAMED: i32 = 1_000;
 
 /// The items of type `I`, in buckets. Cheap to clone; `Send` and `Sync`.
@@ -64,9 +63,9 @@ const STREAMED: i32 = 1_000;
 ///
 /// # Concurrency
 /// Any number of programs may push at the same time: no bucket is overfilled, no item is lost, and the pages have no gap. A
-/// write that is sent again after a network error is carried out once, by the [retryable
+/// write that is sent again after a network error is executed once, by the [retryable
 /// writes](https://www.mongodb.com/docs/manual/core/retryable-writes/) of replica sets and sharded clusters. A standalone
-/// server has none: there the error comes out, and the item may be stored or not.
+/// server has none: there the error is returned, and the item may be stored or not.
 ///
 /// # Example
 /// ```no_run
@@ -176,18 +175,18 @@ impl<I: Bucketed> Buckets<I> {
         &self.collection
     }
 
-    /// Adds an item behind the others of this parent, and gives the number of its page.
+    /// Adds an item after the others of this parent, and returns the number of its page.
     ///
     /// # Errors
     /// [`Error::MissingReference`] if there is no such parent, [`Error::Invalid`] where the item breaks a bound.
     ///
     /// # Cost
-    /// One round trip. Where the newest bucket is full, and for the first item: that one, one for the number of the newest
-    /// page and one for the new bucket, and with two more it is made sure that the parent is there, before and after. None of
-    /// these two with `check = false`.
+    /// One round trip. Where the newest bucket is full, and for the first item: that one, one for the number of the newest page
+    /// and one for the new bucket, and two more that check the existence of the parent, before and after. With `check = false`
+    /// these two are omitted.
     ///
-    /// An item that goes into a bucket which is there does not ask for the parent: with the parent its buckets are deleted
-    /// (`on_delete = cascade`), or it is held back by them.
+    /// A push into an existing bucket does not check the parent: a deletion of the parent deletes its buckets too (`on_delete =
+    /// cascade`), or they prevent it.
     ///
     /// # Example
     /// ```no_run
@@ -211,9 +210,9 @@ impl<I: Bucketed> Buckets<I> {
         self.untyped().push("push", rows).await
     }
 
-    /// Adds items behind the others of this parent, in their order; of buckets by time, those of each period.
+    /// Adds items after the others of this parent, in their order; in buckets by time, after those of the same period.
     ///
-    /// Those of one bucket are added together. With more of them, those before stay where a later bucket is refused; in a
+    /// The items of one bucket are added together. Where a later bucket is refused, the items in earlier buckets stay; in a
     /// [transaction](Tx::buckets) all of them are added or none. Nothing is sent if one of them breaks a bound.
     ///
     /// # Errors
@@ -352,7 +351,7 @@ impl Untyped {
         let mut trips = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
-            // Without a question there may be room for all; with the answer there is for so many.
+            // Before the bucket was read there may be room for all; afterwards the room is known.
             let fits = match newest {
                 None => all - added <= room,
                 Some(_) => room > 0,
@@ -374,7 +373,7 @@ impl Untyped {
             let found = self.newest(row).await;
             let found = found.map_err(|error| partly(added, error.of_read()))?;
             newest = Some(found);
-            // One that has room again has been made by somebody else since the update looked.
+            // Another client has created one with room since the update was executed.
             if found.room > 0 {
                 pause(attempt).await;
                 continue;
@@ -407,8 +406,8 @@ impl Untyped {
             collection: self.meta.collection,
             source: None,
             message: format!(
-                "{ATTEMPTS} times somebody else filled the newest bucket before this push: try again, or declare a greater \
-                 `size` than {}",
+                "other writers filled the newest bucket before this push in each of {ATTEMPTS} attempts: try again, or declare \
+                 a greater `size` than {}",
                 meta.size
             ),
         };
@@ -523,7 +522,7 @@ impl Untyped {
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
                     return Err(contended(meta, &id));
                 }
-                // Somebody else has written it.
+                // Another client has written it.
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) => {
                     attempts += 1;
                     pause(attempts).await;
@@ -595,13 +594,13 @@ impl BucketMeta {
     }
 }
 
-/// Why the pages behind so many were not inserted.
+/// Why the pages after the inserted ones were not inserted.
 struct Refused {
     inserted: usize,
     error: Error,
 }
 
-/// Whether somebody else has made the page.
+/// Whether another client has created the page.
 fn is_ours(meta: &BucketMeta, error: &Error) -> bool {
     let Error::DuplicateKey { fields, .. } = error else {
         return false;
@@ -668,7 +667,7 @@ impl<I: Bucketed> Buckets<I> {
     /// All buckets of this parent, in their order. Of many, [`stream`](Buckets::stream) has a few in memory at a time.
     ///
     /// # Errors
-    /// [`Error::Decode`] if one does not fit.
+    /// [`Error::Decode`] if one can't be decoded.
     ///
     /// # Cost
     /// One round trip for each batch of 16 MB.
@@ -722,7 +721,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Errors
     /// Those of the server and the network, from the call itself for the first batch, as an item for a later one;
-    /// [`Error::Decode`] in the place of a bucket that does not fit.
+    /// [`Error::Decode`] in the place of a bucket that can't be decoded.
     ///
     /// # Cost
     /// One round trip for about a thousand items, of which one batch is in memory.
@@ -755,7 +754,7 @@ impl<I: Bucketed> Buckets<I> {
     /// The items of one page, from 1; none if there is no such page.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the bucket does not fit.
+    /// [`Error::Decode`] if the bucket can't be decoded.
     ///
     /// # Cost
     /// One round trip that reads one document.
@@ -781,7 +780,7 @@ impl<I: Bucketed> Buckets<I> {
     /// The items of a time, in its order; those of one time as they came.
     ///
     /// # Errors
-    /// [`Error::Decode`] if a bucket does not fit.
+    /// [`Error::Decode`] if a bucket can't be decoded.
     ///
     /// # Cost
     /// One round trip for each batch of 16 MB, which reads the buckets that may hold items of the time. Where they are by
@@ -825,7 +824,7 @@ impl<I: Bucketed> Buckets<I> {
 /// The typed paths of an item.
 type Paths<I> = <Element<I> as Rooted>::Paths;
 
-/// A bucket with items that fit a condition.
+/// A bucket with items that match a condition.
 struct Hit {
     id: Bson,
     version: i64,
@@ -844,11 +843,11 @@ enum Fate {
 
 /// Changes of items.
 impl<I: Bucketed> Buckets<I> {
-    /// Changes every item of this parent that fits the condition, and gives their number.
+    /// Changes every item of this parent that matches the condition, and returns their number.
     ///
-    /// An item is named by what it holds: one that has to be told from all others has a field for it, `id: ObjectId`. The
-    /// items of one bucket are changed together with what the bucket sums of them, all or nothing; in a
-    /// [transaction](Tx::buckets) those of all buckets.
+    /// A condition selects items by their fields: give items that must be distinguished a field for it, such as `id: ObjectId`.
+    /// The items of one bucket are changed together with its sums, all or nothing; in a [transaction](Tx::buckets) those of all
+    /// buckets.
     ///
     /// # Errors
     /// [`Error::Invalid`] where a value breaks a bound; [`Error::MissingReference`]; [`Error::Query`] where the time of an
@@ -857,7 +856,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Cost
     /// One round trip to find the items, and one for each bucket that has some; one more for each where the change concerns
-    /// the time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    /// the time or a sum. Where another client has written to the bucket meanwhile, the same again for it.
     ///
     /// # Example
     /// ```no_run
@@ -887,18 +886,18 @@ impl<I: Bucketed> Buckets<I> {
             .await
     }
 
-    /// Deletes every item of this parent that fits the condition, and gives their number.
+    /// Deletes every item of this parent that matches the condition, and returns their number.
     ///
-    /// The items behind them move up within their bucket. The bucket stays, also without an item, so that the pages keep
-    /// their numbers, and its place is not taken by a later push. What is counted and summed is written with it, all or
-    /// nothing; in a [transaction](Tx::buckets) in all buckets.
+    /// The items after them move up within their bucket. The bucket stays, also without an item, so that the pages keep their
+    /// numbers, and a later push does not reuse the room. Count and sums are written with it, all or nothing; in a
+    /// [transaction](Tx::buckets) in all buckets.
     ///
     /// # Errors
     /// [`Error::Query`] where the condition can't be asked of the items of an array.
     ///
     /// # Cost
     /// One round trip to find the items, and one for each bucket that has some; one more for each where the bucket knows the
-    /// time or a sum. Where somebody else has written to the bucket meanwhile, the same again for it.
+    /// time or a sum. Where another client has written to the bucket meanwhile, the same again for it.
     ///
     /// # Example
     /// ```no_run
@@ -1063,13 +1062,13 @@ impl Untyped {
         }
         match apply(&self.core, hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
-            // It was deleted with its parent, or by somebody else.
+            // It was deleted with its parent, or by another client.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// What is summed of the items of the bucket, if it is still the one that was found; and the beginning of its period.
+    /// The summed fields of the bucket's items, if it is unchanged since it was found; and the beginning of its period.
     async fn summed(&self, hit: &Hit) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
         let meta = self.meta;
         let mut fields = doc! { "_id": 1 };
@@ -1103,8 +1102,8 @@ fn stays(meta: &BucketMeta, item: &Document, start: Option<DateTime>) -> Result<
         Some(start) if start_of(meta, item)? != Some(start) => Err(Error::Query {
             collection: meta.collection,
             message: format!(
-                "the time of an item was to be changed to one of another bucket than that of {start}: delete the item, and push \
-                 it again with its new time"
+                "the new time of an item belongs to another bucket than that of {start}: delete the item, and push it again \
+                 with its new time"
             ),
         }),
         _ => Ok(()),
@@ -1116,7 +1115,7 @@ fn contended(meta: &BucketMeta, id: &Bson) -> Error {
         collection: meta.collection,
         source: None,
         message: format!(
-            "the bucket with _id {id} changed under {ATTEMPTS} attempts to change an item: try again"
+            "the bucket with _id {id} changed during each of {ATTEMPTS} attempts to change an item: try again"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! What a bucket knows of its items without reading them: their number, the least and the greatest time, and sums.
+//! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
 use super::BucketMeta;
 use super::meta::{ROOM, VERSION};
@@ -49,9 +49,9 @@ impl BucketMeta {
         }
     }
 
-    /// What is read of a bucket to compare what it says of its items with them, which the server does not send: in the place
-    /// of the items stand their number, the least and the greatest time, and for each sum the right one and the least and the
-    /// greatest of what is summed.
+    /// The projection that compares a bucket's summary with its items, without sending the items: in their place are their
+    /// number, the least and the greatest time, and for each sum the right value and the least and the greatest of the summed
+    /// values.
     pub(crate) fn to_compare(&self) -> Document {
         let mut fields = doc! { "_id": 1 };
         fields.extend(self.told().map(|name| (name.to_owned(), Bson::Int32(1))));
@@ -111,8 +111,7 @@ impl BucketMeta {
         Some(is_true)
     }
 
-    /// The fields of a stage that lets a bucket say what is true of its items. What it has too much of room goes; none is
-    /// given back.
+    /// The fields of a stage that sets a bucket's summary from its items. Room may shrink, but never grows.
     pub(crate) fn retold(&self) -> Document {
         let items = self.number_of_items();
         let left = doc! { "$subtract": [self.size, &items] };
@@ -192,8 +191,8 @@ pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
     Ok(())
 }
 
-/// A write of the library's own that changes items makes the bucket's version greater, as one of the application's does: what
-/// somebody else has found and counted of the former ones is found and counted again.
+/// A write of the library that changes items raises the bucket's version, as one of the application does: a concurrent change
+/// that has read and counted the previous items reads and counts again.
 pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
     let is_item = |name: &String| name.split('.').next() == Some(meta.items);
     let mut fields = update.values().filter_map(Bson::as_document);
@@ -313,7 +312,7 @@ pub(super) fn concerns(meta: &BucketMeta, operators: &Document) -> bool {
     names.any(|name| meta.summed().any(|summed| summed == name))
 }
 
-/// What a change makes of the summed fields of an item.
+/// Applies a change to the summed fields of an item.
 pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document) -> Result<(), String> {
     for (operator, fields) in operators {
         let Some(fields) = fields.as_document() else {
@@ -345,8 +344,8 @@ pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document
                 }
                 _ => {
                     return Err(format!(
-                        "the bucket keeps the sum of `{name}`, or goes by its time, so an item's is changed by `set`, `unset` or \
-                         `inc`, and not by `{operator}`"
+                        "the bucket keeps the sum of `{name}`, or is found by it as a time, so only `set`, `unset` or `inc` \
+                         can change it in an item, and not `{operator}`"
                     ));
                 }
             }

@@ -55,7 +55,7 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
     })
 }
 
-/// What of a whole document breaks a rule.
+/// The violations of a whole document.
 fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
     let mut walk = Walk::default();
     let root = At::Root("");
@@ -68,7 +68,7 @@ fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
     walk.violations
 }
 
-/// Checks what an update stores in a field at `path`, so many documents and arrays below the outermost document.
+/// Checks a value that an update stores in a field at `path`; `level` is the number of documents and arrays around it.
 pub(crate) fn value(
     (path, level): (&str, u32),
     field: &FieldMeta,

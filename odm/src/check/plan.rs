@@ -36,12 +36,12 @@ pub(super) enum Test {
         min: Option<Number>,
         max: Option<Number>,
     },
-    /// A string of so many code points.
+    /// A string, with bounds for its number of code points.
     Text {
         min: Option<u64>,
         max: Option<u64>,
     },
-    /// Binary data of so many bytes.
+    /// Binary data, with bounds for its number of bytes.
     Binary {
         min: Option<u64>,
         max: Option<u64>,
@@ -131,8 +131,8 @@ struct Plan {
 
 type Slot = OnceLock<Box<Plan>>;
 
-/// The plans of the structs that have been looked at as whole documents, by their places in memory. They are only added to, as
-/// there are types; so nobody waits who looks for one that is there.
+/// The plans of the structs that have been looked at as whole documents, by their places in memory. Plans are only added, one
+/// for each type, so reading an existing one never waits.
 static PLANS: [Slot; 256] = [const { OnceLock::new() }; 256];
 
 /// The fields of a document; `None` where they can't be looked at in their order.
@@ -155,10 +155,10 @@ pub(super) fn of(shape: &'static StructShape) -> Option<&'static [Field]> {
     }
 }
 
-/// So many values are resolved of one document's shape. A type that contains itself has more.
+/// Maximum number of values of one document's shape that are resolved. A type that contains itself has more.
 const MOST: u32 = 4_096;
 
-/// So many values may be around one.
+/// Maximum depth of a value.
 const DEEPEST: u32 = 32;
 
 struct Resolve {

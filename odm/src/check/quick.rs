@@ -81,7 +81,7 @@ fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
     }
 }
 
-/// What is larger than a few bytes, or rarer.
+/// Values that are larger than a few bytes, or rarer.
 fn other(test: &Test, kind: ElementType, bytes: &[u8], level: u32) -> Fits {
     match (test, kind) {
         (Test::Opaque, _) => opaque(kind, bytes, level),
@@ -156,7 +156,7 @@ fn binary(bytes: &[u8], min: Option<u64>, max: Option<u64>) -> Fits {
     fits.then_some(())
 }
 
-/// What is in a document or array, and how deep it is.
+/// The elements of a document or array, and their depth.
 fn below(bytes: &[u8], level: u32) -> Option<(Elements<'_>, u32)> {
     if level >= MAX_LEVELS {
         return None;

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The arguments of the command line.
 
 use super::Failure;
 use crate::edges::CopyKind;
@@ -11,7 +11,7 @@ const CODES: &str = "\
 Exit codes:
   0  done, and nothing is wrong
   1  something is wrong with the data, or `plan --check` found something to change, to backfill, or unknown
-  2  the command was not carried out: wrong arguments, no server, another error";
+  2  the command failed: wrong arguments, no server, another error";
 
 /// Looks after the database of this application.
 #[derive(Debug, Parser)]
@@ -37,19 +37,19 @@ pub(super) enum Command {
         /// Set a validator although existing documents violate it: they stay as they are.
         #[arg(long)]
         accept_violations: bool,
-        /// Go on although the database holds copies that the models lack, and become stale by what this program writes.
+        /// Go on although the database holds copies that the models lack, and that writes of this program leave stale.
         #[arg(long)]
         allow_unknown: bool,
     },
-    /// Look for what is wrong with references and copies.
+    /// Find faults in references and copies.
     Audit {
-        /// Look at so many documents of each collection, chosen at random.
+        /// Inspect this number of documents of each collection, chosen at random.
         #[arg(long, value_name = "DOCUMENTS")]
         sample: Option<u64>,
         #[command(flatten)]
         chosen: Chosen,
     },
-    /// Mend what has one right answer, and list the rest.
+    /// Repair faults that have one right answer, and list the rest.
     Repair {
         /// Do not ask.
         #[arg(long, short)]
@@ -57,21 +57,21 @@ pub(super) enum Command {
         #[command(flatten)]
         chosen: Chosen,
     },
-    /// Finish what processes have begun that died: copies that were not delivered any more.
+    /// Apply the pending work of processes that ended: copies that they did not update any more.
     Recover,
-    /// Take copies for documents that are older than their declaration.
+    /// Fill in copies in documents that are older than their declaration.
     Backfill {
-        /// Take all copies anew, also those that were taken before.
+        /// Fill all copies, also those that were filled before.
         #[arg(long)]
         all: bool,
-        /// Take also the snapshots that documents lack, as the sources are now.
+        /// Also fill missing snapshots, from the current values of the sources.
         #[arg(long)]
         snapshots: bool,
-        /// Don't wait until every process has read the new declarations: no other process writes.
+        /// Don't wait until every process has read the new declarations. Use it only if no other process writes.
         #[arg(long)]
         at_once: bool,
     },
-    /// Forget copies and references that the database knows and the models do not declare any more.
+    /// Remove the stored declarations of copies and references that the models do not declare any more.
     Forget {
         /// Do not ask.
         #[arg(long, short)]
@@ -129,7 +129,7 @@ impl Chosen {
         let references = edges.references.iter().map(|edge| (edge.holder, &edge.field));
         let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
         let copies = copies.map(|edge| (edge.holder, &edge.field));
-        // What a bucket says of its items is compared too.
+        // The summaries of buckets are compared too.
         let told: Vec<(&'static str, String)> = told(odm).collect();
         let told = told.iter().map(|(holder, field)| (*holder, field));
         let known: Vec<(&'static str, &String)> = references.chain(copies).chain(told).collect();

@@ -22,12 +22,12 @@
 //! | command | does | as |
 //! | --- | --- | --- |
 //! | `plan` | shows what differs between the models and the database, and which copies the database knows and the models lack; with `--check` that is exit code 1 | [`Odm::plan`] |
-//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow. Where the database knows copies that the models lack, nothing is changed, unless `--allow-unknown` says that it is meant | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations), [`Odm::allow_unknown_copies`] |
-//! | `audit` | looks for what is wrong with references and copies; `--sample N` at some documents, `--only COLLECTION[.FIELD]` at some references and copies | [`Odm::audit`] |
-//! | `repair` | mends what has one right answer, and lists the rest; asks before it changes anything, unless `--yes` is there | [`Odm::repair`] |
-//! | `recover` | finishes what processes have begun that died | [`Odm::recover`] |
-//! | `backfill` | takes copies for documents that are older than their declaration, sums up their buckets and links the other side of two-way references, and goes on where it was interrupted; `--all` also those that were taken before, `--snapshots` also the snapshots that documents lack, as the sources are now; `--at-once` without the wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
-//! | `forget` | forgets copies and references that the database knows and the models don't declare any more; shows them and asks, unless `--yes` is there | [`Odm::forget_copies`] |
+//! | `sync` | makes collections, validators and indexes as they are declared; `--accept-violations` also over documents that a new validator does not allow. Where the database holds copies that the models lack, nothing is changed, unless `--allow-unknown` is given | [`Odm::sync`], [`Plan::accept_violations`](crate::Plan::accept_violations), [`Odm::allow_unknown_copies`] |
+//! | `audit` | finds faults in references and copies; with `--sample N` in a random sample of the documents, with `--only COLLECTION[.FIELD]` for some references and copies | [`Odm::audit`] |
+//! | `repair` | repairs faults that have one right answer, and lists the rest; asks before it changes anything, unless `--yes` is given | [`Odm::repair`] |
+//! | `recover` | applies the pending work of processes that ended | [`Odm::recover`] |
+//! | `backfill` | fills in copies, computed fields, bucket summaries and the other sides of two-way references in documents that are older than the declaration, and continues where it was interrupted; `--all` also those that were filled before, `--snapshots` also missing snapshots, from the current values of the sources; `--at-once` does not wait for processes that have read older declarations | [`Odm::backfill`], [`Backfilling::all`](crate::Backfilling::all), [`Backfilling::snapshots`](crate::Backfilling::snapshots), [`Backfilling::at_once`](crate::Backfilling::at_once) |
+//! | `forget` | removes the stored declarations of copies and references that the models don't declare any more; shows them and asks, unless `--yes` is given | [`Odm::forget_copies`] |
 //! | `edges` | draws the models: `--format text`, `mermaid` or `svg`, into a file with `--output` | [`Odm::edges`] |
 //!
 //! # Exit codes
@@ -35,24 +35,23 @@
 //! | code | means |
 //! | --- | --- |
 //! | 0 | done, and nothing is wrong |
-//! | 1 | something is wrong with the data: `audit` found something, `repair` left something, `repair` or `forget` was not allowed to begin, existing documents or indexes stand in the way of `sync`, or `plan --check` found that something is to be changed or backfilled, or copies that the models lack |
-//! | 2 | the command was not carried out, or not all of it: a mistake on the command line, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
+//! | 1 | something is wrong with the data: `audit` found faults, `repair` left some, the user answered no to `repair` or `forget`, existing documents or indexes prevent `sync`, or `plan --check` found something to change or to backfill, or copies that the models lack |
+//! | 2 | the command failed, or a part of it: wrong arguments, a server that does not answer, copies that the models lack (`sync`), any other error; `recover`, `backfill` and `repair` also where one document could not be written, though everything else was done |
 //!
 //! # JSON
 //!
-//! With `--json`, a command writes one JSON document to standard output, whatever comes of it; only a mistake on the
-//! command line is told in words alone. It always has `command`, `database` and `exit` (the exit code), and, if the
-//! command failed, `error` (a text) and nothing else. Values of
-//! documents, such as ids, are written as MongoDB's extended JSON: `{ "$oid": "…" }`.
+//! With `--json`, a command writes one JSON document to standard output, also when it fails; only wrong arguments are reported
+//! as text alone. It always has `command`, `database` and `exit` (the exit code), and, if the command failed, `error` (a text)
+//! and nothing else. Values of documents, such as ids, are written as MongoDB's extended JSON: `{ "$oid": "…" }`.
 //!
 //! | command | more fields |
 //! | --- | --- |
 //! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
-//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: how many that is; `left`: what is wrong still, as of an audit |
-//! | `recover` | `documents`: how many owed something; `copies`: in how many copies were written for it; `oldest_s`: for how many seconds the oldest had owed it, or null |
-//! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were taken |
+//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
+//! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
+//! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
 //! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
@@ -66,7 +65,7 @@
 //!
 //! The `kind` of a reference is `one`, `many` or `parent`; of a copy it is `field`, with `source_field` and `through`;
 //! `subset`, with `parent`, `limit`, `last`, `order`, `fields` and `filtered`; or `count`, `sum`, `avg`, `min` or `max`, with
-//! `of`, `parent` and `filtered`. What they mean is described at [`edges`](crate::edges).
+//! `of`, `parent` and `filtered`. [`edges`](crate::edges) describes their meaning.
 //!
 //! # Progress
 //!
@@ -91,10 +90,10 @@ use std::process::ExitCode;
 const CLEAN: u8 = 0;
 /// Something is wrong with the data.
 const WRONG: u8 = 1;
-/// The command was not carried out.
+/// The command failed.
 const FAILED: u8 = 2;
 
-/// Carries out the command that the program was started with, and gives its [exit code](self#exit-codes).
+/// Executes the command that the program was started with, and returns its [exit code](self#exit-codes).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -170,12 +169,12 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     };
     match done.show(&odm, &cli, streams) {
         Ok(code) => code,
-        // Whoever read the output is gone, or a disk is full.
+        // The reader of the output is gone, or a disk is full.
         Err(_) => FAILED,
     }
 }
 
-/// Where a command writes to, and who answers what it asks.
+/// The output of a command, and the source of answers to its questions.
 ///
 /// ```
 /// use odm::cli::Streams;
@@ -192,7 +191,7 @@ pub struct Streams<'s> {
 }
 
 impl<'s> Streams<'s> {
-    /// Results go to `out`, questions and errors to `err`. Nobody is there to answer a question, and no progress is shown.
+    /// Results go to `out`, questions and errors to `err`. Questions get no answer, and no progress is shown.
     ///
     /// ```
     /// let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -219,7 +218,7 @@ impl<'s> Streams<'s> {
         self
     }
 
-    /// Asks a question, where there is somebody to answer it.
+    /// Asks a question, where answers are available.
     fn ask(&mut self, question: &str) -> Option<bool> {
         let answers = self.answers.as_mut()?;
         let mut answer = String::new();
@@ -231,7 +230,7 @@ impl<'s> Streams<'s> {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 struct Done {
     code: u8,
     text: Option<String>,
@@ -271,7 +270,7 @@ impl Done {
     }
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 struct Failure {
     code: u8,
     message: String,
@@ -290,7 +289,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure {
             code: match error {
-                // It is for somebody to look at the data, and not at the command.
+                // The data is at fault, not the command.
                 Error::ExistingDocuments { .. } | Error::SchemaConflict { .. } => WRONG,
                 _ => FAILED,
             },
@@ -355,7 +354,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             }
             // How many it will be depends on where an earlier one has stopped.
             let so_far = Some((backfilling.read(), 0));
-            let filled = watched(streams.progress, "filling", so_far, backfilling.into_future()).await?;
+            let filled = watched(streams.progress, "backfilling", so_far, backfilling.into_future()).await?;
             Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
         }
         Command::Forget { yes } => forget(odm, *yes, streams).await,
@@ -419,7 +418,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
     } else {
         if streams.answers.is_none() {
             return Err(Failure::new(
-                "`repair` changes documents, and there is no terminal to ask on: say `--yes`",
+                "`repair` changes documents, and there is no terminal to ask on: pass `--yes`",
             ));
         }
         let audit = audit(odm, chosen, None, streams).await?;
@@ -432,7 +431,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
             return Ok(Done::new(CLEAN, text, json::repaired(&nothing)));
         }
         let question = format!(
-            "{audit}\nMend what has one right answer, in the database `{}`?",
+            "{audit}\nRepair what has one right answer, in the database `{}`?",
             odm.database().name()
         );
         if streams.ask(&question) != Some(true) {
@@ -444,7 +443,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
         odm.repair(&audit)
     };
     let so_far = Some((repairing.read(), total));
-    let repaired = watched(streams.progress, "mending", so_far, repairing.into_future()).await?;
+    let repaired = watched(streams.progress, "repairing", so_far, repairing.into_future()).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(Done::new(code, &repaired, json::repaired(&repaired)))
 }
@@ -452,21 +451,17 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
 async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
     if !yes && streams.answers.is_none() {
         return Err(Failure::new(
-            "`forget` lets other programs leave copies stale, and there is no terminal to ask on: say `--yes`",
+            "`forget` lets other programs leave copies stale, and there is no terminal to ask on: pass `--yes`",
         ));
     }
     let names = odm.undeclared_copies().await?;
     if names.is_empty() {
-        return Ok(Done::new(
-            CLEAN,
-            "nothing is to be forgotten",
-            json::forgotten(&names),
-        ));
+        return Ok(Done::new(CLEAN, "nothing to forget", json::forgotten(&names)));
     }
     if !yes {
         let question = format!(
-            "The database `{}` knows these, and the models of this program don't:\n  {}\nForget them? What still declares them \
-             is not kept true any more.",
+            "The database `{}` holds these declarations, which the models of this program lack:\n  {}\nForget them? Copies of \
+             programs that still declare them are no longer kept in sync.",
             odm.database().name(),
             names.join("\n  "),
         );
@@ -484,9 +479,9 @@ async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done,
 
 fn in_words(recovered: &Recovered) -> String {
     match recovered.documents {
-        0 => "nothing was owed".to_owned(),
+        0 => "no pending work".to_owned(),
         owed => format!(
-            "{} owed something{}; for that, copies were written in {}",
+            "{} had pending work{}; copies were updated in {}",
             plural(owed, "document"),
             recovered.oldest.map_or_else(String::new, |oldest| {
                 let began = if owed == 1 { "" } else { ", the oldest" };
@@ -502,14 +497,14 @@ fn filling(filled: &Backfilled) -> String {
         (filled.defaults > 0).then(|| format!("{} stored", plural(filled.defaults, "missing default")));
     let copies = (!filled.edges.is_empty()).then(|| {
         format!(
-            "copies were taken in {}, for {}",
+            "copies were filled in {}, for {}",
             plural(filled.documents, "document"),
             filled.edges.join(", ")
         )
     });
     let all: Vec<String> = defaults.into_iter().chain(copies).collect();
     match all.is_empty() {
-        true => "nothing was to be filled".to_owned(),
+        true => "nothing to backfill".to_owned(),
         false => all.join("; "),
     }
 }

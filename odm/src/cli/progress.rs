@@ -8,8 +8,7 @@ use std::time::Duration;
 /// How often the bar is drawn.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Carries out `work`, with a progress bar if one is wanted: of the documents read so far and their number, if both are
-/// known.
+/// Executes `work`, with a progress bar if requested: of the documents read so far and their number, if both are known.
 pub(super) async fn watched<T>(
     wanted: bool,
     what: &'static str,

@@ -103,10 +103,10 @@ fn a_backfill_is_told_in_words() {
             defaults: 0,
         })
     };
-    assert_eq!(words(&[], 0), "nothing was to be filled");
+    assert_eq!(words(&[], 0), "nothing to backfill");
     assert_eq!(
         words(&["a.b", "c.d.id"], 1),
-        "copies were taken in 1 document, for a.b, c.d.id"
+        "copies were filled in 1 document, for a.b, c.d.id"
     );
 }
 
@@ -119,17 +119,17 @@ fn a_recovery_is_told_in_words() {
             oldest: seconds.map(std::time::Duration::from_secs),
         })
     };
-    assert_eq!(words(0, 0, None), "nothing was owed");
+    assert_eq!(words(0, 0, None), "no pending work");
     assert_eq!(
         words(1, 12, Some(7)),
-        "1 document owed something for 7 s; for that, copies were written in 12 documents"
+        "1 document had pending work for 7 s; copies were updated in 12 documents"
     );
     assert_eq!(
         words(3, 1, Some(90)),
-        "3 documents owed something, the oldest for 90 s; for that, copies were written in 1 document"
+        "3 documents had pending work, the oldest for 90 s; copies were updated in 1 document"
     );
     assert_eq!(
         words(2, 1, None),
-        "2 documents owed something; for that, copies were written in 1 document"
+        "2 documents had pending work; copies were updated in 1 document"
     );
 }

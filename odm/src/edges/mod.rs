@@ -61,7 +61,7 @@ pub struct DocumentNode {
     pub bucket: Option<BucketNode>,
 }
 
-/// What a document is the bucket of: `#[bucket(…)]`. Displayed in words.
+/// The bucket that a document is: `#[bucket(…)]`. Displayed as text.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -138,13 +138,13 @@ pub struct CopyEdge {
     pub field: String,
     /// The collection that it is derived from.
     pub source: &'static str,
-    /// What is derived.
+    /// How it is derived.
     pub kind: CopyKind,
-    /// When it follows its source.
+    /// Its consistency mode.
     pub sync: SyncMode,
 }
 
-/// What is derived in a field.
+/// How a field is derived.
 ///
 /// ```
 /// use odm::edges::{CopyKind, Operation};
@@ -184,7 +184,7 @@ pub enum CopyKind {
     },
     /// A number of the children: `#[computed]`.
     Computed {
-        /// What is computed.
+        /// The operation.
         operation: Operation,
         /// The child's field that it is computed of; of a count none.
         of: Option<&'static str>,

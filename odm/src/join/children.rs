@@ -286,14 +286,14 @@ impl<R: Document, C: Document + Clone> Children<R, C> {
 
 impl<R: Document, C: Document, J> Children<R, C, J> {
     fn change(mut self, change: impl FnOnce(&mut What)) -> Self {
-        // Nobody else has it until the join is carried out.
+        // It is not shared until the join is executed.
         if let Some(what) = Arc::get_mut(&mut self.what) {
             change(what);
         }
         self
     }
 
-    /// At most so many for each parent: the first ones in the order. The server reads no more of them.
+    /// At most this number for each parent: the first ones in the order. The server reads no more of them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -327,8 +327,8 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 
     /// Asks for the first few of each parent by a query of its own, four of them at once, as it is done anyway before MongoDB
     /// 5.0. Without it they are one query for all parents, whose pipeline finds those of each by the index, which some servers
-    /// carry out slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to the result, nor
-    /// where there is no limit.
+    /// execute slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to the result, nor where
+    /// there is no limit.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -341,7 +341,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
         self.change(|what| what.by_queries = true)
     }
 
-    /// Only those that fit this condition.
+    /// Only those that match this condition.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -537,8 +537,8 @@ impl<C: Document + Clone> Wanted<C> {
             // The usual case: each child is taken as it comes.
             let Some(chunk) = chunks.pop() else { return Ok(()) };
             let find = find(self, chunk)?;
-            // What the server finds for one parent is its own, also where it compares texts by a collation: what a limit has
-            // taken must not be lost.
+            // All documents that the server finds for one parent belong to it, also where it compares texts by a collation:
+            // documents within a limit must not be lost.
             let of = (self.places.len() == 1).then_some(0);
             return find.each("children", &mut |raw| self.put(of, raw)).await;
         }
@@ -662,8 +662,8 @@ pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
             target: "odm",
             collection = children.collection,
             field,
-            "no declared index finds the children of a parent, so that a join reads the whole collection: leave out \
-             `index = false`, or declare one with `#[index]`"
+            "no declared index finds the children of a parent, so a join reads the whole collection: leave out `index = \
+             false`, or declare one with `#[index]`"
         );
     }
 }
@@ -832,7 +832,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let Some(wanted) = wanted::<C>(hop, list) else {
             return Ok(());
         };
-        // Nobody refers to a parent without a key: the server would give it all that refer to nothing.
+        // A parent without a key has no children: the server would return all documents without a parent.
         let key = raw.get(self.what.via.by).ok().flatten();
         let key = key.filter(|key| !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined));
         let group = key.map(|key| wanted.want(Key::of(key)));

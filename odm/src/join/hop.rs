@@ -13,7 +13,7 @@ use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
-/// So many queries of one join are on their way together, outside a transaction.
+/// Maximum number of queries of one join that run at once, outside a transaction.
 const IN_FLIGHT: usize = 4;
 
 /// Where a join reads: a database, within a transaction or not.
@@ -35,13 +35,13 @@ impl Source {
         Core::new(&self.odm, meta, self.session.clone())
     }
 
-    /// The driver carries out one operation of a session at a time.
+    /// The driver executes one operation of a session at a time.
     pub(super) fn in_flight(&self) -> usize {
         if self.session.is_some() { 1 } else { IN_FLIGHT }
     }
 }
 
-/// What a join can read from: an [`Odm`], or a [`Tx`] for what its transaction sees.
+/// The source of a join: an [`Odm`], or a [`Tx`] for the snapshot of its transaction.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -126,8 +126,8 @@ pub struct Hop {
     pub(super) repeated: bool,
     /// The documents stand in those that refer to them already: the server has joined them.
     pub(super) embedded: bool,
-    /// Which join is noting what it wants: two that the server carried out don't share documents, since what is joined to
-    /// these in turn stands in them.
+    /// The join that adds targets: two joins that the server executed don't share documents, since further joined documents are
+    /// inside them.
     pub(super) lane: u32,
 }
 

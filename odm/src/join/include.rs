@@ -121,7 +121,7 @@ impl<R, V, P, J> Include<R, V, P, Strict, J> {
     }
 }
 
-/// What a join gives where a target does not exist.
+/// The result of a join where a target does not exist.
 pub trait Missing: Send + Sync + 'static {
     /// What stands for the references of a field of type `V`, whose documents are `X`.
     type Given<V: Reference, X: Send>: Send;
@@ -178,7 +178,7 @@ impl Missing for LeaveOut {
     }
 }
 
-/// What is joined to the documents that a reference leads to. Only one type of documents can have anything joined to it.
+/// The joins of the referenced documents. Only a reference to one type of document can have some.
 pub trait Beyond<L: Load>: Send + Sync + 'static {
     /// A target with what is joined to it.
     type Item: Send + 'static;
@@ -461,8 +461,8 @@ fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
     }
 }
 
-/// What a projection has to take for a reference to be read at its place. Of an array with `null` among its items it is the
-/// array: the server leaves such items out of a projection that takes fields of the items.
+/// The path that a projection needs for a reference. For an array with `null` among its items it is the array: the server
+/// leaves such items out of a projection of their fields.
 fn read_for<R: Document, P: Step>() -> &'static str {
     let Some(array) = P::INNERMOST else { return P::PATH };
     match crate::shape::shape_at((R::META.shape)(), array) {

@@ -1,4 +1,4 @@
-//! `field.load(&odm)`: the documents that a reference of a document at hand leads to.
+//! `field.load(&odm)`: loads the documents that a given document refers to.
 
 use super::hop::run_all;
 use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Strict, To};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
-/// A reference, or several, of a document at hand: [`load`](LoadRefs::load) gives what they refer to.
+/// A reference, or several, of a given document: [`load`](LoadRefs::load) returns their targets.
 ///
 /// A reference by another field than `_id` does not say by which: [`Collection::load`](crate::Collection::load) joins it.
 ///
@@ -24,8 +24,8 @@ use std::marker::PhantomData;
 /// # Ok(()) }
 /// ```
 pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
-    /// The documents, in the order of the references and with duplicates kept; an `Option` for an `Option`. Carried out by
-    /// `.await`.
+    /// The documents, in the order of the references and with duplicates kept; an `Option` for an `Option`. `.await` executes
+    /// it.
     ///
     /// # Errors
     /// [`Error::MissingReference`] with the ids that no document has, [`Error::Decode`].

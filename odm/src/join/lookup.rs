@@ -1,4 +1,4 @@
-//! The same join carried out by the server: the stages of its pipeline.
+//! The same join executed by the server: the stages of its pipeline.
 
 use super::children::{each_of, warn_of_scan};
 use super::{Asked, Join, Work};
@@ -15,7 +15,7 @@ use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::AggregateOptions;
 use serde::de::DeserializeOwned;
 
-/// A query whose joins the server carries out, by `$lookup`: [`Find::lookup`].
+/// A query whose joins the server executes, by `$lookup`: [`Find::lookup`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is carried out, by `all` or `one`"]
+#[must_use = "a query does nothing until it is executed by `all` or `one`"]
 pub struct Lookup<T, Out, J> {
     find: Find<T, Out, J>,
 }
@@ -35,7 +35,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Lookup<T, Out, J> {
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
-    /// Has the joins carried out by the server, in one pipeline with `$lookup`, with the same result.
+    /// Lets the server execute the joins, in one pipeline with `$lookup`, with the same result.
     ///
     /// One round trip instead of one for each hop; but the server looks up the targets document by document, and sends one
     /// that several documents refer to several times. The chapter on joins of the guide has measurements.
@@ -219,7 +219,7 @@ pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument
                 plain.append(name, value);
             }
         }
-        // What else is wrong with it is the same with these fields and without.
+        // Any other fault of it is the same with these fields and without.
         decode::decode(meta, &plain).map_err(|_| error)
     })
 }

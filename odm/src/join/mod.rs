@@ -1,10 +1,9 @@
-//! Application-level joins: documents together with those that they refer to, in one query for each hop and collection.
+//! Application-level joins: documents together with their referenced documents, in one query for each hop and collection.
 //!
-//! A query is carried out first. Of every document that it gives, the references at the wanted paths are noted in a
-//! [`Hop`], each target once; then each collection of the hop is asked once for all of them (`$in`), and what is joined to
-//! these targets in turn is the next hop. At the end every document gets its targets in the order of its references. So
-//! duplicates, order, missing targets, nested and inverse joins are one mechanism, and the number of queries depends on the
-//! number of hops and collections alone.
+//! The query is executed first. The references at the requested paths of all its documents are collected in a [`Hop`], each
+//! target once; then each collection of the hop is asked once for all of them (`$in`). Joins of these targets are the next hop.
+//! At the end every document gets its targets in the order of its references. So duplicates, order, missing targets, nested and
+//! inverse joins are one mechanism, and the number of queries depends on the number of hops and collections alone.
 
 use crate::document::DocumentMeta;
 use crate::path::Path;
@@ -28,7 +27,7 @@ pub use lookup::Lookup;
 pub(crate) use lookup::Stages;
 pub use tree::{Slot, Tree};
 
-/// What a query joins to the documents of type `R` that it gives: a reference (`p.parts`), the children of a parent
+/// A join of a query to its documents of type `R`: a reference (`p.parts`), the children of a parent
 /// (`h.children::<LogMsg>()`), or several of these as a tuple. [`Find::include`](crate::Find::include) takes it.
 ///
 /// ```no_run
@@ -45,11 +44,11 @@ pub use tree::{Slot, Tree};
     note = "a tuple joins two to six, and more by another tuple in it, `(x.a, x.b, x.c, x.d, x.e, (x.f, x.g))`; one alone stands without a tuple"
 )]
 pub trait Join<R: Document>: Send + Sync + Sized + 'static {
-    /// What is joined to each document.
+    /// The joined value of each document.
     type Out: Send + 'static;
     /// A document with what is joined to it.
     type Row<X: Send + 'static>: Send + 'static;
-    /// What is known while the join is carried out.
+    /// The state while the join is executed.
     #[doc(hidden)]
     type State: Send;
     /// Whether there is nothing to join.
@@ -61,7 +60,7 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// The stored fields that it reads in a document, for a projection.
     #[doc(hidden)]
     fn needs(&self, names: &mut Vec<&'static str>);
-    /// The queries by which it is carried out, to ask the server how it does so.
+    /// The queries that execute it, to ask the server for their plans.
     #[doc(hidden)]
     fn queries(&self, queries: &mut Vec<Asked>);
     /// `number` counts the joins of a query in the order of [`stages`](Join::stages).
@@ -73,10 +72,10 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     /// Notes what is wanted for one more document.
     #[doc(hidden)]
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()>;
-    /// Hop `level` has been carried out: notes what is wanted next.
+    /// Hop `level` has been executed: adds the targets of the next hop.
     #[doc(hidden)]
     fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()>;
-    /// What is joined to document number `at`.
+    /// The joined documents of document number `at`.
     #[doc(hidden)]
     fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out>;
     /// The stages of a pipeline that joins on the server.
@@ -163,7 +162,7 @@ tuples! {
     (A 0 B 1 C 2 D 3 E 4 F 5)
 }
 
-/// What would let a query join once more: nothing does.
+/// A trait that no query has: a query can't join twice.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the query joins already, and all that it joins is named at once",
@@ -203,7 +202,7 @@ joined_already! {
 /// A query of a join, with a value in it that no document has.
 #[derive(Debug)]
 pub struct Asked {
-    /// Whose documents.
+    /// The collection of the documents.
     pub(crate) of: &'static DocumentMeta,
     /// The field by which the documents are found.
     pub(crate) field: String,
@@ -220,7 +219,7 @@ impl Asked {
     }
 }
 
-/// A join that is being carried out.
+/// A join that is being executed.
 pub(crate) struct Work<'j, R: Document, J: Join<R>> {
     join: &'j J,
     state: J::State,
@@ -289,7 +288,7 @@ impl<'j, R: Document, J: Join<R>> Work<'j, R, J> {
         Ok(rows)
     }
 
-    /// What is joined to the only document.
+    /// The joined value of the only document.
     pub(crate) fn out(mut self) -> Result<J::Out> {
         self.join.out(&mut self.state, &mut self.hops, 0)
     }

@@ -10,8 +10,8 @@ pub struct Slot {
     pub(super) at: u32,
 }
 
-/// How many ids stand in an array of so many bytes, if each takes as much as an `ObjectId` with its type and a position of one
-/// digit. Where there are very many, room is made for the others as they come.
+/// Estimates the number of ids in an array of this size in bytes, if each takes as much as an `ObjectId` with its type and a
+/// position of one digit. Where there are very many, room is made for the others as they come.
 fn about(bytes: usize) -> usize {
     (bytes / 15).min(1024)
 }
@@ -21,7 +21,7 @@ fn about(bytes: usize) -> usize {
 pub enum Tree {
     /// Nothing, or `null`.
     Nothing {
-        /// So many names of the path lead to something: an embedded document may be there, and have no reference.
+        /// Number of names of the path that exist: an embedded document may exist without the reference.
         there: u32,
     },
     /// A reference.
@@ -40,7 +40,7 @@ impl Tree {
         Tree::within(document, path, 0, want)
     }
 
-    /// Those in a document to which so many names have led.
+    /// The values in a document after this number of names of the path.
     fn within(
         document: &RawDocument,
         path: &str,

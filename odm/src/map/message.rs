@@ -1,9 +1,9 @@
-//! What the server says only in the text of its messages.
+//! Reads details that the server reports only in the text of its messages.
 
 use mongodb::bson::{Bson, DateTime, Document, oid::ObjectId};
 use std::cell::Cell;
 
-/// What a duplicate key's message tells.
+/// The details in a duplicate key's message.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Duplicate<'a> {
     /// The index's name.
@@ -126,8 +126,8 @@ pub(super) fn stored_type(message: &str) -> Option<StoredType> {
 /// The longest list of values that is read: the server shortens strings to 150 bytes.
 const MOST: usize = 4 * 1024;
 
-/// What a reading may cost. The server does not escape quotes, so that a reading may turn out to be wrong, and be tried
-/// otherwise.
+/// A limit for the work of reading a message. The server does not escape quotes, so a first interpretation may be wrong, and
+/// others are tried.
 struct Budget {
     /// How many fields are tried in all.
     steps: Cell<u32>,

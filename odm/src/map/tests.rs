@@ -824,7 +824,7 @@ fn the_text_of_a_drivers_error_has_no_bytes() {
     let labelled: Error = failed(64, &["RetryableWriteError"]).into();
     assert_eq!(
         labelled.to_string(),
-        "the write was made, and not acknowledged as its write concern demands: words (code 64, Name) [RetryableWriteError]"
+        "the write was made, but not acknowledged as its write concern requires: words (code 64, Name) [RetryableWriteError]"
     );
 }
 

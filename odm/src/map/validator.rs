@@ -232,7 +232,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is declared at a path. Enums are not looked into: their parts depend on the variant.
+    /// The declaration at a path. Enums are not searched: their parts depend on the variant.
     fn declared(&self, path: &str) -> Option<(Shape, Bounds)> {
         let mut at = (unwrapped((self.meta?.shape)(), Bounds::NONE), path);
         while !at.1.is_empty() {

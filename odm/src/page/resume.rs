@@ -103,8 +103,7 @@ impl Place {
     }
 }
 
-/// A query whose stream goes on by itself where the server closes its cursor or the connection breaks:
-/// [`Find::resumable`].
+/// A query whose stream resumes automatically where the server closes its cursor or the connection breaks: [`Find::resumable`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -129,11 +128,11 @@ impl<T: Document, Out, J> std::fmt::Debug for ResumableFind<T, Out, J> {
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
-    /// Goes on by itself where the server has closed the cursor of a long stream, or where the connection to it breaks.
+    /// Resumes the stream automatically where the server has closed its cursor, or where the connection breaks.
     ///
-    /// The documents come in the order of the query and by `_id` where that leaves a tie, so that the stream goes on
-    /// behind the last one that came: none comes twice, and none is left out but what was inserted or moved before that place
-    /// meanwhile. An index that has this order keeps the server from sorting.
+    /// The documents come in the order of the query, and in the order of `_id` where they are equal in it, so that the stream
+    /// resumes after the last document: none comes twice, and none is missing except those that were inserted or moved before
+    /// that position meanwhile. An index with this order saves the server from sorting.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -314,7 +313,12 @@ impl Going {
             return Err(self.place.lost(error));
         }
         let error = crate::trace::kind(&error);
-        tracing::debug!(target: "odm", collection = self.core.meta().collection, %error, "a stream was lost, going on");
+        tracing::debug!(
+            target: "odm",
+            collection = self.core.meta().collection,
+            %error,
+            "lost the cursor of a stream, resuming after its last document"
+        );
         tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(self.losses)).await;
         self.losses += 1;
         Ok(())

@@ -1,4 +1,4 @@
-//! What is wrong with the references in the database: found by reading every document that holds one, once.
+//! Finds faults in references and copies, by reading every document that holds some once.
 
 use super::batch::{all, behind, document_id};
 use super::derived::{Kept, buckets};
@@ -21,22 +21,22 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many documents are inspected at a time.
+/// Number of documents that are inspected at a time.
 pub(super) const BATCH: usize = 1_000;
 
-/// How many examples of each finding are given.
+/// Maximum number of examples of each finding.
 const SAMPLE: usize = 5;
 
 impl Odm {
-    /// Looks for everything that is wrong with the references and the copies of the registered documents, and changes
-    /// nothing: references to documents that do not exist, two-way references of which only one side is there or which name a
-    /// document twice, arrays over their bound, and, where the unique index is missing, parents with several children of
-    /// which they may have one; copies, subsets and numbers that are not as their sources say; and buckets whose number,
-    /// times, sums or room are not as their items say, which the server compares without sending the items.
+    /// Finds all faults in the references and copies of the registered documents, and changes nothing: dangling references;
+    /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
+    /// several children where each may have one, if the unique index is missing; copies, subsets and computed fields that
+    /// differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
+    /// compares without sending the items.
     ///
-    /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. What
-    /// looks wrong is read once more, both sides of a link in one snapshot where the deployment has transactions, before it
-    /// is reported; a reference whose target somebody else is deleting at this moment may be reported all the same.
+    /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
+    /// is reported, it is read again, both sides of a link in one snapshot where the deployment has transactions; a reference
+    /// whose target another client is just deleting may be reported nevertheless.
     ///
     /// # Errors
     /// [`Error::Query`](crate::Error::Query) where [`edge`](Auditing::edge) or [`collection`](Auditing::collection) names
@@ -44,9 +44,9 @@ impl Odm {
     ///
     /// # Cost
     /// For every 1,000 documents one round trip to read them, and one for each collection (and field of it) that they refer
-    /// to; two or three more where something looks wrong. The same for each derived field; for a subset, before MongoDB 5.0
-    /// (5.1 on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection,
-    /// and, if the unique one is missing, one in which the server reads the whole collection.
+    /// to; two or three more where there may be a fault. The same for each derived field; for a subset, before MongoDB 5.0 (5.1
+    /// on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection, and,
+    /// if the unique one is missing, one in which the server reads the whole collection.
     ///
     /// # Example
     /// ```no_run
@@ -66,7 +66,7 @@ impl Odm {
     }
 }
 
-/// An audit, until `.await` carries it out: [`Odm::audit`].
+/// An audit, executed by `.await`: [`Odm::audit`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -83,8 +83,8 @@ pub struct Auditing {
 }
 
 impl Auditing {
-    /// Looks at so many documents of each collection at most, chosen at random by the server (`$sample`). They are held in
-    /// memory together. Parents with several children are not looked for, since that takes all documents.
+    /// Inspects at most this number of documents of each collection, chosen at random by the server (`$sample`). They are held
+    /// in memory together. Parents with several children are not reported, since finding them takes all documents.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -97,7 +97,7 @@ impl Auditing {
         self
     }
 
-    /// Looks at the references that documents of type `T` hold. Called for several types, at those of each.
+    /// Inspects the references that documents of type `T` hold. Call it several times for several types.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -110,7 +110,7 @@ impl Auditing {
         self
     }
 
-    /// Looks at this reference. Called for several, at each.
+    /// Inspects this reference. Call it several times for several references.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -126,7 +126,7 @@ impl Auditing {
 
 #[cfg(feature = "cli")]
 impl Auditing {
-    /// Looks at what was chosen by name.
+    /// Inspects only these references and copies.
     pub(crate) fn only(mut self, which: Vec<(&'static str, Option<String>)>) -> Auditing {
         self.chosen.which = which;
         self
@@ -439,7 +439,7 @@ impl Source {
     }
 }
 
-/// What is wrong with the references in the database: [`Odm::audit`] gives it. Displayed in words, a line each finding.
+/// The result of [`Odm::audit`]: the faults in references and copies. Displayed as text, with a line for each finding.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -455,15 +455,14 @@ impl Source {
 pub struct Audit {
     /// How many documents were read.
     pub documents: u64,
-    /// What was found, by reference, in the order of the models.
+    /// The findings for each reference, in the order of the models.
     pub references: Vec<AuditedReference>,
-    /// What was found of copies, subsets and computed fields, and of what buckets say of their items, in the order of the
-    /// models.
+    /// The findings for copies, subsets and computed fields, and for the summaries of buckets, in the order of the models.
     pub copies: Vec<AuditedCopies>,
 }
 
-/// What was found of the copies beside one reference, of one field that is derived from children, or of what the buckets of
-/// one collection say of their items.
+/// The findings for the copies beside one reference, for one field that is derived from children, or for the summaries in the
+/// buckets of one collection.
 ///
 /// ```no_run
 /// # fn example(copies: odm::upkeep::AuditedCopies) {
@@ -477,14 +476,14 @@ pub struct AuditedCopies {
     pub collection: &'static str,
     /// The stored paths of the fields.
     pub fields: Vec<String>,
-    /// What they are taken from, in words.
+    /// Their source, in words.
     pub source: String,
-    /// How many were compared with their sources. A document has as many of them as references beside which they stand: an
-    /// array of fifty entries has fifty.
+    /// How many were compared with their sources. Copies count once for each reference beside which they are stored: an array
+    /// of fifty entries counts fifty.
     pub checked: u64,
-    /// How many of those are not what they should be.
+    /// How many of those differ from their sources.
     pub wrong: u64,
-    /// Documents in which they are not what they should be: their ids.
+    /// The ids of the documents in which they differ.
     pub stale: Findings,
 }
 
@@ -523,12 +522,12 @@ impl AuditedCopies {
             .map(|(id, _)| format!("_id {id}"))
             .collect();
         Some(format!(
-            "`{}`.`{}`: {} of {} {} not what the source ({}) says{}{}{}",
+            "`{}`.`{}`: {} of {} {} from the source ({}){}{}{}",
             self.collection,
             self.fields.join("`, `"),
             self.wrong,
             self.checked,
-            if self.wrong == 1 { "is" } else { "are" },
+            if self.wrong == 1 { "differs" } else { "differ" },
             self.source,
             if self.wrong == self.stale.count {
                 String::new()
@@ -545,7 +544,7 @@ impl AuditedCopies {
     }
 }
 
-/// What was found about one reference: a field of a document that names others.
+/// The findings for one reference field.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -564,21 +563,21 @@ pub struct AuditedReference {
     pub field: String,
     /// The collections that it may refer to.
     pub targets: Vec<&'static str>,
-    /// How many references were looked at.
+    /// How many references were inspected.
     pub checked: u64,
-    /// How many name a document that does not exist any more, and stay since they are declared with `on_delete = keep`.
+    /// How many refer to a document that does not exist any more, as `on_delete = keep` allows.
     pub kept: u64,
-    /// References to documents that do not exist: the document that holds it, and what it refers to.
+    /// References to documents that do not exist: the id of the holder, and the id that it refers to.
     pub dangling: Findings,
-    /// Two-way references of which this side is there and the other is not: the document that holds it, and the one that
-    /// does not refer back.
+    /// Two-way references that are missing on the other side: the id of the holder, and the id of the document that does not
+    /// refer back.
     pub one_sided: Findings,
-    /// Arrays of two-way references that name a document more than once: the document that holds it, and what it names.
+    /// Arrays of two-way references that list a document more than once: the id of the holder, and the id that is listed.
     pub repeated: Findings,
-    /// Arrays with more references than they may hold: the document that holds it, and how many there are.
+    /// Arrays with more references than they may hold: the id of the holder, and the number of references.
     pub over_bound: Findings,
-    /// Parents that several children name, where each may have one: the parent's id. Looked for only where the unique
-    /// index is missing.
+    /// Parents with several children where each may have one: the parent's id. Only looked up where the unique index is
+    /// missing.
     pub several_children: Findings,
     /// How many it may hold.
     max: Option<u64>,
@@ -594,7 +593,7 @@ pub struct AuditedReference {
 pub struct Findings {
     /// How often.
     pub count: u64,
-    /// The id of a document, and what is wrong with it: up to five of them.
+    /// The id of a document, and what is wrong with it: up to five examples.
     pub sample: Vec<(Bson, Bson)>,
 }
 
@@ -628,7 +627,7 @@ impl AuditedReference {
         ]
     }
 
-    /// How many references name a document that exists, and are on both sides if they are two-way.
+    /// How many references refer to an existing document, and are on both sides if they are two-way.
     ///
     /// ```no_run
     /// # fn example(reference: odm::upkeep::AuditedReference) {
@@ -696,7 +695,7 @@ impl AuditedReference {
             &self.one_sided,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the references to {targets} {} not there on the other side",
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} missing on the other side",
                     one(n, "is", "are")
                 )
             },
@@ -706,7 +705,7 @@ impl AuditedReference {
             &self.repeated,
             &|n| {
                 format!(
-                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} named twice in one array",
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} listed twice in one array",
                     one(n, "is", "are")
                 )
             },
@@ -738,7 +737,7 @@ impl AuditedReference {
 }
 
 impl Audit {
-    /// How many references were looked at.
+    /// How many references were inspected.
     ///
     /// ```no_run
     /// # fn example(audit: odm::upkeep::Audit) {
@@ -784,8 +783,8 @@ impl Audit {
         self.references.iter().all(AuditedReference::is_clean) && self.stale_copies() == 0
     }
 
-    /// In how many documents copies, subsets, computed fields, or what a bucket says of its items, are not what they should be,
-    /// counted once for each.
+    /// The number of documents in which copies, subsets, computed fields or bucket summaries differ from their sources, counted
+    /// once for each of these fields.
     ///
     /// ```no_run
     /// # fn example(audit: odm::upkeep::Audit) {
@@ -918,7 +917,7 @@ async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
     }))
 }
 
-/// The verb for so many.
+/// The verb for a count of `n`.
 fn one(n: u64, one: &'static str, several: &'static str) -> &'static str {
     if n == 1 { one } else { several }
 }

@@ -1,4 +1,4 @@
-//! Takes back what a write did to references, and nothing of what others have done since.
+//! Undoes a write's changes to references, except where they have been changed again since.
 
 use super::batch::value;
 use super::changes::How;
@@ -15,7 +15,7 @@ use std::hash::Hash;
 /// the key in it.
 type Did<'o> = &'o dyn Fn(&Edge, usize, &Key) -> bool;
 
-/// What a write did to the references of one document.
+/// The changes of a write to the references of one document.
 #[derive(Clone, Copy)]
 pub(super) struct Own<'o> {
     pub(super) added: Did<'o>,
@@ -26,9 +26,9 @@ pub(super) struct Own<'o> {
 /// The references in an item of an array: by edge, target and key.
 type Item = Vec<(usize, usize, Key)>;
 
-/// The statement that gives these references their former values, and the copies beside them, if they still have the present
-/// ones. What others have written since stays: a reference that is not the write's any more, and what they have brought to an
-/// array, or taken from it. `None` where nothing is left of the write.
+/// The statement that gives these references, and the copies beside them, their previous values, unless they have been changed
+/// again. Later writes of others stay: a reference that was set again, and items that were added to an array or removed from
+/// it. `None` where nothing of the write is left.
 pub(super) fn put_back(
     before: &RawDocumentBuf,
     now: &RawDocumentBuf,
@@ -195,8 +195,8 @@ fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
     Some(all)
 }
 
-/// The present items, with the former ones in the places of those that the write has changed, which name what it has brought.
-/// Which these were is told by what else they hold: others may have taken items away meanwhile, and added some.
+/// The present items, with the previous ones in the place of those that the write has changed, which hold added references.
+/// Their other fields tell which ones these were: other writers may have removed and added items meanwhile.
 fn unedited(former: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
     let mut gone: Vec<Option<&Bson>> = former.iter().map(Some).collect();
     let mut undone: HashSet<usize> = HashSet::new();
@@ -249,7 +249,7 @@ enum Place {
     Present(usize),
 }
 
-/// What is there without what was added, and with what was removed: behind what it stood behind.
+/// The present items without the added ones and with the removed ones, each after the item that it followed before.
 fn merge<T: Eq + Hash>(
     former: &[T],
     present: &[T],
@@ -271,7 +271,7 @@ fn merge<T: Eq + Hash>(
         .filter(|at| present.get(*at).is_some_and(&mut stays))
         .collect();
     let there: HashSet<&T> = kept.iter().filter_map(|at| present.get(*at)).collect();
-    // What comes behind each former item that is there, and what comes first.
+    // The removed items after each previous item that is still there, and those at the beginning.
     let mut behind: HashMap<&T, Vec<usize>> = HashMap::new();
     let mut outcome = Vec::with_capacity(present.len());
     let mut last = None;
@@ -328,7 +328,7 @@ mod tests {
                 vec![item(2, 0, 9), item(3, 0, 5)],
                 vec![item(2, 0, 5), item(3, 0, 5)],
             ),
-            // Somebody else has added one that names the same.
+            // Another writer has added one with the same reference.
             (vec![plain(1)], vec![item(1, 0, 9), item(2, 0, 9)], vec![plain(1)]),
             // Nothing of it is the same.
             (vec![plain(1)], vec![item(8, 8, 9)], vec![plain(1)]),
@@ -358,7 +358,7 @@ mod tests {
             ("ab", "yx", "x", "ab", "aby"),
             // The write has removed it, and somebody has brought it again.
             ("ab", "ab", "", "b", "ab"),
-            // Somebody else has taken one away, or sorted them.
+            // Another writer has removed one, or sorted them.
             ("ab", "x", "x", "", ""),
             ("ab", "bax", "x", "", "ba"),
             ("abc", "cx", "x", "b", "bc"),

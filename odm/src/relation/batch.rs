@@ -20,7 +20,7 @@ use mongodb::options::{
 use mongodb::raw_batch_cursor::RawBatchCursor;
 use std::collections::{HashSet, VecDeque};
 
-/// Carries out an action of the driver's, within the session if there is one.
+/// Executes an action of the driver, in the session if there is one.
 macro_rules! act {
     ($scope:expr, $meta:expr, $action:expr) => {{
         $scope.trip();
@@ -32,7 +32,7 @@ macro_rules! act {
 /// So often documents are inserted again, where another one is in the way that may go.
 const RESTORED: usize = 5;
 
-/// A batch of documents takes so many bytes at most, and one document more: they wait in memory while others are written.
+/// Maximum size of a batch of documents in bytes, and one document more: they wait in memory while others are written.
 const BYTES: usize = 4 << 20;
 
 /// Documents in the order of their ids.
@@ -258,8 +258,8 @@ impl Scope<'_> {
         Ok(result?.deleted_count)
     }
 
-    /// How many documents were changed; what names one by its id is an update of one. It is carried out as it is: it touches no
-    /// version, but that of a bucket whose items it changes, and no time stamp.
+    /// The number of changed documents; a change with the id of one document is an update of one. It is executed as it is: it
+    /// changes no timestamp, and no version except that of a bucket whose items it changes.
     pub(super) async fn change(
         &self,
         meta: &'static DocumentMeta,
@@ -314,8 +314,7 @@ impl Scope<'_> {
             Error::InsertMany { errors, .. } => errors,
             error => return Err(error),
         };
-        // Whoever was faster may have brought another value back too that only one document can have: which of the two the
-        // server names is its own affair.
+        // The faster client may have restored another unique value too: the server decides which of the two it reports.
         let of_another_field = |error: &Error| matches!(error, Error::DuplicateKey { fields, .. } if !fields.iter().map(String::as_str).eq(["_id"]));
         let twins: Vec<Bson> = errors
             .iter()
@@ -341,7 +340,7 @@ impl Scope<'_> {
         for (at, error) in errors {
             match error {
                 Error::DuplicateKey { .. } if !of_another_field(&error) || is_there(at) => {
-                    // Those that an attempt before this one has inserted are nobody else's.
+                    // Documents that an earlier attempt has inserted are this operation's own.
                     let of_others = documents.get(at).map(id).filter(|id| !restored.contains(id));
                     left_out.extend(of_others);
                 }
@@ -352,16 +351,16 @@ impl Scope<'_> {
     }
 }
 
-/// Where batches of the documents that fit end, in the order of their ids. They are read by a cursor, a batch at a time.
+/// The last ids of batches of the matching documents, in the order of their ids. A cursor reads them, a batch at a time.
 ///
-/// The first few are asked for alone: a server that looks for all before it gives the first is done with these soon, and
-/// looks for the rest while they are written.
+/// A query of its own reads the first few: a server that finds all documents before it returns the first one is done with these
+/// soon, and finds the rest while they are written.
 pub(super) struct Ids<'s> {
     scope: &'s Scope<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     batch: u32,
-    /// So many ids are asked for alone, until they are.
+    /// Number of ids for a first, smaller query; `None` after it.
     first: Option<u64>,
     /// Where the next batches end, so far as that is known without asking.
     known: VecDeque<Bson>,
@@ -374,7 +373,8 @@ pub(super) struct Ids<'s> {
 }
 
 impl<'s> Ids<'s> {
-    /// Those behind an id, if there is one, in batches of this size, of which so many are wanted at first. Out of a transaction.
+    /// The ids after this one, if there is one, in batches of this size; `first` of them are needed first. Outside of a
+    /// transaction.
     pub(super) fn of(
         scope: &'s Scope<'s>,
         meta: &'static DocumentMeta,
@@ -413,7 +413,7 @@ impl<'s> Ids<'s> {
         self.over
     }
 
-    /// The ids that the next batches end with, so many at most. None when there are no more.
+    /// The last ids of the next batches, for at most this number of batches. Empty when there are no more.
     pub(super) async fn next(&mut self, batches: usize) -> Result<Vec<Bson>> {
         let known = batches.min(self.known.len());
         let mut ends: Vec<Bson> = self.known.drain(..known).collect();
@@ -440,7 +440,7 @@ impl<'s> Ids<'s> {
                 cursor.next().await.and_then(|reply| match reply {
                     Ok(reply) => Some(reply),
                     Err(error) => {
-                        tracing::debug!(target: "odm", %error, "the ids are asked for anew");
+                        tracing::debug!(target: "odm", %error, "lost the cursor over the ids, opening another one");
                         None
                     }
                 })

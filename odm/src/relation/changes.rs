@@ -1,4 +1,4 @@
-//! What an update does to the references of a document, read from its operators.
+//! The changes of an update to the references of a document, read from its operators.
 
 use super::graph::Edge;
 use crate::key::Key;
@@ -82,7 +82,7 @@ pub(super) fn brings<'u>(edge: &Edge, update: &'u RawDocument, take: &mut dyn Fn
     }
 }
 
-/// What a write does where the references of an edge stand, the outermost array of them if there is one. Of several the last
+/// The effect of a write at the position of an edge's references: their outermost array, if there is one. Of several the last
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum How {
@@ -94,7 +94,7 @@ pub(super) enum How {
     Replaces,
 }
 
-/// What an update does to the references of this edge.
+/// The effect of an update on the references of this edge.
 pub(super) fn how(edge: &Edge, update: &Document) -> How {
     let of_field = |operator: &str, meets: Meets| {
         let in_item = edge.array().is_some_and(|array| match meets {

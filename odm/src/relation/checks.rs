@@ -1,8 +1,7 @@
-//! Whether the documents exist that a write refers to: asked before it, and once more after it.
+//! Checks that the targets of a write's references exist: before the write, and again after it.
 //!
-//! The second question closes the race with a delete without a lock. Whoever deletes a document looks for references to it
-//! after the delete; whoever writes a reference looks for its target after the write. Of the two, the one that looks last
-//! sees what the other did.
+//! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
+//! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
 use super::back::{Own, put_back};
 use super::changes::{self, How};
@@ -21,7 +20,7 @@ use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf, doc};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// At most so many queries are on their way at once.
+/// Maximum number of queries that run at once.
 const AT_ONCE: usize = 8;
 
 /// The references that a write brings, by one edge to one collection.
@@ -33,14 +32,13 @@ pub(super) struct Brought {
     target: usize,
     keys: Vec<(Key, Bson)>,
     known: HashSet<Key>,
-    /// What it does where they stand.
+    /// The effect of the write at their position.
     how: How,
-    /// Those of them that are missing, and that every document to which the write gives them had before: nobody asks after
-    /// them once more.
+    /// The missing ones that every document of the write had before: they are not checked again.
     had: HashSet<Key>,
 }
 
-/// Where so many documents were read of those that fit a condition, there may be more of them.
+/// Maximum number of documents that are read for a condition: if that many were read, more may match.
 pub(super) const MANY: usize = 1_000;
 
 /// So often what others change meanwhile is read again.
@@ -126,7 +124,7 @@ fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
     }
 }
 
-/// What is asked of the database.
+/// The questions to the database.
 #[derive(Default)]
 struct Asked {
     columns: Vec<(&'static DocumentMeta, &'static str, Vec<Key>)>,
@@ -230,7 +228,7 @@ impl Missing {
     }
 }
 
-/// Asks before the write what of it is missing. What the write inserts itself counts as there.
+/// Returns the missing targets before the write. Documents that the write inserts itself count as existing.
 pub(super) async fn before<'w>(
     scope: &Scope<'_>,
     graph: &Graph,
@@ -263,11 +261,11 @@ pub(super) fn may_go(graph: &Graph, missing: &[Missing]) -> bool {
     edges.any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
 
-/// Of what is missing, what the documents had that the writes are to change. They have it still when it is written once more,
-/// so that nothing is brought: a document that keeps a reference to what is gone can be replaced.
+/// The missing targets to which the documents of the writes refer already. Writing such a reference again adds none: a document
+/// that keeps a dangling reference can be replaced.
 ///
 /// # Errors
-/// [`Error::MissingReference`] where that is not all.
+/// [`Error::MissingReference`] if there are others.
 pub(super) fn had_before(
     graph: &Graph,
     missing: Vec<Missing>,
@@ -290,7 +288,8 @@ pub(super) fn had_before(
                 if !brings {
                     return false;
                 }
-                // What is added to an array is new there, and so may all be that an upsert by a condition writes.
+                // An item that is added to an array is new there, and so may be everything that an upsert by a condition
+                // writes.
                 let (adds, inserts) = match &write.what {
                     What::Update { built, upsert, .. } => {
                         (changes::how(edge, &built.update) == How::Adds, *upsert)
@@ -306,7 +305,7 @@ pub(super) fn had_before(
                         let id = Key::of_bson(id);
                         !documents.any(|document| self::id(document) == id && has(document, key))
                     }
-                    // Which of them fit this condition is not known, nor whether there are more than were read.
+                    // It is not known which of them match this condition, nor whether more match than were read.
                     Some((_, None)) => {
                         let all = images.of(edge.holder).count();
                         all == 0 || all >= MANY || !documents.all(|document| has(document, key))
@@ -369,7 +368,7 @@ impl Brought {
     }
 }
 
-/// What was written, so that it can be taken back.
+/// The written references, so that they can be undone.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// The ids of the documents that were inserted.
@@ -378,7 +377,7 @@ pub(super) struct Written {
     pub(super) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
 }
 
-/// What is asked once more after a write.
+/// The targets that are checked again after a write.
 #[derive(Debug)]
 pub(crate) struct Recheck {
     brought: Vec<Brought>,
@@ -400,7 +399,7 @@ impl Recheck {
     }
 }
 
-/// Asks after the writes; where a target has vanished, the write that refers to it is taken back.
+/// Checks after the writes; where a target has been deleted, the write that refers to it is undone.
 ///
 /// # Errors
 /// [`Error::MissingReference`].
@@ -421,14 +420,14 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
         }
         let there = match asked.ask(scope).await {
             Ok(there) => there,
-            // What an earlier round has found is told rather than that.
+            // The missing targets of an earlier round are returned rather than this error.
             Err(error) => {
                 match first {
                     None => first = Some(error),
                     Some(_) => tracing::warn!(
                         target: "odm",
                         %error,
-                        "what else refers to a document that has vanished could not be looked for; `audit()` finds it"
+                        "checking for more references to deleted documents failed; `audit()` finds those that dangle"
                     ),
                 }
                 break;
@@ -447,7 +446,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
                 }
             }
         }
-        // What was taken back may be the target of another one.
+        // An undone insert may be the target of another one.
         open = match kept.len() == before {
             true => Vec::new(),
             false => kept,
@@ -465,7 +464,7 @@ impl Recheck {
         })
     }
 
-    /// What it did where the references of this edge stand.
+    /// The effect of the write on the references of this edge.
     fn how(&self, edge: &Edge) -> How {
         let of_edge = self.brought.iter().filter(|one| one.edge == edge.at);
         of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
@@ -504,8 +503,8 @@ impl Recheck {
                 debts.push((*meta, token));
             }
         }
-        // Behind the last one: what can't be paid may not keep a reference from being taken back, nor the caller from what
-        // is missing.
+        // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
+        // targets from the caller.
         derived::leave_unpaid(derived::settle_all(scope, debts).await);
         failed
     }
@@ -521,8 +520,8 @@ impl Recheck {
         })
     }
 
-    /// Removes buckets that were made a moment ago, in which an item names what is missing: those that nobody else has
-    /// written to. The others are given as they would be without the items that they were made with.
+    /// Removes new buckets in which an item refers to a missing target, if no other client has written to them. The others are
+    /// returned as they would be without the items that they were created with.
     async fn remove_untouched(
         &self,
         scope: &Scope<'_>,
@@ -530,7 +529,8 @@ impl Recheck {
         (meta, items): (&'static DocumentMeta, &str),
         ids: &[Bson],
     ) -> Result<Vec<RawDocumentBuf>> {
-        // What others derive of a bucket has to be told before it goes, and an item that is pushed meanwhile would go with it.
+        // Fields that others derive from a bucket have to be updated before it is deleted, and an item that is pushed meanwhile
+        // would be lost.
         if graph.derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
             scope
                 .delete(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
@@ -584,7 +584,7 @@ impl Recheck {
                             keys.any(|key| is_new(&key) && !is_there(column, &key))
                         })
                     };
-                    // Only what this write has brought, and what dangles now and did not before.
+                    // Only references that this write has added, and that dangle now and did not before.
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = Own {
                         added: &|edge, target, key| self.brings(edge, target, key),
@@ -610,8 +610,8 @@ impl Recheck {
         tracing::warn!(
             target: "odm",
             collection = meta.collection,
-            "others change the same documents again and again: references to what was deleted meanwhile may still be in \
-             them, which `audit` lists"
+            "could not undo new references to documents that were deleted meanwhile, because other writers keep changing the \
+             documents that hold them; `audit` lists those that dangle"
         );
         Ok(())
     }

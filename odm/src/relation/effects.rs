@@ -1,4 +1,4 @@
-//! Carries out on the other side of two-way references what a write asks of it: in one command for each collection.
+//! Applies the effects of a write on the other side of two-way references, in one command for each collection.
 
 use super::derived::Debt;
 use super::graph::{Edge, Graph, is};
@@ -11,7 +11,7 @@ use crate::{Error, Result, check};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// At most so many ids in one statement.
+/// Maximum number of ids in one statement.
 const IDS_IN_ONE_STATEMENT: usize = 10_000;
 
 /// Reads single references.
@@ -60,7 +60,7 @@ pub(super) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
-/// be written. Work on what is derived of the references is left pending as `debt` says.
+/// be written. Updates of fields that are derived from the references are left pending as `debt` says.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
@@ -86,7 +86,7 @@ pub(super) async fn apply(scope: &Scope<'_>, graph: &Graph, effects: &[Effect], 
         prepared.count();
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
-        // What is removed may be gone already; what is added may not fail.
+        // A reference to remove may be gone already; an added one must not fail.
         if matched < prepared.documents {
             verify(scope, graph, meta, &effects).await?;
         }
@@ -248,7 +248,7 @@ impl Prepared {
         for statement in lists.into_iter().flatten() {
             pairs::count(&mut statement.update);
         }
-        // What is to go has not gone yet.
+        // The references to remove are still there.
         self.statements.splice(0..0, self.untouched.drain(..));
     }
 
@@ -346,7 +346,7 @@ fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
     }
 }
 
-/// Says why an effect was not carried out, if one was not.
+/// Returns why an effect was not applied, if one was not.
 async fn verify(
     scope: &Scope<'_>,
     graph: &Graph,
@@ -397,7 +397,7 @@ async fn verify(
                 collection: edge.holder.collection,
                 source: None,
                 message: format!(
-                    "`{}` of the document with _id {} was changed by somebody else at the same time: try again",
+                    "`{}` of the document with _id {} was changed by another writer at the same time: try again",
                     edge.path, effect.holder.id
                 ),
             },

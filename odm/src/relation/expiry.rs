@@ -21,13 +21,13 @@ impl Odm {
     ///
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
-    /// that of the process that deletes. Any number of processes may do it at once. A document that `on_delete = restrict` holds
-    /// back is left, and looked at again by the next call.
+    /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
+    /// restrict` prevents is left, and tried again by the next call.
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for
-    /// [`StillReferenced`](Error::StillReferenced). Earlier deletions stay; the other models are gone through
-    /// before the first error is returned.
+    /// [`StillReferenced`](Error::StillReferenced). Earlier deletions stay; the other models are processed before the first
+    /// error is returned.
     ///
     /// # Cost
     /// For each model with `expire` one round trip, on an index that it declares; for each 1,000 documents that have expired one
@@ -131,7 +131,7 @@ async fn delete_part(
                 collection = meta.collection,
                 %id,
                 %error,
-                "a document has expired and is still referred to"
+                "kept an expired document that other documents still refer to"
             ),
             (Err(Error::StillReferenced { .. }), _) => {
                 let (first, second) = part.split_at(part.len() / 2);

@@ -1,4 +1,4 @@
-//! Two-way references that others have written past the library, on one side or twice: both sides agree again.
+//! Makes both sides of two-way references equal after out-of-band writes that changed one side, or added duplicates.
 
 use super::audit::{self, Source};
 use super::batch;
@@ -16,14 +16,15 @@ use std::collections::HashSet;
 /// Number of documents that are looked at together.
 const BATCH: usize = 200;
 
-/// Lets both sides agree of all that these documents name, or that names them, after others have written them past the
-/// library. What one document is refused for holds up no other.
+/// Makes both sides of all links of these documents equal, after out-of-band writes. A refusal of one document does not stop
+/// the others.
 ///
-/// The caller knows of the change until this has returned. What is written here is not counted, so the reconciler follows it as
-/// an out-of-band change, too: it may have been late. A document that is named before it is inserted is left alone.
+/// The caller keeps the change until this has returned. Writes of this function are not counted as the library's, so the
+/// reconciler follows them as out-of-band changes, too: they may have been late. A document that is named before it is inserted
+/// is left alone.
 ///
 /// # Errors
-/// What would fail with all documents.
+/// An error that would occur with every document.
 pub(super) async fn follow(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -67,7 +68,7 @@ async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids
     Ok(())
 }
 
-/// Mends what was linked on one side, or twice.
+/// Repairs links on one side, and duplicates.
 async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
     faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
     log_left(Repaired::default().mend(scope, faults).await?);
@@ -105,7 +106,7 @@ const LOGGED: usize = 20;
 /// Logs what has no right answer.
 fn log_left(left: Vec<Fault<'_>>) {
     if let Some(more) = left.len().checked_sub(LOGGED).filter(|more| *more > 0) {
-        tracing::warn!(target: "odm", more, "the sides of further two-way references differ, too: `audit` counts them");
+        tracing::warn!(target: "odm", more, "more two-way references differ between their sides; `audit` counts them");
     }
     for left in left.into_iter().take(LOGGED) {
         tracing::warn!(
@@ -113,24 +114,24 @@ fn log_left(left: Vec<Fault<'_>>) {
             collection = left.edge.holder.collection,
             field = left.edge.path.as_str(),
             id = %left.holder,
-            "both sides of a two-way reference differ, and it is not known which is right: `audit` lists it"
+            "the sides of a two-way reference differ, and neither is known to be right; `audit` lists it"
         );
     }
 }
 
-/// Lets both sides agree of what documents of one collection name by one two-way reference: [`follow`] for all of it, a batch at
-/// a time. Where the reference is `new`, one of its sides may be older than the other, so a link is to be whichever side has
-/// it, unless the other side can name one document alone and names another one.
+/// Makes both sides of one two-way reference equal for all documents of a collection: [`follow`] for all of it, a batch at a
+/// time. Where the reference is `new`, one of its sides may be older than the other, so a link that either side has is added to
+/// the other, unless that can refer to one document only and refers to another one.
 ///
 /// # Errors
-/// What would fail with all documents.
+/// An error that would occur with every document.
 pub(super) async fn agree<'g>(
     scope: &Scope<'g>,
     edge: &'g Edge,
     mut documents: Vec<RawDocumentBuf>,
     new: bool,
 ) -> Result<Written> {
-    // What is older than the reference may be older than other rules of its validator, too.
+    // A document that is older than the reference may be older than other rules of its validator, too.
     let scope = &match new {
         true => scope.unvalidated(),
         false => *scope,
@@ -180,7 +181,8 @@ async fn agree_on_each<'g>(
     Ok(())
 }
 
-/// An array that documents lack which are older than it is empty, so that those whom nobody names are as they are declared, too.
+/// Documents that are older than an array get it as an empty one, so that documents without links conform to the declaration,
+/// too.
 async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
     let lacks = |document: &&RawDocumentBuf| matches!(document.get(&edge.path), Ok(None));
     let ids = batch::ids(documents.iter().filter(lacks));

@@ -1,4 +1,4 @@
-//! What is wrong with the references of some documents.
+//! Finds faults in the references of some documents.
 //!
 //! The targets of a whole batch are asked for at once, one query for each collection and field that they are found by. Of
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
@@ -15,7 +15,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// At most so many queries are on their way at once.
+/// Maximum number of queries that run at once.
 const AT_ONCE: usize = 8;
 
 /// Something that is wrong with a reference in a document.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 }
 
 impl Fault<'_> {
-    /// What it is known by when it is looked for again.
+    /// The key that identifies the fault when it is inspected again.
     fn key(&self) -> (usize, Key, u8, Key) {
         let (kind, other) = match &self.kind {
             Kind::Dangling { key, .. } => (0, Key::of_bson(key)),
@@ -52,7 +52,7 @@ impl Fault<'_> {
     }
 }
 
-/// What was found in a batch.
+/// The findings in a batch.
 #[derive(Debug, Default)]
 pub(super) struct Inspected<'g> {
     /// How many references there are, by edge.
@@ -62,7 +62,7 @@ pub(super) struct Inspected<'g> {
     pub(super) faults: Vec<Fault<'g>>,
 }
 
-/// What has to be read of documents to inspect these references.
+/// The fields to read of documents to inspect these references.
 pub(super) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> Document {
     let mut fields = fields_of(edges.clone());
     if edges.into_iter().any(Edge::is_two_way) {
@@ -93,7 +93,7 @@ struct Asked<'g> {
     backs: Vec<&'g Edge>,
 }
 
-/// What was found of the targets.
+/// The targets that were found.
 struct There {
     keys: HashSet<Key>,
     /// By edge that refers back and document, whom of the batch it refers to.
@@ -142,7 +142,7 @@ pub(super) async fn inspect<'g>(
     let there: HashMap<Column, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
     let mut inspected = Inspected::default();
     for document in documents {
-        // What is deleted in a moment has no other side any more.
+        // A document that is about to be deleted has no other side any more.
         for edge in edges
             .iter()
             .filter(|edge| !edge.is_two_way() || !derived::is_gone(document))
@@ -182,7 +182,7 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
     Ok(there)
 }
 
-/// What is to be read of the references of an edge, to know whom of these documents they name: a projection.
+/// A projection of the references of an edge that refer to these documents.
 pub(super) fn names_of(edge: &Edge, ids: &[Bson]) -> Bson {
     let field = format!("${}", edge.path);
     match edge.list {

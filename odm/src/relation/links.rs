@@ -42,7 +42,7 @@ pub(super) struct Link {
     pub(super) target: Node,
 }
 
-/// What a write did to the links.
+/// The changes of a write to links.
 #[derive(Debug, Default)]
 pub(super) struct Diff {
     pub(super) added: Vec<Link>,
@@ -143,18 +143,18 @@ pub(super) enum Act {
     Lose,
     /// The single reference is this one from now on; before it was another one, or none.
     Become { former: Option<Node> },
-    /// The single reference is right as it is, and has to stay so: within a transaction the document is written all the same,
-    /// so that nobody else changes it meanwhile.
+    /// The single reference is right, and has to stay so: in a transaction the document is written nevertheless, so that no
+    /// other client changes it meanwhile.
     Stay,
 }
 
 /// The single references on the other side that have to be known: by edge, the documents.
 pub(super) type Questions = Vec<(usize, Vec<Node>)>;
 
-/// What they are: by edge and document. A document that does not exist is missing.
+/// The single references, by edge and document. A document that does not exist is missing.
 pub(super) type Answers = HashMap<(usize, Key), Option<Node>>;
 
-/// What has to be read before the effects can be told.
+/// The references to read before the effects are known.
 pub(super) fn questions(graph: &Graph, diff: &Diff) -> Questions {
     let mut asked: HashSet<(usize, &Key)> = HashSet::new();
     let mut questions: Questions = Vec::new();
@@ -163,7 +163,7 @@ pub(super) fn questions(graph: &Graph, diff: &Diff) -> Questions {
         let Some(other) = graph.edge(link.edge).and_then(|edge| graph.inverse(edge)) else {
             continue;
         };
-        // What was removed from the other side is looked for by the update itself, unless it may not be.
+        // The update itself looks for the removed link on the other side, unless a reference there is required.
         let wanted = !other.list && (added || !other.reference.optional);
         let known = diff.left(other.at, &link.target.key).is_some();
         if !wanted || known || !asked.insert((other.at, &link.target.key)) {
@@ -177,7 +177,7 @@ pub(super) fn questions(graph: &Graph, diff: &Diff) -> Questions {
     questions
 }
 
-/// What the links ask of the other side.
+/// The effects of the links on the other side.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for targets that don't exist; [`Error::Query`] where a document with room for one reference
@@ -220,7 +220,7 @@ impl<'a> Effects<'a> {
         Some((edge, self.graph.inverse(edge)?))
     }
 
-    /// What a single reference is; `None` where the document does not exist.
+    /// The value of a single reference; `None` where the document does not exist.
     fn current(&self, edge: &Edge, holder: &Node) -> Option<Option<Node>> {
         self.diff
             .left(edge.at, &holder.key)
@@ -254,7 +254,7 @@ impl<'a> Effects<'a> {
         Err(Error::Query {
             collection: edge.holder.collection,
             message: format!(
-                "`{}` of the document with _id {} refers to one document, and this write links it with two: {} and {}",
+                "`{}` of the document with _id {} can refer to one document only, but this write links it with two: {} and {}",
                 edge.path, holder.id, claimed.id, target.id
             ),
         })
@@ -368,8 +368,8 @@ fn must_refer(edge: &Edge, holder: &Node) -> Error {
     Error::Query {
         collection: edge.holder.collection,
         message: format!(
-            "`{}` of the document with _id {} must refer to a document, and this write would leave it none: set it to \
-             another one, which takes it off the first by itself",
+            "`{}` of the document with _id {} must refer to a document, but this write would leave it without one: set it to \
+             another document, which also removes the link to the first",
             edge.path, holder.id
         ),
     }

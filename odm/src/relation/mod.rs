@@ -45,24 +45,24 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
 use std::sync::atomic::AtomicU64;
 
-/// What is looked at once more after the commit of a transaction, since nothing that others do can be seen within it.
+/// References that are checked again after the commit of a transaction, since its snapshot does not show the writes of others.
 #[derive(Default)]
 pub(crate) struct AfterCommit {
     /// References that were written: whether their targets are there.
     pub(crate) written: Vec<Recheck>,
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
-    /// Debts of documents that were written.
+    /// The pending work of written documents.
     pub(crate) left: derived::Left,
 }
 
-/// What is done before a write, within its transaction or not, so that what it writes holds the copies that it should.
+/// Fills in copies before a write, in its transaction or not.
 #[derive(Clone, Copy)]
 pub(crate) struct Amend<'a> {
     pub(crate) odm: &'a Odm,
     pub(crate) session: Option<&'a crate::session::Shared>,
     pub(crate) trace: &'a crate::trace::Trace,
-    /// What the same operation inserts into other collections.
+    /// The inserts of the same operation into other collections.
     pub(crate) beside: &'a [Inserts],
 }
 
@@ -97,7 +97,7 @@ impl Amend<'_> {
         self.odm.graph().is_depended_on(meta)
     }
 
-    /// Puts copies into new documents. What they owe goes by the token.
+    /// Fills in copies in new documents. Their pending work has this token.
     pub(crate) async fn insert(
         self,
         meta: &'static crate::document::DocumentMeta,
@@ -128,13 +128,13 @@ impl Amend<'_> {
         if pairs::links(self.odm.graph(), meta, built) {
             pairs::count(&mut built.update);
         } else if upsert && self.odm.graph().is_linked(meta) {
-            // What is there already is not linked by it, and not written for that.
+            // An upsert that finds a document does not link it, and does not write to it for that.
             pairs::count_inserted(&mut built.update);
         }
         Ok(())
     }
 
-    /// What a replacement becomes: `None` for a document without copies.
+    /// The replacement with its copies; `None` for a document without copies.
     pub(crate) async fn replace(
         self,
         meta: &'static crate::document::DocumentMeta,
@@ -164,8 +164,8 @@ pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
     })
 }
 
-/// What a look after a commit is told as: only that something of the transaction was taken back. Whatever else is wrong with the
-/// look, the transaction is committed, and an error would say that it is not.
+/// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
+/// logged, since the transaction is committed, and an error would mean that it is not.
 pub(crate) fn told(looked: Result<()>) -> Result<()> {
     match looked {
         Err(error @ (Error::MissingReference { .. } | Error::StillReferenced { .. })) => Err(error),
@@ -173,8 +173,8 @@ pub(crate) fn told(looked: Result<()>) -> Result<()> {
             tracing::warn!(
                 target: "odm",
                 %error,
-                "what a committed transaction refers to, or what refers to what it deleted, could not be looked for once more, \
-                 or not be taken back; `audit()` finds what dangles"
+                "checking the references of a committed transaction, or those to documents that it deleted, failed, or a \
+                 dangling one could not be undone; `audit()` finds those that dangle"
             );
             Ok(())
         }
@@ -182,11 +182,12 @@ pub(crate) fn told(looked: Result<()>) -> Result<()> {
     }
 }
 
-/// Looks once more, after the commit of a transaction. What it owes and can't be paid is left to `recover`.
+/// Checks references again after the commit of a transaction, and applies its pending work. A failure of that is left to
+/// `recover`.
 ///
 /// # Errors
-/// [`Error::MissingReference`](crate::Error::MissingReference): the references were taken back.
-/// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was put back.
+/// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
+/// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
 pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result<()>> {
     async move {
         let trips = AtomicU64::new(0);

@@ -13,10 +13,11 @@ use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many documents at most are found by a condition that is asked once.
+/// Maximum number of documents that one query returns here; more are refused.
 const MOST_FOUND: usize = 100_000;
 
-/// The documents that fit a condition, in parts. One that the parts themselves may change is asked before the first of them.
+/// The documents that match a condition, in parts. A condition whose result the parts may change is evaluated before the first
+/// one.
 pub(crate) struct Parts<'a> {
     odm: &'a Odm,
     trace: &'a Trace,
@@ -113,9 +114,9 @@ pub(crate) async fn by_collation(
         true => Err(Error::Query {
             collection: core.meta().collection,
             message: format!(
-                "more than {MOST_FOUND} documents match by this collation, which is another one than that of the collection, and \
-                 documents with relationships are found by it before they are changed: declare the collation of the collection, or \
-                 change them in parts"
+                "more than {MOST_FOUND} documents match by this collation, which is not that of the collection, and documents \
+                 with relationships are first looked up by it, all at once: declare the collation for the collection, or \
+                 change fewer documents at a time"
             ),
         }),
     }
@@ -145,8 +146,8 @@ pub(crate) async fn id_by_collation(
         [one, other, ..] => Err(Error::Query {
             collection: core.meta().collection,
             message: format!(
-                "{id} names several documents by this collation, among them those with the ids {one} and {other}: name one by its \
-                 stored id"
+                "{id} matches the ids of several documents by this collation, among them {one} and {other}: give the stored id \
+                 of one of them"
             ),
         }),
     }
@@ -239,7 +240,7 @@ fn computes(filter: &Document) -> bool {
     })
 }
 
-/// What can be asked again of a condition that is asked once: those of its parts that stand for themselves.
+/// The parts of a condition that can be evaluated again, where the whole condition is evaluated once.
 pub(super) fn rest(
     graph: &Graph,
     meta: &'static DocumentMeta,
@@ -296,8 +297,8 @@ pub(super) async fn found(
         return Err(Error::Query {
             collection: meta.collection,
             message: format!(
-                "other documents depend on these, and more than {} can't be {becomes} by a condition with `text` or `near`, or \
-                 on what the operation changes in the others: find them first, and name them by their ids",
+                "other documents depend on these, and at most {} can be {becomes} by a condition with `text` or `near`, or on \
+                 fields that the operation itself changes: find them first, and select them by their ids",
                 found.documents.len()
             ),
         });

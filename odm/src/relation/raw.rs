@@ -1,4 +1,4 @@
-//! What an update in MongoDB's own words may not change: what the library writes itself. A typed change of it does not compile.
+//! Refuses raw updates of the fields that the library writes itself. A typed change of it does not compile.
 
 use super::derived::{followed, plain_name};
 use super::graph::Graph;

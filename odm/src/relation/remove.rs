@@ -1,11 +1,10 @@
-//! Deletes documents together with what that means for the documents that refer to them.
+//! Deletes documents, and applies the `on_delete` rules of the documents that refer to them.
 //!
-//! Every deletion goes this way, whatever it was asked by: first the walk that looks for a `restrict`, down every cascade
-//! that leads to one, with nothing written; then the same walk again, which deletes. A document is deleted after all that
-//! refers to it, in batches in the order of their ids, so what is left after an interruption is found again from the
-//! document at the top. After a batch is deleted its references are looked for once more: a writer that checked its target
-//! before the deletion and wrote after the first look is found by this one, and one that writes later finds the target gone
-//! when it looks again itself.
+//! Every deletion is two walks: the first one looks for a `restrict`, down every cascade that may reach one, and writes
+//! nothing; the second one deletes. A document is deleted after everything that refers to it, in batches in the order of their
+//! ids, so the rest of an interrupted deletion is found again from the document at the top. After a batch is deleted,
+//! references to it are looked up again: this finds a writer that checked its target before the deletion and wrote after the
+//! first look; one that writes later finds the target gone when it checks again itself.
 //!
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
@@ -28,36 +27,37 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// So many documents of one level are deleted, or changed, at a time.
+/// Number of documents of one level that are deleted, or changed, at a time.
 const BATCH: usize = 1_000;
 
-/// So many of which each is compared with what was read of it.
+/// The same where each document is compared with its state when it was read.
 const WHOLE_BATCH: usize = 200;
 
-/// One transaction changes so many documents at most: it has to end within the server's minute.
+/// Maximum number of documents that one transaction changes: it has to end within the server's minute.
 const LINKS: usize = 5_000;
 
-/// One condition compares with so many bytes of documents at most, or with one document: it has to fit a message of 16 MiB.
+/// Maximum size of the documents that one condition compares with, unless it is a single document: a message has at most 16
+/// MiB.
 const BYTES: usize = 8 << 20;
 
-/// How many ids of holders an error names.
+/// Number of ids of holders that an error lists.
 const SAMPLE: usize = 5;
 
-/// How many looks are on their way at once.
+/// Number of queries for references that run at once.
 const AT_ONCE: usize = 8;
 
-/// How often documents that change all the time are read again.
+/// Maximum number of attempts to delete documents that keep changing.
 const ATTEMPTS: u32 = 10;
 
-/// Deletes the documents that fit, as the rules of all registered references say. What was done is added to `done`, also
-/// where it ends with an error.
+/// Deletes the documents that match, by the rules of all registered references. The counts are added to `done`, also where it
+/// ends with an error.
 pub(crate) fn remove<'s>(
     scope: Scope<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     done: &'s mut Deleted,
 ) -> BoxFuture<'s, Result<()>> {
-    // In a box: what it may take is large, and most deletions do not come here.
+    // Boxed: the future is large, and most deletions do not come here.
     async move {
         may_follow(scope, meta)?;
         let turn = match scope.session {
@@ -77,7 +77,7 @@ async fn remove_in_turn(
     filter: Document,
     done: &mut Deleted,
 ) -> Result<()> {
-    // What is derived in them changes before they go, and so does whom they are linked with among each other.
+    // Their derived fields, and links among each other, change before they are deleted.
     let graph = scope.odm.graph();
     let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
         true => {
@@ -103,7 +103,7 @@ async fn remove_in_turn(
     let settled = removal.settle().await;
     if let Some(session) = scope.session {
         if let Err(error) = &outcome {
-            // A part of it may be written: whatever the caller does with the error, that is not committed.
+            // A part of it may be written: it must not be committed, whatever the caller does with the error.
             session.spoil(error);
         }
         session.look_at_the_end(std::mem::take(&mut removal.later));
@@ -111,7 +111,8 @@ async fn remove_in_turn(
     outcome.and(settled)
 }
 
-/// Refuses a deletion that writes documents of which these models lack copies, or deletes some to which they lack references.
+/// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack
+/// references.
 fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
     let mut known: HashSet<&str> = HashSet::new();
     let mut open = vec![meta];
@@ -130,7 +131,7 @@ fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
     Ok(())
 }
 
-/// Looks for what has come to refer to documents that were deleted in a transaction, when it is committed.
+/// Looks for new references to documents that were deleted in a transaction, after its commit.
 pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()> {
     let transactions = scope.odm.has_transactions().await?;
     let mut done = Deleted::default();
@@ -148,7 +149,7 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
     failed.map_or(settled, Err)
 }
 
-/// Documents that were deleted in a transaction of the caller's, and have to be looked after when it is committed.
+/// Documents that were deleted in a transaction of the caller: references to them are looked up again after its commit.
 #[derive(Debug)]
 pub(crate) struct Later {
     meta: &'static DocumentMeta,
@@ -158,19 +159,19 @@ pub(crate) struct Later {
 enum State {
     /// The next batch is to be read.
     Read,
-    /// The documents that refer to the batch are to be treated by this rule.
+    /// This rule is to be applied to the documents that refer to the batch.
     Before(usize),
     /// The batch is to be deleted.
     Delete,
-    /// It is deleted: what has come meanwhile to hold it back is to be looked for.
+    /// It is deleted: new references that restrict the deletion are to be looked up.
     Look,
-    /// The documents that have come to refer to it meanwhile are to be treated by this rule.
+    /// This rule is to be applied to the documents that have got a reference to it meanwhile.
     After(usize),
-    /// Those that were changed since they were read are to be read again.
+    /// Documents that were changed since they were read are to be read again.
     Again,
 }
 
-/// Documents that are deleted for one reason: the condition at the top, or a reference to those of the level above.
+/// Documents that are deleted for the same reason: the condition at the top, or a reference to documents of the level above.
 struct Level<'a> {
     meta: &'static DocumentMeta,
     rules: Arc<Rules<'a>>,
@@ -186,12 +187,12 @@ struct Level<'a> {
     /// The ids of those that had changed since they were read.
     changed: Vec<Bson>,
     attempts: u32,
-    /// What held some of the batch back when it was deleted.
+    /// The error of the references that restricted the deletion of some of the batch.
     held: Option<Error>,
 }
 
 impl Level<'_> {
-    /// Goes on with a batch that is all of the level.
+    /// Continues with a batch that contains the whole level.
     fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>) {
         self.batch = batch;
         self.more = false;
@@ -204,9 +205,9 @@ type OnTheWay = HashSet<(&'static str, Key)>;
 
 struct Removal<'a, 'd> {
     scope: Scope<'a>,
-    /// Whether two-way references are taken out in transactions of this removal's own.
+    /// Whether two-way references are removed in transactions of this removal's own.
     transactions: bool,
-    /// Whether this is the walk that deletes, or the one that looks for what holds it back.
+    /// Whether this is the walk that deletes, or the one that looks for a `restrict`.
     deletes: bool,
     rules: HashMap<&'static str, Arc<Rules<'a>>>,
     /// The documents in the batches of all levels. One that is met again refers to itself in a circle.
@@ -215,13 +216,13 @@ struct Removal<'a, 'd> {
     /// The batch at the top, if one was all.
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
-    /// What documents owe by this token that others were taken out of.
+    /// The token of the pending work of documents from which references were removed.
     owed: derived::Token,
     /// The collections of these documents.
     owing: Vec<&'static DocumentMeta>,
     /// Parents that children were detached from: they may stay after all, or come again.
     left: derived::Left,
-    /// What could not be paid behind a transaction, and is still owed.
+    /// The failure of pending work after a transaction, which stays pending.
     unpaid: Result<()>,
 }
 
@@ -243,12 +244,12 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Whether no transaction holds the two sides of a link together: on a standalone server.
+    /// Whether the two sides of a link are separate writes: on a standalone server.
     fn is_alone(&self) -> bool {
         !self.transactions && self.scope.session.is_none()
     }
 
-    /// Does what is pending in documents that others were taken out of, and in the parents that they were taken from.
+    /// Applies the pending work of documents from which references were removed, and of the parents that lost children.
     async fn settle(&mut self) -> Result<()> {
         let mut paid = std::mem::replace(&mut self.unpaid, Ok(()));
         for meta in std::mem::take(&mut self.owing) {
@@ -350,8 +351,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::After(at + 1);
-                // Of a two-way reference the document itself would have changed, and not been deleted; without a transaction the
-                // other side of a link may have been written before it.
+                // A new two-way reference would have changed the document itself, which then would not have been deleted;
+                // without a transaction the other side of a link may have been written before it.
                 if !rule.is_two_way() || self.is_alone() {
                     return self.treat_late(level, rule).await.map(Some);
                 }
@@ -371,7 +372,7 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Reads the next batch.
     async fn read(&mut self, level: &mut Level<'a>) -> Result<()> {
-        // What only is looked at need not be whole, but that the first batch is the only one most of the time.
+        // The walk that only looks needs no whole documents, except in the first batch, which is the only one most of the time.
         let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
         let (fields, limit) = match whole {
             true => (None, WHOLE_BATCH),
@@ -391,7 +392,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// The documents that fit behind the last one.
+    /// The next documents that match, after the last one.
     async fn batch(
         &self,
         meta: &'static DocumentMeta,
@@ -418,7 +419,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                 collection: level.meta.collection,
                 source: None,
                 message: format!(
-                    "documents changed under {ATTEMPTS} attempts to delete them, such as the one with _id {}: try again",
+                    "documents changed during each of {ATTEMPTS} attempts to delete them, such as the one with _id {}: try \
+                     again",
                     level.changed.first().unwrap_or(&Bson::Null)
                 ),
             });
@@ -445,7 +447,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// Leaves out the documents that the walk has come through already.
+    /// Leaves out the documents that the walk has reached already.
     fn enter(&mut self, level: &mut Level<'a>) {
         let collection = level.meta.collection;
         level
@@ -460,7 +462,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Treats what has come to refer to the batch since it was looked for the first time.
+    /// Applies the rule to documents that have got a reference to the batch since the first look.
     async fn treat_late(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
         if rule.on_delete() == OnDelete::Restrict {
             return Ok(None);
@@ -478,8 +480,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         self.treat(level.meta, &gone, rule).await
     }
 
-    /// Derives anew what follows by this reference where documents have come to refer to these, which somebody has inserted
-    /// again: whoever came before that has copied from the former ones, and is not counted in these.
+    /// Derives again what depends on this reference, where documents refer to deleted ones that another client has inserted
+    /// again: a document that came before that has copies of the previous ones, and is not counted in the new ones.
     async fn renew<'b>(
         &mut self,
         rule: Rule<'a>,
@@ -491,7 +493,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         if let Some(refers) = rule.holders(there) {
             derived::owe_all(&self.scope.unvalidated(), holder, refers, self.owed).await?;
-            // Who lacks copies that the database knows leaves the debt to somebody who has them.
+            // A process whose models lack copies leaves the pending work to one that has them.
             let may_pay = self.scope.odm.may_write(holder).is_ok();
             if may_pay && !self.owing.iter().any(|meta| is(meta, holder)) {
                 self.owing.push(holder);
@@ -500,7 +502,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// Those of the deleted batch that nobody has inserted again, and the others: a reference to one that is there is right.
+    /// The documents of the deleted batch that are still missing, and those that were inserted again: a reference to an
+    /// existing document is right.
     async fn gone(
         &self,
         level: &Level<'a>,
@@ -528,7 +531,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             .partition(|document| is_gone(&document)))
     }
 
-    /// Treats the documents that refer to these; gives the level that they are, where they are deleted too.
+    /// Applies the rule to the documents that refer to these; returns them as a level, where they are deleted too.
     async fn treat(
         &mut self,
         meta: &'static DocumentMeta,
@@ -544,7 +547,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 let below = self.level(holder, filter, false);
                 Ok((self.deletes || below.rules.restricts).then_some(below))
             }
-            // Those of two-way references go in one transaction with the documents.
+            // Two-way references are removed in one transaction with the documents.
             OnDelete::Nullify | OnDelete::Pull if self.deletes && (!rule.is_two_way() || self.is_alone()) => {
                 self.detach(meta, documents, rule).await?;
                 Ok(None)
@@ -553,7 +556,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Takes the references to these documents out of the documents that hold them.
+    /// Removes the references to these documents from the documents that hold them.
     async fn detach(
         &mut self,
         meta: &'static DocumentMeta,
@@ -564,7 +567,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         };
         let holder = rule.edge.holder;
-        // What is deleted itself in a moment keeps what it holds, or it would have changed.
+        // A document that is about to be deleted itself keeps its references, or it would have changed.
         let own: HashSet<Key> = match is(holder, meta) {
             true => documents
                 .iter()
@@ -572,8 +575,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                 .collect(),
             false => HashSet::new(),
         };
-        // What is derived of what goes with the references, be it copies beside them or whole items, follows. So do the numbers in
-        // the documents themselves, where they stay after all, or come again.
+        // Fields that are derived from what is removed with the references, be it copies beside them or whole items, are
+        // updated. So are the computed fields of the documents themselves, if they stay after all, or are inserted again.
         let graph = self.scope.odm.graph();
         let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
         let mut orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
@@ -626,7 +629,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Deletes the batch; what is left in it are the documents that are gone now.
+    /// Deletes the batch; afterwards it contains the documents that were deleted.
     async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
         let unlinks: Vec<Rule<'a>> = match self.is_alone() {
             false => two_way(&level.rules),
@@ -657,7 +660,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             match self.scope.session {
                 Some(session) => session.leave(left),
                 None => {
-                    // What is behind it is deleted and looked after all the same.
+                    // The documents after it are deleted and checked nevertheless.
                     let paid = derived::but_for_the_deployment(left.pay(&self.scope).await)?;
                     self.unpaid = std::mem::replace(&mut self.unpaid, Ok(())).and(paid.map(drop));
                 }
@@ -686,7 +689,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// Fails if something refers to the batch that holds its deletion back.
+    /// Fails if references restrict the deletion of the batch.
     async fn look(&self, level: &Level<'a>) -> Result<()> {
         let others = |rule: &Rule<'a>| self.others(level, &level.batch, *rule, false);
         match self.held(restricting(&level.rules, false), others).await? {
@@ -695,7 +698,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Puts those of the deleted batch back to which something has come to refer that holds their deletion back.
+    /// Restores the documents of the deleted batch that new references restrict.
     async fn look_back(&mut self, level: &mut Level<'a>) -> Result<()> {
         let others = |rule: &Rule<'a>| self.others(level, &level.batch, *rule, true);
         if self
@@ -722,7 +725,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         };
         let left_out = self.put_back(level, &back).await?;
-        // Somebody was faster.
+        // Another client was faster.
         let twins = |one: &&RawDocumentBuf| left_out.contains(&Key::of_bson(&id(one)));
         if !left_out.is_empty() {
             for rule in level.rules.list.iter().copied() {
@@ -736,7 +739,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         };
         *count = count.saturating_sub(back.len() as u64);
         level.held = Some(error);
-        // Of the others the references that have come are still treated by their rules.
+        // For the others, the rules are still applied to new references.
         level
             .batch
             .retain(|document| !back.contains(&Key::of_bson(&id(document))));
@@ -746,7 +749,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(())
     }
 
-    /// What holds a deletion back, by the first rule that something is found for.
+    /// The references that restrict a deletion, by the first rule that has some.
     async fn held(
         &self,
         rules: impl Iterator<Item = Rule<'a>>,
@@ -771,7 +774,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         Ok(looks.into_iter().find(|held| !held.found.is_empty()))
     }
 
-    /// The condition of the documents that refer to these of the batch and are not deleted with it, for the same reason.
+    /// The condition of the documents that refer to these of the batch and are not deleted with it for the same reason.
     fn others(
         &self,
         level: &Level<'a>,
@@ -783,7 +786,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         if !is(rule.edge.holder, level.meta) {
             return Some(refers);
         }
-        // Afterwards only what is still to be deleted.
+        // Afterwards only the documents that are still to be deleted.
         let own = match (after, &level.last) {
             (false, _) => vec![level.filter.clone()],
             (true, last) => {
@@ -856,7 +859,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Inserts these documents of the batch again, as they were. Gives the ids of those that are there already.
+    /// Inserts these documents of the batch again, as they were. Returns the ids of those that exist already.
     async fn put_back(&mut self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<HashSet<Key>> {
         let mut back: Vec<RawDocumentBuf> = level
             .batch
@@ -877,7 +880,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             owing.push(level.meta);
         }
         let left_out = self.scope.restore(level.meta, &back).await?;
-        // What it was linked to is linked to it again.
+        // Its links are restored.
         for rule in two_way(&level.rules) {
             let holder = rule.edge.holder;
             for document in &back {
@@ -894,12 +897,13 @@ impl<'a, 'd> Removal<'a, 'd> {
         owing.retain(|meta| known.insert(meta.collection));
         let owing = owing.into_iter().map(|meta| (meta, token)).collect();
         let paid = derived::settle_all(&self.scope, owing).await;
-        // The documents are there again, whatever is still owed: the caller has to know what holds them.
+        // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
+        // references.
         derived::leave_unpaid(derived::but_for_the_deployment(paid)?);
         Ok(left_out)
     }
 
-    /// The second look waits until the caller's transaction is committed: within it nothing could come.
+    /// The second look waits until the caller's transaction is committed: its snapshot shows no new references.
     fn postpone(&mut self, level: &Level<'a>) {
         let one_way = level.rules.list.iter().any(|rule| !rule.is_two_way());
         if one_way && !level.batch.is_empty() {
@@ -911,7 +915,7 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 }
 
-/// Documents that hold a deletion back.
+/// Documents that restrict a deletion.
 struct Held<'a> {
     rule: Rule<'a>,
     /// The condition that they were found by.
@@ -920,8 +924,8 @@ struct Held<'a> {
     found: Vec<RawDocumentBuf>,
 }
 
-/// The rules that hold a deletion back. When it is done those of two-way references are left out: such a reference would
-/// have changed the document itself, which is not deleted then.
+/// The rules that restrict a deletion. After the deletion those of two-way references are left out: such a reference would have
+/// changed the document itself, which then would not have been deleted.
 fn restricting<'r, 'g>(rules: &'r Rules<'g>, after: bool) -> impl Iterator<Item = Rule<'g>> + use<'r, 'g> {
     rules
         .list
@@ -930,7 +934,7 @@ fn restricting<'r, 'g>(rules: &'r Rules<'g>, after: bool) -> impl Iterator<Item 
         .filter(move |rule| rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way()))
 }
 
-/// The rules by which the other side of two-way references lets the documents go.
+/// The rules by which the references on the other side of links are removed.
 fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
     rules
         .list
@@ -940,13 +944,12 @@ fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
         .collect()
 }
 
-/// What has to be read of a holder, to know what it refers to.
+/// The fields to read of a holder, for its references.
 fn fields_of(rule: Rule<'_>) -> Document {
     super::inspect::fields_of([rule.edge])
 }
 
-/// Splits a batch so that no part has more links than one transaction should change, nor more bytes than one condition should
-/// compare with.
+/// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.
 fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
     let mut parts: Vec<Vec<RawDocumentBuf>> = Vec::new();
     let (mut links, mut bytes) = (0, 0);
@@ -972,7 +975,7 @@ struct Erased {
     there: HashSet<Key>,
     /// By rule.
     unlinked: Vec<u64>,
-    /// What is to be paid after the commit.
+    /// The work that is left after the commit.
     left: derived::Left,
 }
 
@@ -989,8 +992,8 @@ fn as_read(meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<
     Ok(all([among(documents), is_one]))
 }
 
-/// Takes references out of those of these documents that fit, which are the other side of two-way ones, and raises their
-/// versions. One that is about to be deleted itself keeps the version that its deletion may ask for.
+/// Removes references from the matching documents, which are the other side of two-way references, and raises their versions. A
+/// document that is about to be deleted itself keeps its version, which its deletion may require.
 async fn unlink(
     scope: &Scope<'_>,
     holder: &'static DocumentMeta,
@@ -1018,9 +1021,9 @@ async fn unlink(
     Ok(changed)
 }
 
-/// Deletes documents if they are still as they were read, and takes those that are gone out of the documents that they
-/// were linked to. Those that were read before the transaction began are read in it once more where something is derived of
-/// them: others may have changed them since, or deleted them, and taken away what was theirs.
+/// Deletes documents if they are still as they were read, and removes the links to the deleted ones. Documents that were read
+/// before the transaction began are read again in it if something is derived from them: another client may have changed or
+/// deleted them since, with their effects.
 async fn erase(
     scope: Scope<'_>,
     level: &Level<'_>,
@@ -1051,7 +1054,7 @@ async fn erase(
         ),
         false => None,
     };
-    // Out of a transaction what is derived of them is derived without them before they go.
+    // Outside of a transaction, what is derived from them is derived without them before they are deleted.
     erased.deleted = match level.rules.derives && scope.session.is_none() {
         true => derived::delete_with_debts(&scope, level.meta, filter).await?,
         false => scope.delete(level.meta, filter).await?,

@@ -1,8 +1,8 @@
-//! Mends what is wrong with the references in the database, where there is one right answer.
+//! Repairs faults in references and copies that have one right answer.
 //!
-//! Every write looks for the value that was seen, so it does nothing where somebody else was faster, be it another repair.
-//! A link that was mended is read again on both sides: of a write that came in between one half may be undone, and then it
-//! is mended again.
+//! Every write matches the value that was read, so it does nothing where another writer was faster, be it another repair. A
+//! repaired link is read again on both sides: one half of a concurrent write may have been undone, and then the link is
+//! repaired again.
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{Change, all, document_id, value};
@@ -25,42 +25,41 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a link is mended that others change meanwhile.
+/// Maximum number of attempts to repair a link that other writers change meanwhile.
 const ROUNDS: usize = 4;
 
-/// How often all documents are gone through: what is mended of a document makes room for a link that another one, which
-/// came before, is to have with it.
+/// Maximum number of passes over all documents: a repair of one document may make room for a link of an earlier one.
 const PASSES: usize = 3;
 
 impl Odm {
-    /// Mends what an [`audit`](Odm::audit) found, where there is one right answer, and lists the rest. The references and
-    /// copies of which it found something are gone through again, since others may have written meanwhile:
+    /// Repairs the findings of an [`audit`](Odm::audit) that have one right answer, and lists the rest. All references and
+    /// copies with findings are inspected again, since other clients may have written meanwhile:
     ///
-    /// | finding | what is done |
+    /// | finding | repair |
     /// | --- | --- |
-    /// | a reference to a document that does not exist | taken out with `on_delete = nullify` or `pull`; left with `restrict` and with `cascade`: the document that holds it is not deleted unasked |
-    /// | a two-way reference on one side only | the side that is believed is followed: of one-to-many the single reference, else the side whose collection and field come first by name (of a field that is its own other side, the document with the lesser id). The other side gets the reference, or loses it |
-    /// | … where a [`backfill`](Odm::backfill) is still to write the side that is believed, since the two-way reference is new | left, unless that side has it |
-    /// | … where the other side is full, or is linked to another document that names it too, or can't do without a reference | left |
-    /// | a document that a two-way array names twice | named once, at its first place |
-    /// | copies, subsets and computed fields that are not what their source says | taken again |
-    /// | buckets whose number, times, sums or room are not what their items say | counted and summed up anew by the server; room is taken away and never given |
+    /// | a dangling reference | removed with `on_delete = nullify` or `pull`; left with `restrict` and with `cascade`: a repair does not delete the document that holds it |
+    /// | a two-way reference on one side only | one side is authoritative: for one-to-many the single reference, else the side whose collection and field come first by name (for a field that is its own other side, the document with the lesser id). The reference on the other side is added or removed to match it |
+    /// | … where the two-way reference is new and a [`backfill`](Odm::backfill) has not written the authoritative side yet | left, unless that side has it |
+    /// | … where the other side is full, or is linked to another document that also refers to it, or must keep a reference | left |
+    /// | a document that a two-way array lists twice | listed once, at its first position |
+    /// | copies, subsets and computed fields that differ from their source | updated |
+    /// | buckets whose count, times, sums or room differ from their items | computed again by the server; room may shrink but never grows |
     /// | an array over its bound, a parent with several children of which it may have one | left |
     ///
-    /// Every write looks for the value that was seen, so others may write meanwhile, and a repair may run twice at once.
-    /// Versions and time stamps of the documents stay as they are, but for the versions of buckets whose items are changed, and of
-    /// documents whose two-way references are. It is no transaction: interrupted, it has mended a part.
+    /// Every write matches the value that was read, so other clients may write meanwhile, and several repairs may run at once.
+    /// Versions and timestamps of the documents stay as they are, except for the versions of changed buckets and of documents
+    /// whose two-way references change. A repair is not a transaction: if it is interrupted, a part is repaired.
     ///
     /// # Errors
     /// [`Error::Query`] where [`edge`](Repairing::edge) or [`collection`](Repairing::collection) names no reference.
-    /// Copies in a document that can't be written do not hold up the others: the first error is told when everything else is
-    /// mended. So is [`Error::UnknownCopies`] of documents of which the database knows copies that these models lack: a program
-    /// that has all of them mends those.
+    /// Copies in a document that can't be written do not stop the repair of others: the first error is returned when everything
+    /// else is repaired. So is [`Error::UnknownCopies`] for documents with copies that these models lack: a program that has
+    /// all models repairs those.
     ///
     /// # Cost
-    /// That of an [`audit`](Odm::audit); one for the copies and two-way references that the database knows; for every 1,000 documents of which some are to be mended, a few more for each
-    /// reference and kind of finding. Where links are left after something else was mended, which may have made room for
-    /// them, all of it a second and a third time.
+    /// That of an [`audit`](Odm::audit); one for the declarations in the database; for every 1,000 documents with something to
+    /// repair, a few more for each reference and kind of finding. Where links are left after other repairs, which may have made
+    /// room for them, all of it a second and a third time.
     ///
     /// # Example
     /// ```no_run
@@ -95,7 +94,7 @@ impl Odm {
     }
 }
 
-/// A repair, until `.await` carries it out: [`Odm::repair`].
+/// A repair, executed by `.await`: [`Odm::repair`].
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -110,7 +109,7 @@ pub struct Repairing {
 }
 
 impl Repairing {
-    /// Mends the references that documents of type `T` hold. Called for several types, those of each.
+    /// Repairs the references that documents of type `T` hold. Call it several times for several types.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -123,7 +122,7 @@ impl Repairing {
         self
     }
 
-    /// Mends this reference. Called for several, each.
+    /// Repairs this reference. Call it several times for several references.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -139,7 +138,7 @@ impl Repairing {
 
 #[cfg(feature = "cli")]
 impl Repairing {
-    /// Mends what was chosen by name.
+    /// Repairs only these references and copies.
     pub(crate) fn only(mut self, which: Vec<(&'static str, Option<String>)>) -> Repairing {
         self.chosen.which = which;
         self
@@ -151,7 +150,7 @@ impl Repairing {
     }
 }
 
-/// What a repair did: [`Odm::repair`] gives it. Displayed in words.
+/// The result of [`Odm::repair`]. Displayed as text.
 ///
 /// ```no_run
 /// # fn example(repaired: odm::upkeep::Repaired) {
@@ -162,15 +161,15 @@ impl Repairing {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Repaired {
-    /// What was mended, by reference.
+    /// The repairs, by reference.
     pub mended: Vec<Mended>,
-    /// How many that was, all together.
+    /// The total number of repairs.
     pub repaired: u64,
-    /// What was left: the findings that have no one right answer.
+    /// The findings that are left, since they have no single right answer.
     pub left: Audit,
 }
 
-/// What was mended of one reference.
+/// The repairs of one kind to one reference.
 ///
 /// ```no_run
 /// # fn example(mended: odm::upkeep::Mended) {
@@ -184,13 +183,13 @@ pub struct Mended {
     pub collection: &'static str,
     /// The stored path of the reference.
     pub field: String,
-    /// What was done.
+    /// The kind of repair.
     pub what: Mend,
-    /// How often.
+    /// The number of these repairs.
     pub count: u64,
 }
 
-/// A way to mend a reference.
+/// A kind of repair.
 ///
 /// ```
 /// assert_ne!(odm::upkeep::Mend::Linked, odm::upkeep::Mend::Unlinked);
@@ -198,19 +197,19 @@ pub struct Mended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mend {
-    /// A reference to a document that does not exist was made empty.
+    /// A dangling reference was removed.
     Nullified,
-    /// References to documents that do not exist were pulled out of a document's arrays.
+    /// Dangling references were removed from a document's arrays.
     Pulled,
-    /// The other side of a two-way reference was added.
+    /// A two-way reference was added on the side that lacked it.
     Linked,
-    /// One side of a two-way reference was taken out, since the other side, which is believed, is not there.
+    /// A two-way reference was removed, since the other side, which is authoritative, does not have it.
     Unlinked,
-    /// What an array named several times is named once.
+    /// Duplicate references were removed from an array.
     Deduplicated,
-    /// Copies were taken again, or fields derived again, in so many documents.
+    /// Copies or derived fields were updated; the count is in documents.
     Copied,
-    /// So many buckets were counted and summed up anew.
+    /// The summaries of buckets were computed again; the count is in buckets.
     Summed,
 }
 
@@ -282,7 +281,7 @@ impl Repaired {
         Ok(mended.all().map(drop))
     }
 
-    /// Goes through all documents once. Gives the first of what can't be paid of what is derived elsewhere.
+    /// One pass over all documents. Returns the first failure of pending work for derived fields in other documents.
     async fn pass<'g>(
         &mut self,
         scope: &Scope<'g>,
@@ -481,8 +480,8 @@ impl Repaired {
         }
     }
 
-    /// Makes both sides of links equal, and takes out what names a document that does not exist. What was mended is read again:
-    /// the other document may have gone meanwhile, or come.
+    /// Makes both sides of links equal, and removes references to missing documents. Repaired links are read again: the other
+    /// document may have been deleted meanwhile, or inserted.
     async fn link<'g>(
         &mut self,
         scope: &Scope<'g>,
@@ -623,7 +622,7 @@ impl Repaired {
     }
 }
 
-/// What can be mended: references to what does not exist, by edge and target; what is named twice, by edge; links on one side.
+/// The findings that can be repaired: dangling references, by edge and target; duplicates, by edge; links on one side.
 type Sorted<'g> = (
     HashMap<(usize, usize), Vec<Fault<'g>>>,
     HashMap<usize, Vec<Fault<'g>>>,
@@ -646,7 +645,7 @@ pub(super) enum Belief<'b> {
 
 /// What repairs leave to be done after them.
 struct Writing<'m> {
-    /// What is derived of the references elsewhere is pending by this token.
+    /// The token of pending work for fields that other documents derive from the references.
     token: Token,
     left: Left,
     belief: Belief<'m>,
@@ -669,7 +668,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Takes down that documents are taken away from these parents.
+    /// Records that these parents lose children.
     async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
         match scope.odm.graph().is_parent_edge(edge) {
             true => self.left.note_parents(scope, edge, parents).await,
@@ -692,7 +691,7 @@ fn other_of(fault: &Fault<'_>) -> Option<Key> {
     }
 }
 
-/// What came of following one side of links.
+/// The result of matching one side of links to the other.
 struct Settled<'g> {
     /// Links whose other side was written, if nothing came in between.
     mended: Vec<Fault<'g>>,
@@ -718,7 +717,7 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
     })
 }
 
-/// What the document refers to gets the reference back, in the place of another one if it has one.
+/// The target gets the reference back, in the place of another one if it has one.
 fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Statement> {
     let Kind::OneSided { other } = &fault.kind else {
         return Vec::new();
@@ -788,7 +787,7 @@ async fn single<'g>(
 struct Singles<'g> {
     statements: Vec<Statement>,
     mended: Vec<Fault<'g>>,
-    /// What they named before.
+    /// Their previous targets.
     previous: Vec<Key>,
 }
 
@@ -808,13 +807,13 @@ async fn read<'i>(
         .await
 }
 
-/// Whether a reference to a document that does not exist is taken out.
+/// Whether the repair of a dangling reference removes it.
 fn detaches(fault: &Fault<'_>) -> bool {
     matches!(fault.edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull)
 }
 
-/// Links that are on one side only after they were mended, or name what is not there: the other side was full, or somebody
-/// else changed or deleted one of them meanwhile.
+/// Links that are on one side only after their repair, or refer to missing documents: the other side was full, or another
+/// client changed or deleted one of the documents meanwhile.
 async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
     let graph: &'g Graph = scope.odm.graph();
     let Some((edge, back)) = mended
@@ -854,8 +853,8 @@ async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Faul
     Ok(here.chain(there).collect())
 }
 
-/// A document that breaks another rule of its schema can't be written at all: what is wrong with it is left. Any other
-/// error ends the repair.
+/// A document that breaks another rule of its schema can't be written at all: its faults are left. Any other error ends the
+/// repair.
 async fn refused<'g>(scope: &Scope<'g>, error: Error, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
     match error {
         Error::Invalid { .. } | Error::DuplicateKey { .. } => confirm(scope, scope.odm.graph(), faults).await,
@@ -867,33 +866,27 @@ impl Mend {
     /// One of them, and several.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Mend::Nullified => (
-                "reference to a document that does not exist made empty",
-                "references to documents that do not exist made empty",
-            ),
+            Mend::Nullified => ("dangling reference removed", "dangling references removed"),
             Mend::Pulled => (
-                "document freed of references to documents that do not exist",
-                "documents freed of references to documents that do not exist",
+                "document with dangling references removed from an array",
+                "documents with dangling references removed from an array",
             ),
             Mend::Linked => (
-                "reference added that the other side has",
-                "references added that the other side has",
+                "reference added to match the other side",
+                "references added to match the other side",
             ),
             Mend::Unlinked => (
-                "reference taken out that the other side does not have",
-                "references taken out that the other side does not have",
+                "reference removed to match the other side",
+                "references removed to match the other side",
             ),
-            Mend::Copied => (
-                "document with copies taken again",
-                "documents with copies taken again",
-            ),
+            Mend::Copied => ("document with copies updated", "documents with copies updated"),
             Mend::Summed => (
-                "bucket counted and summed up anew",
-                "buckets counted and summed up anew",
+                "bucket with its count and sums computed again",
+                "buckets with their count and sums computed again",
             ),
             Mend::Deduplicated => (
-                "array freed of what it named twice",
-                "arrays freed of what they named twice",
+                "array with duplicate references removed",
+                "arrays with duplicate references removed",
             ),
         }
     }
@@ -913,7 +906,7 @@ impl fmt::Display for Mended {
     }
 }
 
-/// What was mended and what is left, a line each.
+/// The repairs and the findings that are left, a line each.
 impl fmt::Display for Repaired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for mended in &self.mended {

@@ -1,4 +1,4 @@
-//! What the deletion of a document means for the documents that refer to it.
+//! The effect of a deletion on the documents that refer to the deleted one.
 
 use super::batch::{self, Change};
 use super::graph::{Edge, Graph, Segment, dotted};
@@ -19,7 +19,7 @@ pub(super) struct Rule<'g> {
     back: Option<&'g Edge>,
 }
 
-/// What a detachment is counted as.
+/// The counter for a detached reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detached {
     Nullified,
@@ -55,7 +55,7 @@ impl<'g> Rule<'g> {
         }
     }
 
-    /// What a document is referred to by: its id, or the value of the field that the reference is by.
+    /// The key by which a document is referred to: its id, or the value of the field that the reference is by.
     pub(super) fn key(&self, document: &RawDocumentBuf) -> Option<Bson> {
         batch::value(document, self.edge.by()).filter(is_comparable)
     }

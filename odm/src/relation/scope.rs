@@ -17,8 +17,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) session: Option<&'a Shared>,
     /// How many commands were sent.
     pub(crate) trips: &'a AtomicU64,
-    /// What the library derives or notes is written: also in documents that the validator refuses. They may be older than a
-    /// rule of it, and nobody could mend one field of them, or change what they copy.
+    /// Derived fields and pending work are written, also to documents that the validator refuses. These may be older than a
+    /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
     pub(crate) unvalidated: bool,
     /// A worker's, whose leases last for as long as it is at work.
     pub(crate) lease: Option<super::Token>,
@@ -126,8 +126,8 @@ impl Scope<'_> {
         collect!(self, meta, action)
     }
 
-    /// Carries out statements in as few commands as the server's limits allow, one after the other. Gives how many
-    /// documents they fitted, added up.
+    /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
+    /// matched documents.
     pub(super) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
         let statements = statements.iter().map(|statement| encode(meta, statement));
         let statements = statements.collect::<Result<Vec<_>>>()?;
@@ -162,7 +162,7 @@ impl Scope<'_> {
         let mut matched = 0;
         let in_transaction = self.session.is_some();
         let mut past = false;
-        // What the validator said of the rest.
+        // The validator's refusal of the rest.
         let mut refusal: Option<Error> = None;
         let mut unsure = None;
         while !rest.is_empty() {
@@ -253,7 +253,7 @@ pub(super) fn names_one(filter: &Document) -> bool {
 }
 
 fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
-    // What names one document by its id is an update of one, which a server carries out as a whole.
+    // A statement with the id of one document is an update of one, which the server executes atomically.
     let one = names_one(&statement.filter);
     let mut update = statement.update.clone();
     if let Some(bucket) = meta.bucket {

@@ -1,10 +1,11 @@
-//! What a write has to do beside itself: see that what it refers to exists, and keep the other side of two-way references.
+//! The work of a write on other documents: it checks that its references have their targets, and writes the other side of
+//! two-way references.
 //!
-//! There is one way for all writes. They say what they write, as [`Write`]s, and hand over how; what they touch decides:
-//! nothing of references, and the write goes its way; references to be checked, and it is carried out between two
-//! questions; two-way references, and it is carried out in a transaction, the caller's or one of its own, with the
-//! documents compared before and after. A standalone server has no transactions: there the same is done without one, so a crash
-//! between two statements may leave a link on one side, or a child counted in a parent that it left; `audit` finds both.
+//! All writes are executed in one way. They describe their changes, as [`Write`]s, and pass a function that executes them. A
+//! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
+//! two-way references, in a transaction, the caller's or one of its own, with the documents compared before and after. A
+//! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
+//! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use super::changes;
 use super::checks::{self, Brought, Missing, Recheck, Written, roots};
@@ -76,30 +77,29 @@ impl What<'_> {
     }
 }
 
-/// So many documents are changed at most by what is one transaction, which has to end within the server's minute, and is
-/// kept in memory meanwhile.
+/// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
+/// in memory meanwhile.
 pub(crate) const IN_ONE: usize = 1_000;
 
 /// A function that executes the writes of an operation within a session, or out of one.
 pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
 
-/// What an operation has to do beside its writes.
+/// The work of an operation beside its writes.
 pub(crate) struct Duties<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
     brought: Vec<Brought>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
-    /// What the writes mean for copies, where there are transactions.
+    /// The effects of the writes on copies, where there are transactions.
     concern: Concern,
-    /// The debt that the writes leave in their documents.
+    /// The token of the pending work that the writes record in their documents.
     token: Option<Token>,
     /// Whether it can be executed in parts, where it is for more documents than [one transaction](IN_ONE) takes.
     parts: bool,
 }
 
-/// Of so many documents at most that one operation changes, the former references are kept in memory so that they can be
-/// put back.
+/// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
 const PUT_BACK: i64 = checks::MANY as i64;
 
 /// Prepares the changes of a document for the engine: a push onto an array of two-way references adds to a set.
@@ -144,8 +144,7 @@ pub(crate) fn refers_to_its_kind(odm: &Odm, meta: &DocumentMeta) -> bool {
     odm.graph().outgoing(meta).any(|edge| edge.target(meta).is_some())
 }
 
-/// Whether nothing refers to documents of this type, and they refer to nothing: no write of them has to do anything beside
-/// itself.
+/// Whether nothing refers to documents of this type, and they refer to nothing: a write of them is never more than itself.
 ///
 /// # Errors
 /// As [`Duties::of`].
@@ -269,7 +268,7 @@ impl<'a> Duties<'a> {
         .boxed()
     }
 
-    /// Pays what the writes owe by the debts in their documents: now, or at the end of the caller's transaction.
+    /// Applies the pending work in the documents of the writes: now, or at the end of the caller's transaction.
     async fn settled(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
         let Some(token) = self.token else { return done };
         let mut done = match done {
@@ -296,7 +295,7 @@ impl<'a> Duties<'a> {
         Ok(done)
     }
 
-    /// The collections whose documents the writes may leave debts in.
+    /// The collections in whose documents the writes may record pending work.
     fn owing(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in &self.writes {
@@ -345,7 +344,7 @@ impl<'a> Duties<'a> {
             }
         };
         if scope.session.is_none() && checks::may_go(self.graph(), &missing) {
-            // Whoever has deleted the targets meanwhile took the references out before.
+            // A delete of the targets meanwhile has removed the references before.
             images = self.images(scope, most).await?;
         }
         images.lacking = checks::had_before(self.graph(), missing, &self.writes, &images)?;
@@ -377,7 +376,7 @@ impl<'a> Duties<'a> {
         brought
     }
 
-    /// What is to be asked after the write, with what is needed to take it back.
+    /// The checks after the write, with the data that is needed to undo it.
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
         let made =
@@ -431,8 +430,8 @@ impl<'a> Duties<'a> {
         Ok(Recheck::of(graph, brought, written))
     }
 
-    /// The documents that the writes will change, as they are: the fields that hold references. Of more than so many only one
-    /// more than that.
+    /// The documents that the writes will change, as they are: the fields that hold references. With `most`, at most one more
+    /// than this number.
     async fn images(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Images> {
         let graph = self.graph();
         let mut images = Images::default();
@@ -461,7 +460,7 @@ impl<'a> Duties<'a> {
                 !edge.is_two_way() && edge.reference.check && of().any(brings)
             });
             let edges = linked.chain(brought);
-            // What is beside one further within stands in the same field of the document.
+            // The copies beside a nested reference are in the same field of the document.
             let own = edges.clone().filter(|edge| edge.segments.len() == 1);
             let beside: Vec<String> = own.flat_map(derived::beside).collect();
             let names: Vec<&str> = roots(edges)
@@ -782,7 +781,7 @@ impl<'a> Duties<'a> {
 struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
-    /// What is to be paid after the commit.
+    /// The work that is left after the commit.
     left: derived::Left,
 }
 
@@ -922,7 +921,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         within.written(scope, None, other).await?;
         (_, left) = within.end(scope).await?;
     }
-    // What is derived of them is derived without them before they go.
+    // Fields that are derived from them are derived without them before they are deleted.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     let token = Token::new();
     for ids in crate::key::chunks(&keys) {

@@ -1,4 +1,4 @@
-//! Carries out a plan, in a database that others may be changing at the same time.
+//! Executes a plan, in a database that other clients may be changing at the same time.
 
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
@@ -90,25 +90,24 @@ impl From<Failure> for Error {
 
 impl Odm {
     /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live. Drops
-    /// nothing. Several processes may apply the same plan at once, or one process twice: what is already there is left
-    /// as it is.
+    /// nothing. Several processes may apply the same plan at once, or one process twice: changes that are already made are
+    /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
     /// fails, the others are still made. The declared copies are stored, too, which costs one round trip where all are known
-    /// already; if there is anything to change, one more looks before that for copies that these models lack. A new collection costs one round trip, a validator two, all new indexes of a
-    /// collection one (which lasts as long as the server builds them), each changed time to live one. Every change is
-    /// acknowledged by a majority.
+    /// already; if there is anything to change, one more checks before that for copies that these models lack. A new collection
+    /// costs one round trip, a validator two, all new indexes of a collection one (which lasts as long as the server builds
+    /// them), each changed time to live one. Every change is acknowledged by a majority.
     ///
     /// # Errors
     /// Before anything is changed: [`Error::Unsupported`] for `sync = atomic` on a standalone server, which has no transactions;
-    /// [`Error::UnknownCopies`] where the database knows copies that these models lack, unless
-    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant; [`Error::SchemaConflict`] if the plan has a
-    /// [`Change::Conflict`];
-    /// [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator that refuses
-    /// (level `strict`, action `error`) and the plan was not told to [accept that](Plan::accept_violations).
+    /// [`Error::UnknownCopies`] where the database holds copies that these models lack, unless
+    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called; [`Error::SchemaConflict`] if the plan has a
+    /// [`Change::Conflict`]; [`Error::ExistingDocuments`] if existing documents violate a unique index, or a validator with
+    /// level `strict` and action `error`, unless the plan [accepts violations](Plan::accept_violations).
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
-    /// [`Error::ExistingDocuments`] if duplicates have come up since; [`Error::Driver`].
+    /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`].
     pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
         self.applied(plan).await
     }
@@ -118,7 +117,7 @@ impl Odm {
             .run(async move {
                 self.refuse_atomic().await?;
                 let mut applied = Applied::default();
-                // What a program that lacks copies finds in its way may be a newer one's.
+                // A conflict that a program without these copies meets may come from a newer program.
                 if !plan.unknown().is_empty() {
                     self.refuse_unknown().await?;
                 }
@@ -178,7 +177,7 @@ impl Odm {
             match self.carry_out(&plan, &mut applied).await {
                 Ok(()) => {
                     let collection = plan.changes()[0].collection();
-                    let what = format!("still to be changed after it was changed: {plan}");
+                    let what = format!("the database still differs from the models after the change: {plan}");
                     last = Some(Failure::Index { collection, what });
                 }
                 Err(Failure::Final(error)) => return Err(error),
@@ -195,7 +194,7 @@ impl Odm {
             Some(Failure::Stale { collection, what }) => Err(Error::Contention {
                 collection,
                 message: format!(
-                    "another client changed the database under {ATTEMPTS} attempts to make it as it is declared: try again ({what})"
+                    "another client changed the schema during each of {ATTEMPTS} attempts to change it: try again ({what})"
                 ),
                 source: None,
             }),
@@ -220,7 +219,7 @@ impl Odm {
         let mut failed = None;
         for (made, outcome) in done {
             applied.changes.extend(made);
-            // What can be repeated is worth less to know than what can't.
+            // A failure that can be retried is reported only if there is no other one.
             if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
                 failed = Some(failure);
             }
@@ -282,7 +281,7 @@ impl Odm {
     }
 }
 
-/// What is refused before anything is changed.
+/// Refuses conflicts before anything is changed.
 fn refuse(plan: &Plan) -> Result<()> {
     for change in plan.changes() {
         if let Change::Conflict { collection, what } = change {
@@ -319,7 +318,7 @@ fn refuse(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Whether the collection was created; `false` if somebody else has created the same.
+/// Whether the collection was created; `false` if another client has created it.
 async fn create(
     db: &Database,
     collection: &'static str,
@@ -356,7 +355,7 @@ async fn create(
 }
 
 /// Whether the validator was set; `false` if it is already the one. The server can't compare and set, so the validator is
-/// read again just before: what somebody else sets in between is lost.
+/// read again just before: a change by another client in between is lost.
 async fn set_validator(
     db: &Database,
     plan: &Plan,

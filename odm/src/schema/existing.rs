@@ -1,4 +1,4 @@
-//! What the database holds: collections, indexes, and the documents that a change would not allow.
+//! The state of the database: collections, indexes, and the documents that violate a change.
 
 use super::index::Index;
 use super::integer;

@@ -26,7 +26,7 @@ pub(super) struct Index {
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
     pub implied: bool,
-    /// So many of its first fields are looked up by their values; the others are for the order.
+    /// Number of leading fields that are looked up by their values; the others are for the order.
     looked_up: usize,
     /// As it is created: `{ a: 1, b: "text" }`.
     key: Document,
@@ -255,7 +255,7 @@ impl Index {
         Some(index)
     }
 
-    /// The index by which documents are found that owe something to copies, or to the other side of a two-way reference.
+    /// The index that finds documents with pending work for copies, or for the other side of a two-way reference.
     pub fn of_debts(field: &str) -> Index {
         let mut index = Index::on([(field.to_owned(), IndexKind::Ascending)].into_iter());
         index.implied = true;
@@ -533,7 +533,7 @@ impl Index {
         }
         if self.implied {
             let what = match self.begins_with(crate::own_fields::OPERATION) {
-                true => "what copies owe",
+                true => "pending work",
                 false => "the reference",
             };
             words.push_str(&format!(", for {what}"));

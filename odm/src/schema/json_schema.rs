@@ -1,8 +1,8 @@
 //! A document's shape as MongoDB's `$jsonSchema`.
 //!
-//! What the server can check, it is asked to check; what it has no keyword for is checked before the network only: the
-//! length of binary values and of a map's keys. `$ref` is not supported by MongoDB, so a recursive type is written out
-//! to its declared depth; a variant of an enum carries its name as `title`, which the server repeats where it refuses.
+//! The schema contains every rule that has a keyword; the others are only checked before a write is sent: the length of binary
+//! values and of a map's keys. `$ref` is not supported by MongoDB, so a recursive type is written out to its declared depth; a
+//! variant of an enum carries its name as `title`, which the server repeats where it refuses.
 
 use super::{count, whole};
 use crate::document::DocumentMeta;
@@ -326,7 +326,7 @@ impl Writer {
             None => doc! { "not": {} },
         };
         for alias in field.aliases {
-            // What is stored under the name, as the tag of an enum, is no old name of the field.
+            // A name that is used otherwise, such as the tag of an enum, is not a previous name of the field.
             if !object.properties.contains_key(*alias) {
                 object.properties.insert(*alias, schema.clone());
             }

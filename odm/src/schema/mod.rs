@@ -9,9 +9,9 @@
 //! beside the schema could say the first, but its refusal names no field; a pattern of the keys' names would depend on how
 //! the server's regular expressions count characters. A recursive type is written out to its declared depth.
 
-// `json_schema` and `index` say what is declared, in MongoDB's terms; `validator` joins it with what somebody else put
-// there; `plan` finds the difference and `apply` makes it go away; `words` tells a person about it. `declared` finds indexes
-// that can't work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
+// `json_schema` and `index` express the declarations in MongoDB's terms; `validator` combines them with the application's own
+// validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
+// work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
 mod apply;
 mod declared;
 mod existing;

@@ -1,4 +1,4 @@
-//! What would have to change in the database, before anything does.
+//! The differences between the declarations and the database, before anything is changed.
 
 use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
@@ -231,20 +231,20 @@ impl Plan {
         &self.changes
     }
 
-    /// What is there without being declared, in words. It is left alone.
+    /// Collections and indexes that are not declared, in words. They are left alone.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The copies that are new, or declared in another way, while there are documents already: by the names of the
-    /// references and fields that hold them, such as `products.parts.id`; and what buckets do not say of their items yet, and
-    /// two-way references of which documents lack the other side. [`Odm::backfill`] fills them, after [`Odm::apply`].
+    /// Declarations that are new or changed while documents exist already: copies, by the names of the references and fields
+    /// that hold them, such as `products.parts.id`; summaries of buckets; and two-way references of which documents lack the
+    /// other side. [`Odm::backfill`] fills them, after [`Odm::apply`].
     pub fn backfills(&self) -> &[String] {
         &self.backfills
     }
 
-    /// How many documents lack a declared field, so that they are read with its default, of the fields that any lacks.
-    /// [`Odm::backfill`] stores it, and `#[field(stored)]` then has the server refuse a document without it.
+    /// The declared fields that documents lack, so that they are read with a default, and how many documents that are.
+    /// [`Odm::backfill`] stores the default; with `#[field(stored)]` the server then refuses a document without the field.
     ///
     /// Not counted are fields whose default is no constant, and those of which serde leaves out some values
     /// (`skip_serializing_if`).
@@ -252,21 +252,21 @@ impl Plan {
         &self.lacking
     }
 
-    /// The copies that the database knows and these models lack, in words: `orders.name from customers.name`. As long as there
-    /// are any, [`Odm::apply`] and [`Odm::sync`] are refused with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
-    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) says that it is meant.
+    /// The copies that the database holds and these models lack, in words: `orders.name from customers.name`. While there are
+    /// any, [`Odm::apply`] and [`Odm::sync`] fail with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
+    /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called.
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }
 
-    /// On a standalone server, which has no transactions: what that means, and the commands that make it a replica set.
+    /// On a standalone server, which has no transactions: the consequences, and the commands that make it a replica set.
     /// [`Odm::sync`] logs it.
     pub fn warning(&self) -> Option<&str> {
         self.warning
     }
 
     /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
-    /// refuses to update one unless the update mends it. A unique index can't be built over duplicates in any case.
+    /// refuses to update one unless the update makes it valid. A unique index can't be built over duplicates in any case.
     #[must_use]
     pub fn accept_violations(mut self) -> Plan {
         self.accept_violations = true;
@@ -304,9 +304,7 @@ impl fmt::Display for Plan {
 
 /// That copies are to be taken, in words.
 pub(super) fn to_backfill(copies: &str) -> String {
-    format!(
-        "to backfill: documents that are there already lack `{copies}`, or have it as it was declared before"
-    )
+    format!("to backfill: existing documents lack `{copies}`, or hold it as it was declared previously")
 }
 
 impl Odm {
@@ -314,12 +312,12 @@ impl Odm {
     ///
     /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
     /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
-    /// which the server reads the whole collection, to count the documents that violate it. One more reads what the database
-    /// knows of copies, and each collection with new ones costs one. Each field that has a default costs one, in which the server
-    /// reads the collection, to count the documents that lack it; [`sync`](Odm::sync) does not count them.
+    /// which the server reads the whole collection, to count the documents that violate it. One more reads the stored
+    /// declarations of copies, and each collection with new ones costs one. Each field that has a default costs one, in which
+    /// the server reads the collection, to count the documents that lack it; [`sync`](Odm::sync) does not count them.
     ///
     /// # Errors
-    /// What the filter of a partial index can't be built from, and [`Error::Driver`](crate::Error::Driver).
+    /// Errors of building the filter of a partial index, and [`Error::Driver`](crate::Error::Driver).
     pub async fn plan(&self) -> Result<Plan> {
         self.planned().await
     }
@@ -652,7 +650,7 @@ impl Odm {
     }
 }
 
-/// What was found out about one collection.
+/// The comparison of one collection.
 struct Look {
     collection: &'static str,
     changes: Vec<Change>,

@@ -1,4 +1,4 @@
-//! A collection's validator: the part that is ours, beside a part that is somebody else's.
+//! A collection's validator: the library's part, beside a part that the application added.
 //!
 //! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
 //! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets
@@ -67,7 +67,7 @@ impl Current {
     }
 }
 
-/// What a collection should have.
+/// The validator that a collection should have.
 #[derive(Debug, PartialEq)]
 pub(super) struct Wanted {
     pub validator: Document,
@@ -282,7 +282,7 @@ mod tests {
             wanted(&current(Some(none.validator)), &rules(1), Validation::STRICT),
             None
         );
-        // What the server may have made of the numbers.
+        // The server may have converted the numbers.
         let longs = doc! { "$jsonSchema": { "properties": { "a": { "maxItems": 1i64 } }, "bsonType": "object", "title": "odm: A" } };
         assert_eq!(wanted(&current(Some(longs)), &rules(1), Validation::STRICT), None);
     }

@@ -50,7 +50,7 @@ pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
         }
     }
     if lines.is_empty() {
-        lines.push("the validator is written anew".to_owned());
+        lines.push("the validator is replaced".to_owned());
     }
     lines
 }
@@ -333,7 +333,7 @@ mod tests {
                 &doc! { "title": "odm: A", "description": "d" },
                 &doc! { "title": "odm: A" }
             ),
-            ["the validator is written anew"]
+            ["the validator is replaced"]
         );
         assert_eq!(
             diff(

@@ -1,4 +1,4 @@
-//! The methods by which changes are said: one for each of MongoDB's update operators.
+//! The methods that describe changes: one for each of MongoDB's update operators.
 
 use super::{Changes, Part, Raw, Rooted, never};
 use crate::equal::Place;
@@ -10,18 +10,17 @@ use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
 ///
-/// Each takes a closure that names a field, and a value of its type. A field of the library's own (an id, a version, a
-/// time stamp) and a path through the items of an array do not compile here.
+/// Each takes a closure that names a field, and a value of its type. A field that only the library writes (an id, a version, a
+/// timestamp) and a path through the items of an array do not compile here.
 ///
-/// Several changes are one update, made at once or not at all. Pushes onto one array are joined, and so are pulls from it; any
-/// other two changes of one field, or of a field and of a part of it, are refused with [`Error::Query`](crate::Error::Query)
-/// before anything is sent. A value is checked against the bounds
-/// of its field before anything is sent ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything:
-/// the update has the cost.
+/// Several changes are one atomic update. Pushes onto one array are combined, and so are pulls from it; any other two changes
+/// of one field, or of a field and a part of it, are refused with [`Error::Query`](crate::Error::Query) before anything is
+/// sent. A value is checked against the bounds of its field before anything is sent
+/// ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything: only the update costs round trips.
 ///
 /// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). A field that is
-/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that does
-/// nothing but take items out of one array leaves a document as it is that has `null` there.
+/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
+/// removes items from one array does not change a document that has `null` there.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -113,9 +112,9 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Adds to the number: `$inc`. The declared bounds of the field and the range of its integer type are kept by the update's own
-    /// filter, whatever others add meanwhile ([`Error::Invalid`](crate::Error::Invalid)): an `i32` never holds more than `i32::MAX`,
-    /// an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
+    /// Adds to the number: `$inc`. The update's own filter checks the declared bounds of the field and the range of its integer
+    /// type, so concurrent updates can't exceed them either ([`Error::Invalid`](crate::Error::Invalid)): an `i32` never holds
+    /// more than `i32::MAX`, an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -140,11 +139,11 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Takes from the number: `$inc` by the negative. What [`inc`](Change::inc) says of bounds holds here; it is the way to lower
-    /// an unsigned number, of which there is no negative to add.
+    /// Subtracts from the number: `$inc` by the negative. Bounds are checked as by [`inc`](Change::inc); it is the way to lower
+    /// an unsigned number, which has no negative to add.
     ///
-    /// A negative `by` adds. The least number of a signed type is refused ([`Error::Query`](crate::Error::Query)): it has no
-    /// negative of its type.
+    /// A negative `by` adds. The least number of a signed type is refused ([`Error::Query`](crate::Error::Query)): its type
+    /// can't hold the negative of it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -169,8 +168,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Multiplies the number: `$mul`. The bounds of the field are kept as by [`inc`](Change::inc), but those of a `Decimal128`,
-    /// which the server's validator checks.
+    /// Multiplies the number: `$mul`. The bounds of the field are checked as by [`inc`](Change::inc), except those of a
+    /// `Decimal128`, which the server's validator checks.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -230,8 +229,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). On an array that is full the update is refused by its own filter, whatever others push
-    /// meanwhile ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
+    /// a full array, also with concurrent pushes ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -278,13 +277,13 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Appends an item unless the array has one that equals it: `$addToSet`. On an array that is full, an item that is there is no
+    /// Appends an item unless the array has one that equals it: `$addToSet`. On a full array, an item that it already has is no
     /// change.
     ///
     /// The server finds an item of several parts (a struct, a map, a variant with content) by its bytes, in the order of its fields.
-    /// Such an item is added by `$push` under the condition that none equals it. Beside other changes of one document, an update
-    /// that meets the item is sent once more without it. In an update of many documents, and in a bulk, it is the only change:
-    /// otherwise [`Error::Query`](crate::Error::Query).
+    /// Such an item is added by `$push` under the condition that none equals it. Beside other changes of one document, an
+    /// update that finds the item is sent again without it. In an update of many documents, and in a bulk, it is the only
+    /// change: otherwise [`Error::Query`](crate::Error::Query).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -320,8 +319,8 @@ pub trait Change<R: Rooted>: Sized {
         self.pull_all(field, [item])
     }
 
-    /// Removes every item that equals one of these: `$pullAll`. Items of several parts, such as structs, are compared by these:
-    /// `$pull`. Up to 100 of them are taken out by one update.
+    /// Removes every item that equals one of these: `$pullAll`. Items of several parts, such as structs, are compared by their
+    /// parts: `$pull`. One update removes up to 100 of them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -369,8 +368,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Removes every item that fits the condition: `$pull`. Of a plain array the closure gets the item itself; the server takes
-    /// no `|` and no `!` between conditions on one.
+    /// Removes every item that matches the condition: `$pull`. Of a plain array the closure gets the item itself; the server
+    /// takes no `|` and no `!` between conditions on one.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -442,8 +441,8 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Changes the items of the array that fit the condition: `arrayFilters`. A document without the array is left as it
-    /// is. Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
+    /// Changes the items of the array that match the condition: `arrayFilters`. A document without the array is left as it is.
+    /// Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -619,12 +618,12 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Adds changes in MongoDB's own words (`{ "$rename": … }`), for what the typed ones lack. No bound is checked before
-    /// the network, and a user's input belongs into it as a value only.
+    /// Adds changes in MongoDB's update language (`{ "$rename": … }`), for operators that the typed methods lack. No bound is
+    /// checked before it is sent, and input of users may only be a value in it.
     ///
     /// A change of a field that the library writes is refused with [`Error::Query`](crate::Error::Query) before anything is sent,
-    /// as by the typed changes: a copy that follows its source, what is derived of children, and of a bucket everything but fields of its items
-    /// that it neither sums nor goes by. A snapshot of a copy may be corrected.
+    /// as by the typed changes: a copy that is kept in sync, a field that is derived from children, and in a bucket everything
+    /// but fields of its items that it neither sums nor is found by. A snapshot may be corrected.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

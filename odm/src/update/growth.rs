@@ -1,5 +1,5 @@
-//! What an update brings to a document, in bytes: said where the document would become larger than MongoDB stores, of which
-//! the server says no more than that it is so.
+//! The sizes in bytes of the values that an update adds to a document: reported where the document would become larger than
+//! MongoDB stores, since the server reports only that it would.
 
 use crate::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result};
@@ -11,8 +11,8 @@ const MOST: usize = 5;
 /// The operators that bring values of their own.
 const BRINGING: [&str; 6] = ["$set", "$setOnInsert", "$push", "$addToSet", "$min", "$max"];
 
-/// The largest of what an update brings, by the names that it gives, the largest first. A field counts with its type and
-/// name, as in a document.
+/// The largest values that an update adds, by their names, the largest first. A field counts with its type and name, as in a
+/// document.
 pub(crate) fn brought(update: &Document) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = values(update)
         .map(|(_, name, value)| (name.clone(), 2 + name.len() as u64 + items(value)))
@@ -22,7 +22,7 @@ pub(crate) fn brought(update: &Document) -> Vec<(String, u64)> {
     all
 }
 
-/// What the server refuses since a document would become too large by this update, with what it brings.
+/// Adds the sizes of this update's values to the error of a document that would become too large.
 pub(crate) fn told(mut error: Error, update: &Document) -> Error {
     if let Error::TooLarge {
         brought: told,
@@ -213,7 +213,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "c: the document is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update brings `a` 9437192 \
+            "c: the document is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update adds `a` 9437192 \
              bytes, `b` 8388616 bytes"
         );
     }

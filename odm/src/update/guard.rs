@@ -1,4 +1,4 @@
-//! What must hold of the stored document, so that a change keeps the bounds of its fields.
+//! Guards: conditions on the stored document under which a change keeps the bounds of its fields.
 
 use super::around::Around;
 use super::range::Limit;
@@ -74,7 +74,7 @@ pub(crate) enum Guard {
         name: String,
         /// Which items are changed; empty for all.
         within: Document,
-        /// The former name of the field of an item.
+        /// The previous name of the field of an item.
         former: String,
         /// Its name.
         field: String,
@@ -213,7 +213,7 @@ impl Guard {
         }
     }
 
-    /// The map of which so many entries are set that an upsert can't have the condition.
+    /// The map of which more entries are set than the condition of an upsert can have.
     pub(super) fn too_many_entries(&self) -> Option<&str> {
         match self {
             Guard::Entries { name, keys, .. } if keys.len() > MOST_ALTERNATIVES => Some(name),
@@ -221,9 +221,9 @@ impl Guard {
         }
     }
 
-    /// What the document would be refused with that an upsert inserts.
+    /// The error that an upsert's new document would be refused with.
     ///
-    /// It begins with the values that the condition demands.
+    /// The document begins with the values that the condition requires.
     pub(crate) fn refused_insert(
         &self,
         collection: &'static str,
@@ -412,8 +412,8 @@ fn under_former_name(collection: &'static str, id: &Bson, former: &str, field: &
     Error::Query {
         collection,
         message: format!(
-            "the document with _id {id} has `{field}` under its former name `{former}` still, and with both names it could not be \
-             read: `set` the field, which takes the former one away, or `replace` the document"
+            "the document with _id {id} still stores `{field}` under its previous name `{former}`, and a document with both \
+             names could not be read: `set` the field, which removes the previous name, or `replace` the document"
         ),
     }
 }
@@ -434,7 +434,8 @@ fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> 
     by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
 }
 
-/// Of so many entries it is said by the alternatives which of them are there already; each more doubles them.
+/// Maximum number of entries for which alternatives say which of them exist already; each further entry doubles the
+/// alternatives.
 pub(super) const MOST_ALTERNATIVES: usize = 4;
 
 /// That the map has room for those of these entries that it lacks.
@@ -511,7 +512,7 @@ impl Number {
     }
 }
 
-/// That the array or the document at a dotted name, if there is one, has at most so many parts.
+/// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
 pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
     let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
     let schema = name

@@ -368,8 +368,8 @@ impl Built {
         Some(doc! { "$and": all })
     }
 
-    /// Leaves documents as they are that have no items for the update, where it would write something else in them: their version,
-    /// their time stamps, or what the library notes.
+    /// Excludes documents without items for the update, where it would write other fields in them: their version, their
+    /// timestamps, or the library's own fields.
     pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
         if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
             self.guards.push(Guard::Met { any });
@@ -452,7 +452,7 @@ impl<R> Changes<R> {
     }
 
     fn problem(&mut self, message: String) {
-        // The collection's name is put in where the update is carried out.
+        // The collection's name is filled in where the update is executed.
         self.fail(Error::Query {
             collection: "",
             message,
@@ -599,7 +599,7 @@ impl<R> Changes<R> {
         }
     }
 
-    /// Leaves a document alone that has no such array; but not one that has it under a former name.
+    /// Does not change a document without this array, except one that has it under a previous name.
     fn needs_array(&mut self, name: &'static str, field: Option<&'static FieldMeta>) {
         self.needs_own_name(name, field);
         self.guards.push(Guard::There {
@@ -1158,7 +1158,7 @@ impl Changes<()> {
             true => None,
             false => items::met(&self.operators, &self.array_filters),
         };
-        // What changes nothing leaves the version and the time stamps of a document that is there.
+        // An update without changes leaves the version and the timestamps of an existing document.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
         for field in meta.fields() {
             let (operator, value) = match field.managed {

@@ -273,7 +273,7 @@ impl Limit {
 
 fn invalid(name: &str, rule: Rule, value: &Bson) -> Error {
     Error::Invalid {
-        // The collection's name is put in where the update is carried out.
+        // The collection's name is filled in where the update is executed.
         collection: String::new(),
         violations: vec![Violation::new(name, rule, Some(value.clone()))],
         source: None,

@@ -440,7 +440,7 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_corrects_them() {
             assert!(
                 audit
                     .to_string()
-                    .contains("5 of 5 are not what the source (slip_buckets.slips) says"),
+                    .contains("5 of 5 differ from the source (slip_buckets.slips)"),
                 "{audit}"
             );
             // What others derive of the buckets agrees with what they say, and a change of that has not reached it.
@@ -454,7 +454,7 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_corrects_them() {
             assert!(
                 repaired
                     .to_string()
-                    .contains("5 buckets counted and summed up anew"),
+                    .contains("5 buckets with their count and sums computed again"),
                 "{repaired}"
             );
             assert_eq!(version(third().await), was, "{mode}: no item was changed");

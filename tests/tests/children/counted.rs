@@ -152,7 +152,10 @@ fn a_transaction_with_a_cancelled_operation_is_not_committed() {
                 })
                 .await;
             let error = outcome.expect_err(command).to_string();
-            assert!(error.contains("one was dropped before it ended"), "{error}");
+            assert!(
+                error.contains("its future was dropped before it completed"),
+                "{error}"
+            );
             let books = odm.collection::<Book>();
             assert!(books.get(10).await.unwrap().is_none());
             assert!(books.get(1).await.unwrap().is_some());

@@ -206,7 +206,7 @@ fn each_copy_in_an_array_counts() {
         );
         assert_eq!((found.share(), audit.wrong()), (0.5, 1));
         assert!(
-            audit.to_string().contains("100 of 200 are not what the source"),
+            audit.to_string().contains("100 of 200 differ from the source"),
             "{audit}"
         );
         raw.update_one(doc! { "_id": 2 }, wrong).await.unwrap();

@@ -222,7 +222,7 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
         let Error::Bulk { errors, .. } = bulk.await.unwrap_err() else {
             panic!("documents with relationships");
         };
-        let said = "documents with relationships are found by the collation of their collection";
+        let said = "conditions on documents with relationships use the collation of their collection";
         assert!(errors[0].1.to_string().contains(said), "{errors:?}");
         let bulk = odm.bulk().delete::<Note>(7).collation(ignore_case());
         let refused = bulk.await.unwrap_err().to_string();
@@ -293,7 +293,7 @@ fn an_id_may_be_compared_by_a_collation() {
         assert!(
             several
                 .to_string()
-                .contains("names several documents by this collation"),
+                .contains("matches the ids of several documents by this collation"),
             "{several}"
         );
         assert!(matches!(read("gone").await, Err(Error::NotFound { .. })));

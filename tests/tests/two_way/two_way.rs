@@ -194,7 +194,7 @@ fn many_documents_are_linked_at_once_in_their_order() {
         assert!(
             error
                 .to_string()
-                .contains("refers to one document, and this write links it with two"),
+                .contains("can refer to one document only, but this write links it with two"),
             "{error}"
         );
         let mut new = [person(5), person(6)];

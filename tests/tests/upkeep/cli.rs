@@ -171,7 +171,7 @@ fn a_plan_reports_documents_that_conflict_with_it() {
         assert!(
             check
                 .out
-                .contains("to backfill: documents that are there already lack `people.tasks`")
+                .contains("to backfill: existing documents lack `people.tasks`")
         );
         let filled = run(&t, &["backfill", "--json"], None).await.json();
         assert_eq!(filled["edges"], json!(["people.tasks"]));
@@ -197,7 +197,7 @@ fn the_audit_command_reports_findings() {
                 "`tasks`.`owner`: 1 of the references to `people` names a document that does not exist"
             ) && audit
                 .out
-                .contains("`tasks`.`owner`: 1 of the references to `people` is not there on the other side"),
+                .contains("`tasks`.`owner`: 1 of the references to `people` is missing on the other side"),
             "{}",
             audit.out
         );
@@ -252,7 +252,7 @@ fn a_repair_asks_before_it_changes_anything() {
         let no = run(&t, &["repair"], Some("n\n")).await;
         assert_eq!((no.code, no.out.as_str()), (1, ""));
         assert!(
-            no.err.contains("is not there on the other side") && no.err.contains("[y/N]"),
+            no.err.contains("is missing on the other side") && no.err.contains("[y/N]"),
             "{}",
             no.err
         );
@@ -263,7 +263,7 @@ fn a_repair_asks_before_it_changes_anything() {
         assert_eq!(yes.code, 1, "{}", yes.err);
         assert!(
             yes.out
-                .contains("`people`.`tasks`: 1 reference added that the other side has"),
+                .contains("`people`.`tasks`: 1 reference added to match the other side"),
             "{}",
             yes.out
         );
@@ -340,7 +340,7 @@ fn stale_copies_are_found_and_taken_again() {
         let recovered = run_on(odm(), &["recover"], None).await;
         assert_eq!(
             (recovered.code, recovered.out.as_str()),
-            (0, "nothing was owed\n"),
+            (0, "no pending work\n"),
             "{}",
             recovered.err
         );
@@ -431,7 +431,7 @@ fn documents_older_than_their_copies_are_filled() {
             .await
             .unwrap();
         let due = ["messages.host", "hosts.messages"];
-        let line = "to backfill: documents that are there already lack `messages.host`";
+        let line = "to backfill: existing documents lack `messages.host`";
         let plan = odm().plan().await.unwrap();
         assert_eq!(plan.backfills(), due);
         let sync = run_on(odm(), &["sync", "--accept-violations"], None).await;
@@ -464,10 +464,7 @@ fn documents_older_than_their_copies_are_filled() {
         assert!(odm().sync().await.unwrap().backfills().is_empty());
 
         let again = run_on(odm(), &["backfill"], None).await;
-        assert_eq!(
-            (again.code, again.out.as_str()),
-            (0, "nothing was to be filled\n")
-        );
+        assert_eq!((again.code, again.out.as_str()), (0, "nothing to backfill\n"));
         // Somebody writes past the library to what was filled before.
         let wrong = doc! { "$set": { "address": "wrong" } };
         t.db.collection::<Doc>("messages")
@@ -479,7 +476,7 @@ fn documents_older_than_their_copies_are_filled() {
             (all.code, all.out.as_str()),
             (
                 0,
-                "copies were taken in 3 documents, for messages.host, hosts.messages\n"
+                "copies were filled in 3 documents, for messages.host, hosts.messages\n"
             ),
             "{}",
             all.err
@@ -619,10 +616,7 @@ fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
             yes.err
         );
         let again = run_on(fewer(), &["forget", "--yes"], None).await;
-        assert_eq!(
-            (again.code, again.out.as_str()),
-            (0, "nothing is to be forgotten\n")
-        );
+        assert_eq!((again.code, again.out.as_str()), (0, "nothing to forget\n"));
         let check = run_on(fewer(), &["plan", "--check"], None).await;
         assert_eq!(check.code, 0, "{}", check.out);
         assert_eq!(run_on(fewer(), &["sync"], None).await.code, 0);

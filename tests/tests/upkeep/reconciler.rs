@@ -675,12 +675,8 @@ fn a_document_that_cannot_be_written_does_not_stop_the_change_stream() {
 #[odm_tests::test]
 fn several_reconcilers_together_repair_everything() {
     with_transactions(async |t| {
-        if odm_tests::is_the_stand_in(&t.db).await {
-            odm_tests::harness::skip(
-                "an `updateMany` of one of them may meet a transaction of another, and hang",
-            );
-        }
-        let odm = logs(&t).await;
+        // The writer has no transactions: SecantusDB hangs where an `updateMany` of a reconciler meets a transaction of the writer.
+        let odm = t.standalone_of(&logs(&t).await).await;
         let (a, b) = (host(&odm, "1", 10).await, host(&odm, "2", 10).await);
         let mut reconcilers = Vec::new();
         for _ in 0..3 {

@@ -324,7 +324,7 @@ fn a_fan_out_logs_its_progress() {
         let authors = odm.collection::<eventual::Author>();
         authors.update(1).set(|a| a.name, "Secret Name").await.unwrap();
         let log = captured.take();
-        let delivered = lines_with(&log, "copies are delivered");
+        let delivered = lines_with(&log, "updated the copies of a source");
         let to_books: Vec<&String> = delivered
             .iter()
             .filter(|line| line.contains(r#"collection="books" field="author" "#))
@@ -350,7 +350,7 @@ fn recover_logs_how_long_work_was_pending() {
         let recover = async || {
             let _guard = tracing::subscriber::set_default(subscriber(&captured, tracing::Level::DEBUG));
             let recovered = odm.recover().await.unwrap();
-            (recovered, lines_with(&captured.take(), "what was owed is paid"))
+            (recovered, lines_with(&captured.take(), "applied pending work"))
         };
         let (recovered, told) = recover().await;
         assert_eq!(

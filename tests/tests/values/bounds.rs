@@ -410,7 +410,7 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
         let text = error.to_string();
         assert!(
             text.contains("its largest fields: `text` 9437195 bytes,")
-                && text.contains("the update brings `lines` 9437196 bytes"),
+                && text.contains("the update adds `lines` 9437196 bytes"),
             "{text}"
         );
         // It is as it was.

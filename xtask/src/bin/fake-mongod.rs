@@ -99,14 +99,14 @@ fn serve(flags: Flags) -> Result<()> {
     for stream in listener.incoming().flatten() {
         let node = node.clone();
         thread::spawn(move || {
-            // Whoever hangs up has heard enough.
+            // An error means that the client has closed the connection.
             let _ = converse(&node, stream);
         });
     }
     Ok(())
 }
 
-/// Becomes the primary when nobody is, and steps down without a majority.
+/// Becomes the primary when there is none, and steps down without a majority.
 fn elect(node: &Node) {
     let mut crown = None;
     loop {

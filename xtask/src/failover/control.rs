@@ -1,4 +1,4 @@
-//! What the tests may ask of the nodes: a line for a command, a line for the answer, over TCP on this machine.
+//! Commands of the tests to the nodes: a line for a command, a line for the answer, over TCP on this machine.
 //!
 //! | command | does | answer |
 //! | --- | --- | --- |
@@ -7,7 +7,7 @@
 //! | `wait` | waits for a primary | `ok 1`: which node it is |
 //! | `restart` | starts what is down, and waits until all follow one primary | `ok` |
 //!
-//! What can't be done is answered by `error` and the reason.
+//! A command that fails is answered by `error` and the reason.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::set::{ReplicaSet, State};
 use crate::workspace::step;
 
-/// How long somebody who has connected may take to say what is wanted.
+/// Time limit for a client that has connected to send its command.
 const SAY_WITHIN: Duration = Duration::from_secs(5);
 
 /// The longest command, with room to spare.

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often nodes are asked.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// What a node is to the others.
+/// The state of a node in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It takes writes.
@@ -50,7 +50,7 @@ pub enum State {
 }
 
 impl State {
-    /// What a reply to `hello` says.
+    /// The state that a reply to `hello` reports.
     pub fn of(hello: &Document) -> State {
         let is = |name: &str| hello.get_bool(name).unwrap_or(false);
         match (is("isWritablePrimary") || is("ismaster"), is("secondary")) {
@@ -154,8 +154,8 @@ where
         Ok(set)
     }
 
-    /// The connection string of the whole set. What a majority has not confirmed may be lost with the primary, and the
-    /// default before MongoDB 5.0 is to confirm it all the same.
+    /// The connection string of the whole set. A write that a majority has not acknowledged may be lost with the primary, and
+    /// before MongoDB 5.0 the default write concern does not wait for a majority.
     pub fn uri(&self) -> String {
         format!(
             "mongodb://{}/?replicaSet={SET}&w=majority",

@@ -1,7 +1,7 @@
-//! What the library costs those who compile it, and how far it is on its way to the design of `ARCHITECTURE.md`: measured, and
-//! printed as a table in Markdown.
+//! Measures the cost of compiling the library, and its distance from the design of `ARCHITECTURE.md`, and prints them as a
+//! table in Markdown.
 //!
-//! What reads the sources takes a second. What builds takes minutes, and is compared with a build beside it, since other
+//! Figures that read the sources take a second. Builds take minutes, and are compared with a build beside them, since other
 //! programs load the machine.
 
 mod pair;

@@ -46,7 +46,7 @@ pub enum Choice {
     Secantus,
 }
 
-/// What the choice of a server depends on.
+/// The environment that the choice of a server depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `MONGODB_URI`, where it is not empty.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 /// How long one question waits for a server before it is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     set: Option<String>,

@@ -22,34 +22,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 impl Odm {
-    /// Takes copies for documents that were there before their declaration, or before it was changed. So are fields that are
-    /// derived of children, what buckets say of their items, and the other side of references that have become two-way ones: there
-    /// nothing is taken out, and a link is to be whichever side has it, unless the other side can name one document alone and names
-    /// another one; then it is as of a [`repair`](Odm::repair). What stays on one side, since the other one has no room, is told to
-    /// `tracing`, and [`audit`](Odm::audit) lists it.
+    /// Fills in copies, fields that are derived from children, and the summaries of buckets, in documents that are older than
+    /// the declaration or its last change. Where references have become two-way, it adds the missing sides: a link that either
+    /// side has is added to the other one, and none is removed, unless the other side can refer to one document only and refers
+    /// to another one; then the rules of a [`repair`](Odm::repair) apply. A link that stays on one side, since the other one is
+    /// full, is logged, and [`audit`](Odm::audit) lists it.
     ///
-    /// Fields that documents lack, and that are read with a default, get it stored ([`Plan::lacking`](crate::Plan::lacking)).
+    /// Missing fields that are read with a default get the default stored ([`Plan::lacking`](crate::Plan::lacking)).
     ///
-    /// Where a collection of holders was empty when the declaration was stored, while their sources existed, the first holders are
-    /// compared once, too: a process of an older program may have changed a source without a trace meanwhile.
+    /// Where the collection of holders was empty when the declaration was stored, while sources existed, the first holders are
+    /// compared once, too: a process with an older program may have changed a source meanwhile without recording pending work.
     ///
-    /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not): by then
-    /// every other process has read it. Writes may go on while it runs: every copy is taken under the guard of its version. It goes through the documents in
-    /// batches in the order of their ids and stores how far it has come, so that it goes on there after it was interrupted.
+    /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not):
+    /// by then every other process has read it. Other clients may write while it runs: every copy is written with a check of
+    /// its version. It works in batches in the order of the ids and stores its progress, so that it continues there after an
+    /// interruption.
     ///
     /// # Errors
-    /// What the server says; then it goes on where it stopped when it is called again. A document that can't be written, a
-    /// number that does not fit its field, and [`Error::UnknownCopies`] for documents of which the database knows copies that these
-    /// models lack, are told at the end, when everything else is filled.
+    /// Errors of the server end it; the next call continues there. Errors of single documents are returned at the end, when
+    /// everything else is filled: a document that can't be written, a computed value outside of its field's range, and
+    /// [`Error::UnknownCopies`] for documents with copies that these models lack.
     ///
     /// # Cost
-    /// One round trip for what is to be filled, and one for each declared field with a default. For every 1,000 documents that hold new copies one to read them, one for
-    /// their sources, and one to write; for numbers of children one query, and for a subset one (for each document before
-    /// MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and one to write. For every 1,000 documents on
-    /// either side of a two-way reference one to read them and one for the others, and where links are missing some ten more. Each
-    /// 1,000 cost one more to store how far it has come; where the two-way reference is new, the declarations are read once more at
-    /// the end. [`snapshots`](Backfilling::snapshots): for each reference with some one, and for every 1,000 documents that lack
-    /// one three, as for copies.
+    /// One round trip for the declarations to fill, and one for each declared field with a default. For every 1,000 documents
+    /// that hold new copies one to read them, one for their sources, and one to write; for computed fields one query, and for a
+    /// subset one (for each document before MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and
+    /// one to write. For every 1,000 documents on either side of a two-way reference one to read them and one for the others,
+    /// and where links are missing some ten more. Each 1,000 cost one more to store the progress; where the two-way reference
+    /// is new, the declarations are read once more at the end. [`snapshots`](Backfilling::snapshots): for each reference with
+    /// some one, and for every 1,000 documents that lack one three, as for copies.
     ///
     /// # Example
     /// ```no_run
@@ -71,7 +72,7 @@ impl Odm {
     }
 }
 
-/// A backfill, until `.await` carries it out: [`Odm::backfill`].
+/// A backfill, executed by `.await`: [`Odm::backfill`].
 #[must_use = "a backfill does nothing until it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Backfilling {
@@ -79,13 +80,13 @@ pub struct Backfilling {
     all: bool,
     snapshots: bool,
     at_once: bool,
-    /// How many documents were read so far, for those who wait.
+    /// How many documents were read so far, to show the progress.
     read: Arc<AtomicU64>,
 }
 
 impl Backfilling {
-    /// Fills all declarations, also those that were filled before. Two-way references that were are compared as by a
-    /// [`repair`](Odm::repair).
+    /// Fills all declarations, also those that were filled before. Two-way references that were filled before are compared as
+    /// by a [`repair`](Odm::repair).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -98,12 +99,12 @@ impl Backfilling {
         self
     }
 
-    /// Takes also the copies with `sync = snapshot` that documents lack, as their sources are now: nobody knows what they were
-    /// when the references were set. Without this none is taken, for that reason.
+    /// Also fills missing copies with `sync = snapshot`, from the current values of their sources. Those may differ from the
+    /// values when the references were set, so a backfill does not do this by default.
     ///
-    /// A document lacks one if the field is missing beside a reference: since it is older than the declaration, or since
-    /// the source had no such field then. A copy that is there, be it `null`, is never taken again. Other documents are not
-    /// read, so what is filled already costs nothing the next time, though the server looks through the collection.
+    /// A copy is missing where a reference has no such field beside it: the document is older than the declaration, or the
+    /// source had no such field then. An existing copy, be it `null`, is never changed. Other documents are not read, so filled
+    /// documents cost nothing the next time, though the server scans the collection.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -117,8 +118,9 @@ impl Backfilling {
         self
     }
 
-    /// Begins at once: no process writes to this database that may have read its declarations before these were stored. Without
-    /// this a backfill waits until five minutes have passed since then, so that every process knows of them.
+    /// Begins at once. Only allowed while no process writes to this database that may have read the declarations before the new
+    /// ones were stored. Without this a backfill waits until five minutes have passed since then, so that every process has
+    /// read them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -139,16 +141,16 @@ impl Backfilling {
     }
 }
 
-/// What a backfill did.
+/// The result of a backfill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backfilled {
-    /// The declarations that were filled, by the names of the references and fields: `products.parts.id`; of buckets by that of the
-    /// items. Snapshots, where they were asked for, each by its own name.
+    /// The filled declarations, by the names of the references and fields, such as `products.parts.id`; for buckets the name of
+    /// the items, and for snapshots their own names.
     pub edges: Vec<String>,
-    /// In how many documents copies were taken. A document on either side of a link that was added counts, too.
+    /// The number of documents in which copies were filled. A document on either side of an added link counts, too.
     pub documents: u64,
-    /// How many missing fields got their defaults; in items of an array, in how many documents.
+    /// How many missing fields got their defaults; for fields in items of an array, the number of documents.
     pub defaults: u64,
 }
 
@@ -223,7 +225,7 @@ impl<'g> Lacking<'g> {
         }
     }
 
-    /// What has to be read of them.
+    /// The fields to read of them.
     fn projection(&self) -> Document {
         match self {
             Lacking::Kept(kept) => kept.projection(),
@@ -293,7 +295,8 @@ async fn wait(graph: &Graph, known: &Known, waits: Duration) {
         tracing::info!(
             target: "odm",
             seconds = rest.as_secs(),
-            "a backfill waits until every process has read the new declarations; `at_once()` says that no other one writes"
+            "backfill: waiting until every process has read the new declarations; `at_once()` skips this if no other process \
+             writes"
         );
         tokio::time::sleep(rest).await;
     }
@@ -327,7 +330,7 @@ async fn fill(
         if known.is_filled(&edge.id) && !is_early && !all {
             continue;
         }
-        // What a program with more copies has declared, that one fills.
+        // A program with more copies fills its own declarations.
         let is_own = known.declaration(&edge.id).is_none_or(|known| *known == edge.is);
         if !all && !is_own {
             continue;

@@ -1,9 +1,9 @@
-//! What is derived of children in their parents: subsets and numbers.
+//! Fields that parents derive from their children: subsets and computed fields.
 //!
 //! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
-//! pushed, a number is added. Everything else is derived anew from the children, by a query on the index of the parent
-//! reference. Without a transaction everything is derived anew, and written only if nobody has written the parent's derived
-//! fields since: the stamp is read before the children are.
+//! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
+//! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
+//! derived fields since: their revision is read before the children are.
 
 use super::super::batch::all;
 use super::super::graph::{Derived, Edge, Graph, What, is};
@@ -28,7 +28,7 @@ use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-/// How often fields are derived anew that somebody else keeps writing. Each time somebody has come through.
+/// Maximum number of attempts to derive fields that other writers keep changing. In each of them another writer has succeeded.
 const ATTEMPTS: u32 = 200;
 
 /// Whole numbers below this are exact as doubles.
@@ -38,13 +38,14 @@ const EXACT: f64 = 9.0e15;
 #[derive(Debug, Default)]
 struct Change {
     update: Document,
-    /// What has to be derived anew: positions in the graph.
+    /// The fields to derive again: positions in the graph.
     anew: HashSet<usize>,
     touched: HashSet<usize>,
     /// Whether a child has come to name it, so that it has to be there.
     named: bool,
-    /// Whether a number may have grown: one that does not fit its field refuses the write then. A child that only goes can
-    /// go, whatever the others come to, unless it was negative: who has made them too great owes it still.
+    /// Whether a number may have grown: one outside of its field's range then refuses the write. A child can always be removed,
+    /// whatever the value of the others, unless it was negative: the write that made the value too great still has pending work
+    /// for it.
     grown: bool,
 }
 
@@ -69,7 +70,7 @@ pub(super) struct Followed {
     pub(super) alone: Vec<(usize, HashSet<Key>)>,
 }
 
-/// Carries out in the parents what changed in their children, within a transaction.
+/// Applies changes of children to their parents, in a transaction.
 pub(super) async fn follow(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -96,8 +97,8 @@ pub(super) async fn follow(
             if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
             }
-            // An eventual one may not have been told of the child yet, so that nothing can be added to it or taken away;
-            // while the child stays where it is, its own debt covers it.
+            // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
+            // child stays where it is, its own pending work covers it.
             if !is_atomic(derived.sync, true) {
                 if image.before.is_some() && moved {
                     for key in [before, after].into_iter().flatten() {
@@ -169,7 +170,7 @@ fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key
     change
 }
 
-/// What one child means for one derived field.
+/// The effect of one child on one derived field.
 fn one(
     parents: &mut Parents,
     edge: &Edge,
@@ -223,7 +224,7 @@ fn one(
                         }
                     }
                 }
-                // Who takes a fraction away takes it from what was rounded, and may leave something of it or take of others.
+                // Subtracting a fraction from a rounded sum may leave a remainder, or remove a part of others.
                 Operation::Sum | Operation::Avg
                     if !odd(&new) && old.is_none_or(|old| old.is_exact(operation, derived)) =>
                 {
@@ -309,7 +310,7 @@ impl Number {
     fn is_like(self, operation: Operation, derived: &Derived) -> bool {
         match self {
             Number::Whole(_) => true,
-            // In a sum of whole numbers it stands past the library.
+            // Only an out-of-band write stores a fraction in a sum of whole numbers.
             Number::Float(_) => operation != Operation::Sum || !is_whole(derived),
             Number::Odd => false,
         }
@@ -366,7 +367,7 @@ fn add(update: &mut Document, name: &str, by: Bson) -> bool {
     fits
 }
 
-/// What a subset holds of a child.
+/// The element of a subset for a child.
 pub(super) fn element(subset: &Subset, child: &RawDocument) -> Document {
     let shape = ((subset.child)().shape)();
     let mut element = Document::new();
@@ -410,7 +411,7 @@ fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, elem
     put(update, "$push", name, push.into());
 }
 
-/// What is written to the parents in one collection.
+/// The writes to the parents in one collection.
 struct InCollection {
     meta: &'static DocumentMeta,
     statements: Vec<Statement>,
@@ -590,7 +591,7 @@ fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
     Error::Query {
         collection: meta.collection,
         message: format!(
-            "a number that is computed of children would not fit its field any more (one of {}): {said}",
+            "a field that is computed from children would exceed the range of its type (one of {}): {said}",
             names.join(", ")
         ),
     }
@@ -672,8 +673,8 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Ve
                 let error = Error::Query {
                     collection: derived.parent.collection,
                     message: format!(
-                        "`{name}` of the document with {} {} can't be computed of its children in `{}`: it comes to {value}, and \
-                         the field holds whole numbers from {min} to {max}",
+                        "`{name}` of the document with {} {} can't be computed from its children in `{}`: the result is \
+                         {value}, and the field holds integers from {min} to {max}",
                         edge.by(),
                         key.to_bson(),
                         derived.child.collection,
@@ -842,7 +843,7 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
         Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => whole(derived, integer(value)),
         Some(value) => match (derived.field.shape)() {
             Shape::Double => Bson::Double(float(value)),
-            // Somebody else has stored a whole number as a double.
+            // An out-of-band write has stored a whole number as a double.
             Shape::Int { .. } | Shape::Long { .. }
                 if float(value).fract() == 0.0 && float(value).abs() < EXACT =>
             {
@@ -980,7 +981,7 @@ pub(super) async fn adopt(
     Ok(written)
 }
 
-/// What was refused for some documents, so that it is worth writing the others: in a transaction it never is.
+/// The inner error is a refusal for some documents, so that the others can still be written: never in a transaction.
 fn apart<T>(scope: &Scope<'_>, result: Result<T>) -> Result<Result<T>> {
     match scope.session {
         Some(_) => result.map(Ok),
@@ -988,7 +989,7 @@ fn apart<T>(scope: &Scope<'_>, result: Result<T>) -> Result<Result<T>> {
     }
 }
 
-/// The update of a parent with what is derived in it, if it has the stamp that was read before its children.
+/// The update of a parent with its derived fields, if it still has the revision that was read before its children.
 fn guarded(
     graph: &Graph,
     meta: &DocumentMeta,
@@ -1010,8 +1011,8 @@ fn guarded(
     }
 }
 
-/// Derives fields of these parents anew. Written is only what nobody has changed meanwhile; the others are derived again. A
-/// number that does not fit its field is refused as well, by an [`Error::Query`].
+/// Derives fields of these parents again. A parent is written only if its derived fields have not changed meanwhile; the others
+/// are derived once more. A number outside of its field's range is refused as well, by an [`Error::Query`].
 pub(super) async fn refresh(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -1055,8 +1056,8 @@ pub(super) async fn refresh(
             })
             .collect();
         if attempt == 0 {
-            // Most of the time nobody else writes them and none is refused, and they are one command. Else it is not known which
-            // of them were written, and all are derived once more, each by itself.
+            // Mostly there is no other writer and none is refused, and they are one command. Otherwise it is not known which of
+            // them were written, and all are derived once more, each by itself.
             let (keys, statements): (Vec<Key>, Vec<Statement>) = statements.into_iter().unzip();
             match apart(scope, scope.update(meta, &statements).await)? {
                 Ok(n) if n == statements.len() as u64 => written += n,
@@ -1082,8 +1083,8 @@ pub(super) async fn refresh(
         collection: meta.collection,
         source: None,
         message: format!(
-            "what is derived from `{}` in the document with {} {:?} was changed by others under {ATTEMPTS} attempts; it is \
-             noted as owed, and `recover()` will derive it",
+            "other writers changed the fields derived from `{}` in the document with {} {:?} during each of {ATTEMPTS} \
+             attempts to update them; the update stays pending, and `recover()` completes it",
             list.first().map_or("", |derived| derived.child.name),
             edge.by(),
             open.first().map(Key::to_bson)

@@ -1,4 +1,4 @@
-//! Which copies a write concerns, told from what it changes and without a question to the server.
+//! Which derived fields a write affects: worked out from its changes, without a question to the server.
 
 use super::super::graph::Graph;
 use super::{is_atomic, plain_name};
@@ -8,12 +8,12 @@ use crate::names::meet;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
 
-/// Which copies a write concerns.
+/// Which derived fields a write affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Concern {
-    /// Some that are kept true within the write's transaction.
+    /// Some are updated in the write's transaction.
     pub(crate) atomic: bool,
-    /// Some that are owed by the write.
+    /// Some of the work is pending after the write.
     pub(crate) eventual: bool,
 }
 
@@ -37,7 +37,7 @@ impl Concern {
     }
 }
 
-/// What a new document concerns.
+/// The derived fields that a new document affects.
 pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
     let mut concern = Concern::default();
     for edge in graph.copying(meta) {
@@ -65,7 +65,7 @@ pub(super) fn of_any(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> 
     concern
 }
 
-/// What the deletion of a document concerns.
+/// The derived fields that the deletion of a document affects.
 pub(super) fn of_delete(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
     let mut concern = Concern::default();
     for derived in graph.derived_from(meta) {
@@ -103,7 +103,7 @@ pub(super) fn changed_with_copies(graph: &Graph, meta: &DocumentMeta, update: &D
     names
 }
 
-/// What an update concerns.
+/// The derived fields that an update affects.
 pub(super) fn of_update(
     graph: &Graph,
     meta: &DocumentMeta,

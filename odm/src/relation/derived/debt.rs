@@ -1,4 +1,4 @@
-//! What a document owes: how it is noted, read and struck out.
+//! Pending work of a document: how it is recorded, read and cleared.
 
 use super::super::effects::id;
 use super::super::graph::{Derived, Edge, Graph};
@@ -13,24 +13,24 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
 
-/// All of a document is owed.
+/// The entry for pending work that concerns all fields of a document.
 const ALL: &str = "*";
 
-/// What is derived in a document of its children is owed: some may have been there before it.
+/// The entry for the fields that a document derives from its children: some children may be older than the document.
 pub(super) const CHILDREN: &str = "<";
 
-/// The part of an update that leaves a debt of all that is derived of the document.
+/// The part of an update that records pending work for everything that is derived from the document.
 pub(super) fn owe(update: &mut Document, token: Token) {
     owe_of(update, token, ALL);
 }
 
-/// The same for what is derived of this field.
+/// The same for what is derived from this field.
 pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
     put(update, "$set", OPERATION, token.into());
     put(update, "$set", &due_of(field), ObjectId::new().into());
 }
 
-/// The path of what is owed of a field.
+/// The path of the pending work of a field.
 pub(super) fn due_of(field: &str) -> String {
     below(FIELDS, field)
 }
@@ -72,7 +72,7 @@ pub(super) fn unescaped(condition: &Document) -> Document {
     fields.map(|(name, of)| (due_name(name), value(of))).collect()
 }
 
-/// The debt of everything, as a document has it.
+/// The pending work of all fields, as it is stored in a document.
 pub(super) fn all_due() -> Document {
     doc! { ALL: ObjectId::new() }
 }
@@ -93,13 +93,13 @@ pub(super) fn pending_too(token: Token, due: Document) -> Document {
     doc! { "$mergeObjects": [format!("${PENDING}"), pending(token, due)] }
 }
 
-/// Whether a document owes this, by its name.
+/// Whether a document has pending work with this name.
 pub(super) fn owes(document: &RawDocumentBuf, name: &str) -> bool {
     let due = at(document, FIELDS).and_then(|due| due.as_document());
     due.is_some_and(|due| due.get(name).ok().flatten().is_some())
 }
 
-/// What of a document has changed, so far as something is derived of it.
+/// The changed fields of a document from which something is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     All,
@@ -108,7 +108,7 @@ pub(super) enum Due {
 }
 
 impl Due {
-    /// What is noted in a document that owes something.
+    /// The fields that the pending work of a document names.
     pub(super) fn noted(document: &RawDocument) -> Due {
         let Some(due) = at(document, FIELDS).and_then(|due| due.as_document()) else {
             return Due::All;
@@ -132,7 +132,7 @@ impl Due {
         }
     }
 
-    /// With what is noted in the document besides, if it owes anything.
+    /// These fields, and those that the pending work of the document names, if it has some.
     pub(super) fn with_noted(self, document: &RawDocument) -> Due {
         if at(document, OPERATION).is_none() {
             return self;
@@ -140,7 +140,7 @@ impl Due {
         self.and(Some(&Due::noted(document)))
     }
 
-    /// The names of the fields; where everything is due, the one that says so.
+    /// The names of the fields; for all fields, the entry that means all.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let (all, names) = match self {
             Due::All => (Some(ALL), [].as_slice()),
@@ -156,18 +156,18 @@ impl Due {
         }
     }
 
-    /// Whether something of it follows by this reference.
+    /// Whether one of them is copied by this reference.
     pub(super) fn is_copied(&self, edge: &Edge) -> bool {
         followed(edge).any(|copy| self.is_of(copy.source))
     }
 
-    /// Whether this field is derived of it.
+    /// Whether this field is derived from one of them.
     pub(super) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
         *self == Due::All || derived.reads(graph).iter().any(|name| self.is_of(name))
     }
 }
 
-/// Documents with the same debt, as it was read.
+/// Documents with the same pending work, as it was read.
 pub(super) struct Same {
     token: Bson,
     due: Option<Bson>,
@@ -175,7 +175,7 @@ pub(super) struct Same {
 }
 
 impl Same {
-    /// The condition of those that nobody has written since, so far as a debt was left by it.
+    /// The condition of those whose pending work no write has changed since.
     pub(super) fn filter(&self) -> Document {
         let due = match &self.due {
             Some(due) => due.clone(),
@@ -184,7 +184,8 @@ impl Same {
         doc! { "_id": { "$in": &self.ids }, OPERATION: &self.token, FIELDS: due }
     }
 
-    /// The condition of those of them that nobody but a payment has written since, and that are to be deleted.
+    /// The condition of those that are to be deleted, and that nothing has written since except the application of pending
+    /// work.
     pub(super) fn gone(&self) -> Document {
         let due = self.due.as_ref().and_then(Bson::as_document);
         let mut filter = match due.and_then(|due| due.get(ALL)) {
@@ -195,7 +196,7 @@ impl Same {
         filter
     }
 
-    /// What strikes out what has been read, and leaves what was owed by later writes.
+    /// The statements that clear the work that was read, and keep that of later writes.
     fn each(&self) -> impl Iterator<Item = Statement> {
         let due = self.due.as_ref().and_then(Bson::as_document);
         due.into_iter().flatten().map(|(key, write)| {
@@ -209,7 +210,7 @@ impl Same {
     }
 }
 
-/// These documents by their debts.
+/// Groups these documents by their pending work.
 pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
     let mut all: HashMap<(Key, Key), Same> = HashMap::new();
     for document in documents {
@@ -230,7 +231,7 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
     all.into_values().collect()
 }
 
-/// Strikes debts out, if they are still as they were read.
+/// Clears pending work, if it is still as it was read.
 pub(super) async fn strike_out<'d>(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -250,8 +251,8 @@ pub(super) async fn strike_out<'d>(
         });
     }
     if scope.update(meta, &statements).await? < ids.len() as u64 {
-        // Some have been written since, maybe by what was passed on to them here. Who pays for that may have read the debt before
-        // this strikes out a part of it, and the last part leaves nothing.
+        // Some have been written since, maybe by changes that were passed on to them here. The process that applies those may
+        // have read the work before a part of it is cleared here, so that no process would remove the empty field.
         each.push(Statement {
             filter: doc! { "_id": { "$in": ids }, FIELDS: {} },
             update: cleared,

@@ -8,10 +8,10 @@ use crate::default;
 use crate::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
-/// What is declared of an edge.
+/// The declaration of an edge.
 #[derive(Debug)]
 pub(super) struct Declaration {
-    /// What it is known by in the database.
+    /// Its name in the database.
     pub(super) id: String,
     /// The collection that it is taken from.
     pub(super) from: &'static str,
@@ -56,7 +56,7 @@ pub(super) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
     })
 }
 
-/// What is kept true in documents after the writes of others: buckets first, from which others are derived.
+/// Everything that is kept in sync after out-of-band writes: buckets first, from which other fields are derived.
 pub(super) fn kept(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
     let beside = graph
         .edges()
@@ -229,7 +229,7 @@ pub(super) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str
 /// which sums are doubles.
 const LISTS: [&str; 3] = ["copies", "fields", "floats"];
 
-/// What is listed in a declaration, snapshots too.
+/// The entries of a declaration, snapshots too.
 fn listed(declaration: &Document) -> impl Iterator<Item = &Bson> {
     let lists = LISTS.map(|name| declaration.get_array(name));
     lists.into_iter().filter_map(|list| list.ok()).flatten()
@@ -250,7 +250,7 @@ pub(super) fn is_more(stored: &Document, own: &Document) -> bool {
 /// The field of a stored edge with what it was declared as before.
 pub(super) const FORMER: &str = "former";
 
-/// So many former declarations of an edge are remembered.
+/// Maximum number of previous declarations of an edge that are remembered.
 pub(super) const MOST_FORMER: i32 = 20;
 
 /// Whether an edge has been declared as here once, and in another way since.
@@ -286,7 +286,7 @@ pub(super) fn with_those_of(own: &Document, other: Option<&Document>) -> Documen
     all
 }
 
-/// What is copied by a stored declaration and not by this one, with the fields that it is taken from.
+/// The copies of a stored declaration that this one lacks, with their source fields.
 pub(super) fn lacking(own: &Document, stored: &Document) -> Vec<(String, String)> {
     let lacks = |copy: &(&str, &str)| !copies(own).any(|other| other.0 == copy.0);
     let lacking = copies(stored).filter(lacks);
@@ -328,7 +328,7 @@ mod tests {
         let edge = doc! { "declaration": &later, FORMER: [&ip] };
         assert!(is_former(&edge, &ip));
         assert!(!is_former(&edge, &later));
-        // Nobody has declared that before.
+        // It was not declared before.
         assert!(!is_former(&edge, &named));
         let edge = doc! { "declaration": &later, FORMER: [&named] };
         assert!(is_former(&edge, &ip), "it is a part of a former one");

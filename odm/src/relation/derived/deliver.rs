@@ -1,7 +1,7 @@
-//! Brings what others copy of a document to them.
+//! Updates the copies of a document in their holders.
 //!
-//! A delivery names the version of the source, and goes to those that still refer to it and have an older one. So deliveries
-//! can be repeated, and overtake each other: the newest version stays.
+//! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
+//! deliveries can be repeated, and can overtake each other: the newest version stays.
 
 use super::super::batch::{self, Ids};
 use super::super::effects::id;
@@ -24,15 +24,15 @@ use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
 
-/// What is copied of a source, by one reference.
+/// The copied values of a source, by one reference.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// What a holder names it by.
+    /// The key by which holders refer to it.
     pub(super) key: Bson,
     pub(super) version: i64,
     /// In the order of the edge's copies; `None` where the source has no such field.
     pub(super) values: Vec<Option<Bson>>,
-    /// What of it may be new to the holders.
+    /// The fields that may be new to the holders.
     pub(super) due: Due,
 }
 
@@ -52,7 +52,7 @@ impl Source {
     }
 }
 
-/// What has to be read of a source.
+/// Adds the fields to read of a source.
 pub(super) fn fields_of_source(edge: &Edge, fields: &mut Document) {
     fields.insert("_id", 1);
     fields.insert(VERSION, 1);
@@ -60,7 +60,7 @@ pub(super) fn fields_of_source(edge: &Edge, fields: &mut Document) {
     edge.copies.iter().for_each(|copy| read_too(fields, copy.source));
 }
 
-/// The sources that these keys name.
+/// The sources with these keys.
 pub(super) async fn sources(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -90,7 +90,7 @@ pub(super) async fn sources(
 pub(super) enum To {
     /// Those of an older version.
     Older,
-    /// Those of no newer version: what somebody else has written over is written again.
+    /// Those of no newer version: values that an out-of-band write has overwritten are written again.
     NoNewer,
     /// Those of this version, -1 where they have none.
     Seen(i64),
@@ -98,7 +98,7 @@ pub(super) enum To {
 
 /// The condition on the version of a copy.
 fn is_behind(version: i64, to: To) -> Document {
-    // `$not` fits a missing version too.
+    // `$not` matches a missing version too.
     match to {
         To::Older => doc! { "$not": { "$gte": version } },
         To::NoNewer => doc! { "$not": { "$gt": version } },
@@ -111,7 +111,7 @@ fn is_behind(version: i64, to: To) -> Document {
 pub(super) struct Place {
     /// The path of the array of which they are items, or in items.
     pub(super) array: Option<String>,
-    /// What leads from there to their fields: empty, or a path with a dot behind it.
+    /// The path from there to their fields: empty, or with a dot at its end.
     pub(super) below: String,
 }
 
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-/// The statement that delivers to all holders that fit the restriction.
+/// The statement that updates all holders that match the restriction.
 pub(super) fn statement(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -157,8 +157,8 @@ pub(super) fn statement(
                     format!("{e}.{version}"): behind.clone(),
                 }
             };
-            // The version has a name of its own for the items, and stands behind: whether a server looks for the items once
-            // or for each field, it finds them by the version that they had.
+            // The version has an array filter of its own, and comes last: whether a server looks up the items once or for each
+            // field, it finds them by their previous version.
             prefix = format!("{array}.$[c].{below}");
             version_prefix = format!("{array}.$[v].{below}");
             (
@@ -173,7 +173,7 @@ pub(super) fn statement(
     };
     let graph = scope.odm.graph();
     let mut update = Document::new();
-    // For the same reason what is unset stands before what is set.
+    // For the same reason `$unset` comes before `$set`.
     if copies().any(|(copy, value)| value.is_none() && !copy.required) {
         update.insert("$unset", Document::new());
     }
@@ -201,7 +201,7 @@ pub(super) fn statement(
     }
 }
 
-/// The copies from which others are derived in turn, of those that a delivery of this may change.
+/// Of the copies that a delivery of these fields may change, those from which others are derived in turn.
 pub(super) fn passed_on(scope: &Scope<'_>, edge: &Edge, due: &Due) -> Vec<String> {
     let graph = scope.odm.graph();
     followed(edge)
@@ -211,7 +211,7 @@ pub(super) fn passed_on(scope: &Scope<'_>, edge: &Edge, due: &Due) -> Vec<String
         .collect()
 }
 
-/// The condition of the holders of a source that are behind it.
+/// The condition of the holders of these sources.
 fn holders(edge: &Edge, keys: Vec<Bson>) -> Document {
     match keys.as_slice() {
         [one] => doc! { &edge.path: { "$eq": one } },
@@ -219,16 +219,16 @@ fn holders(edge: &Edge, keys: Vec<Bson>) -> Document {
     }
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
     /// How many documents were changed.
     pub(super) documents: u64,
     /// The sources that have more holders than may be changed here: their ids.
     pub(super) left: Vec<Bson>,
-    /// The sources that have changed meanwhile, so that some of their holders are left to who changed them.
+    /// The sources that have changed meanwhile: some of their holders are left to the process that changed them.
     pub(super) overtaken: Vec<Key>,
-    /// What the server said of the first holder that it refused.
+    /// The server's error for the first holder that it refused.
     pub(super) refused: Option<Error>,
 }
 
@@ -250,11 +250,11 @@ impl Delivered {
     }
 }
 
-/// A document of which others have copies, and what of it may be new to them.
+/// A document that others copy, and the fields that may be new to them.
 pub(super) type Changed = (RawDocumentBuf, Due);
 
-/// Delivers these documents of `meta` by one reference. In a transaction to few holders only, unless the copies are declared
-/// atomic; those that have more are left.
+/// Updates the copies of these documents of `meta` by one reference. In a transaction only where there are few holders, unless
+/// the copies are declared atomic; sources with more holders are left.
 pub(super) async fn deliver(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -282,9 +282,9 @@ pub(super) async fn deliver(
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
     let options = scope.odm.fan_out_options();
     let most = options.in_transaction;
-    // To follow in the transaction, however many there are, is what `sync = atomic` promises.
+    // `sync = atomic` promises updates in the transaction, however many holders there are.
     let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
-    // Those of one source in the order in which they are told behind the transaction, where they are too many for it.
+    // Holders of one source in the order in which they are updated after the transaction, where they are too many for it.
     let first = match (sources.as_slice(), scope.session) {
         ([(_, source)], Some(_)) if !always => Some(source),
         _ => None,
@@ -310,8 +310,8 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     if few.len() <= most || always && scope.session.is_some() {
-        // A transaction sees the same holders still. Out of one more may have come: they are told the newest by their own
-        // writer, and it does no harm to tell them twice.
+        // A transaction still sees the same holders. Outside of one, there may be more by now: their own writer gives them the
+        // newest values, and it does no harm to update them twice.
         let statements: Vec<Statement> = sources
             .iter()
             .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), debt))
@@ -328,14 +328,14 @@ pub(super) async fn deliver(
             .put(looked_by(edge, source, options), batch::ids(&few));
     }
     if scope.session.is_some() {
-        // One of several may have few; to find out which is not worth a query each.
+        // One of several sources may have few holders; finding out which is not worth a query each.
         delivered.left = sources
             .iter()
             .map(|(document, _)| batch::document_id(document))
             .collect();
         return Ok(delivered);
     }
-    // Together they have many; a part of them may have few.
+    // Together the sources have many holders; a part of them may have few.
     let (first, second) = documents.split_at(documents.len() / 2);
     let first = Box::pin(deliver(scope, meta, edge, first, debt)).await?;
     let second = Box::pin(deliver(scope, meta, edge, second, debt)).await?;
@@ -346,17 +346,16 @@ fn looked_by(edge: &Edge, source: &Source, options: &FanOut) -> Which {
     (edge.at, Key::of_bson(&source.key), options.batch)
 }
 
-/// So many batches of a delivery are written at once, where no pause between them is wanted.
+/// Number of batches of a delivery that are written at once, where there is no pause between them.
 const AT_ONCE: usize = 2;
 
-/// So many ids of holders a look within a transaction reads at most, if not more are to be written in it.
+/// Maximum number of ids of holders that are read in a transaction, unless more are to be written in it.
 const LOOKED: usize = 20_000;
 
-/// Delivers to any number of holders: in batches in the order of their ids, so that each command is short and an interrupted
-/// delivery goes on where it stopped. When the source has changed again, the rest is left: to who changed it, or to the caller
-/// where that one has not taken the debt over. A holder that is
-/// refused does not keep those behind it from theirs, and whoever goes on after it begins before it. Gives what came of it, and
-/// whether it came to the end.
+/// Updates any number of holders, in batches in the order of their ids, so that each command is short and an interrupted
+/// delivery continues where it stopped. When the source has changed again, the rest is left to the process that changed it, or
+/// to the caller if that process has not taken over the pending work. A refused holder does not stop the update of later ones,
+/// and a process that continues the delivery begins before it. Returns the result, and whether all holders were reached.
 async fn fan_out(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -374,8 +373,8 @@ async fn fan_out(
             .any(|(key, _)| *key == Key::of_bson(&source.key));
     let mut itself_is_left = holds_itself;
     let mut to_all = true;
-    // How far an interrupted delivery of the same version has come.
-    // Another process may have its models in another order.
+    // The progress of an interrupted delivery of the same version, by name: another process may have its models in another
+    // order.
     let place = below(PROGRESS, &format!("{}.{}", edge.holder.collection, edge.path));
     let mut last = at(document, &format!("{place}.last"))
         .filter(|_| number(document, &format!("{place}.version")) == source.version)
@@ -408,7 +407,7 @@ async fn fan_out(
                 async move { each::update(scope, edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
-        // While these are written, it is found out where the next ones end.
+        // While these are written, the ends of the next ones are looked up.
         let (parts, next) = try_join(try_join_all(writes), ids.next(at_once)).await?;
         for part in parts {
             written.add(Ok(part))?;
@@ -426,13 +425,13 @@ async fn fan_out(
                     filter: unchanged,
                     update: doc! { "$set": {
                         &place: { "version": source.version, "last": &border },
-                        // Who looks for what dead processes owe sees that one is at it.
+                        // A worker that looks for work of ended processes sees that this one is still running.
                         lease::end(): lease::until(options.pause),
                     } },
                     array_filters: Vec::new(),
                 };
                 let noted = scope.update(meta, std::slice::from_ref(&note)).await;
-                // A source that can't be written itself has holders all the same.
+                // A source that can't be written itself still has holders to update.
                 let is_unchanged = written.and(noted)?.is_none_or(|noted| noted > 0);
                 if let Some(by) = scope.lease {
                     let renewed = lease::renewed(by, options.pause);
@@ -440,14 +439,14 @@ async fn fan_out(
                 }
                 is_unchanged
             }
-            // Who goes on has to come by the holder that was refused.
+            // A process that continues has to try the refused holder again.
             Some(_) => !scope.few(meta, unchanged, doc! { "_id": 1 }, 1).await?.is_empty(),
         };
         if !is_unchanged {
             tracing::debug!(
                 target: "odm",
                 collection = edge.holder.collection,
-                "the source changed while its copies were delivered: the rest is delivered as it is now, or by the later write"
+                "the source changed while its copies were updated; the rest gets the new values, here or by the later write"
             );
             to_all = false;
             break;
@@ -471,7 +470,7 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
         field = edge.path.as_str(),
         changed,
         batches,
-        "copies are delivered"
+        "updated the copies of a source"
     );
     if let Some(progress) = &options.progress {
         progress(&Progress {
@@ -484,19 +483,19 @@ fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches:
     }
 }
 
-/// What came of a pull.
+/// The result of a pull.
 #[derive(Debug, Default)]
 pub(super) struct Pulled {
     /// How many documents were changed.
     pub(super) documents: u64,
-    /// Whether somebody has written copies meanwhile that were behind when they were read, or has changed a reference. Where
-    /// some were refused it is not known, and all are still owed.
+    /// Whether another writer has meanwhile updated copies that were stale when they were read, or has changed a reference.
+    /// Where some documents were refused this is not known, and all work stays pending.
     pub(super) overtaken: bool,
-    /// What the server said of the first document that it refused.
+    /// The server's error for the first document that it refused.
     pub(super) refused: Option<Error>,
 }
 
-/// Compares the copies in these documents with their sources, and brings those up to date that are behind.
+/// Compares the copies in these documents with their sources, and updates those that are stale.
 pub(super) async fn pull<'d>(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -561,7 +560,7 @@ pub(super) async fn pull<'d>(
     })
 }
 
-/// Whether others derive something of the copies beside a reference.
+/// Whether other fields are derived from the copies beside a reference.
 pub(super) fn is_read_on(graph: &Graph, edge: &Edge) -> bool {
     followed(edge).any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
 }
@@ -573,7 +572,7 @@ fn is_same(edge: &Edge, document: &RawDocument, source: &Source) -> bool {
         let value = within.get(name).ok().flatten();
         value.and_then(|value| Bson::try_from(value).ok())
     };
-    // What is missing in the source is `null` in a copy that can't be missing.
+    // A field that the source lacks is `null` in a copy that can't be missing.
     let same = |a: Option<&Bson>, b: Option<&Bson>| a.unwrap_or(&Bson::Null) == b.unwrap_or(&Bson::Null);
     structs(edge, document)
         .into_iter()
@@ -637,11 +636,10 @@ pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: De
     each::update(scope, edge.holder, std::slice::from_ref(&statement)).await
 }
 
-/// Raises the version of sources that were written past the library, or whose copies claim a newer one: to this number at
-/// least, and above their own. Their copies are owed then.
+/// Raises the version of sources that were written out of band, or whose copies claim a newer one: at least to this number, and
+/// above their own. Their copies are pending then.
 ///
-/// Not by a pipeline: a server may tell what that changes as if the document had been replaced, which is what a write past
-/// the library looks like.
+/// Not by a pipeline: a server may report its changes as if the document had been replaced, and so like an out-of-band write.
 pub(super) async fn raise(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -661,7 +659,7 @@ pub(super) async fn raise(
             array_filters: Vec::new(),
         }
     };
-    // Of each document one of them is so; and not once it is done.
+    // Each document matches one of them, and none after the update.
     let statements = [
         statement(doc! { "$gte": least }, "$inc", 1),
         statement(doc! { "$not": { "$gte": least } }, "$set", least),
@@ -672,18 +670,18 @@ pub(super) async fn raise(
 /// Versions below this were counted from nothing, since [`first_version`] is above it.
 const COUNTED: i64 = 1_000_000_000_000_000;
 
-/// What came of raising versions.
+/// The result of raising versions.
 #[derive(Debug, Default)]
 pub(super) struct Lifted {
     /// All documents as they are then, if a version had to be raised.
     pub(super) documents: Option<Vec<Changed>>,
-    /// What the server said of the first document that it refused.
+    /// The server's error for the first document that it refused.
     pub(super) refused: Option<Error>,
 }
 
-/// Raises the versions of sources that were counted from nothing: they were inserted by an upsert, which raises the version of
-/// the document that it finds and so can't choose that of one that it makes, or past the library. Copies may be of a time
-/// when another document had the id, and newer than that.
+/// Raises versions that were counted up from zero. Such sources were inserted by an upsert, which increments the version of a
+/// found document and so can't choose that of a new one, or out of band. Copies may be from a time when another document had
+/// the id, with a newer version than that.
 pub(super) async fn lift(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -713,7 +711,7 @@ pub(super) async fn lift(
     for ids in key::chunks(low.keys()) {
         let fields = needed(scope.odm.graph(), meta);
         for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
-            // Somebody may have written it since it was read.
+            // Another writer may have changed it since it was read.
             let due = match low.get(&id(&document)) {
                 Some(due) => (*due).clone().with_noted(&document),
                 None => Due::All,
@@ -742,13 +740,13 @@ pub(super) fn held(edge: &Edge, document: &RawDocument) -> Vec<(Key, i64)> {
     held
 }
 
-/// What the reference in such a struct names.
+/// The key that the reference in such a struct holds.
 pub(super) fn named(edge: &Edge, within: &RawDocument) -> Option<Key> {
     let key = within.get(edge.name()).ok().flatten()?;
     (key != mongodb::bson::RawBsonRef::Null).then(|| Key::of(key))
 }
 
-/// The structs in a document in which the reference stands.
+/// The structs in a document that hold the reference.
 pub(super) fn structs<'d>(edge: &Edge, document: &'d RawDocument) -> Vec<&'d RawDocument> {
     let mut found = vec![document];
     let Some((_, above)) = edge.segments.split_last() else {

@@ -1,10 +1,10 @@
-//! Writes that the server refuses for one document, carried out for the others.
+//! Writes that the server refuses for one document, executed for the others.
 //!
 //! A command ends at the first document that the server refuses: one that the validator does not allow, one that would have a
-//! value that only one may have, one that would become too large. What stands behind it would never be written, however often
-//! the command is sent. So its statements are sent in halves, and a statement for many documents again for halves of them,
-//! until the one is left that is refused. Each of them is guarded, so all can be carried out twice. A transaction ends by the
-//! first refusal, and nothing is written apart in it.
+//! value that only one may have, one that would become too large. The documents after it would never be written, however often
+//! the command is sent. So the statements are sent in halves, and a statement for many documents is split into halves of them,
+//! until only the refused one is left. Each statement is guarded, so all can be executed twice. A transaction ends with the
+//! first refusal, and nothing is split in it.
 
 use super::super::batch::{all, behind, document_id, ids};
 use super::super::scope::{Scope, Statement};
@@ -13,10 +13,10 @@ use crate::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, doc};
 
-/// The ids of so many documents are read at a time, where a statement for many is carried out apart.
+/// Number of ids that are read at a time, where a statement for many documents is split.
 const BATCH: usize = 1_000;
 
-/// What came of writes.
+/// The result of writes.
 #[derive(Debug, Default)]
 #[must_use = "what was refused is still to be written"]
 pub(in super::super) struct Written {
@@ -46,10 +46,10 @@ impl Written {
         }
     }
 
-    /// Adds what came of other writes.
+    /// Adds the result of other writes.
     ///
     /// # Errors
-    /// What would fail with all documents.
+    /// An error that would occur with every document.
     pub(in super::super) fn add(&mut self, other: Result<Written>) -> Result<()> {
         match but_for_the_deployment(other)? {
             Ok(other) => {
@@ -61,10 +61,10 @@ impl Written {
         Ok(())
     }
 
-    /// Adds what came of something that is not counted.
+    /// Adds the result of an operation that is not counted.
     ///
     /// # Errors
-    /// What would fail with all documents.
+    /// An error that would occur with every document.
     pub(in super::super) fn and<T>(&mut self, other: Result<T>) -> Result<Option<T>> {
         match but_for_the_deployment(other)? {
             Ok(other) => Ok(Some(other)),
@@ -87,11 +87,11 @@ impl Written {
     }
 }
 
-/// Carries out statements of which each can be carried out twice: out of a transaction for all documents that the server does
-/// not refuse.
+/// Executes statements that can each be executed twice: outside of a transaction for all documents that the server does not
+/// refuse.
 ///
 /// # Errors
-/// What would fail with all documents; in a transaction any.
+/// An error that would occur with every document; in a transaction any error.
 pub(in super::super) async fn update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,

@@ -1,5 +1,5 @@
-//! Puts copies into what an application writes, before it is sent: with the version of the source that they are taken from,
-//! and with the debt of the write.
+//! Fills in copies in the documents that an application writes, before they are sent: with the version of the source, and with
+//! the pending work of the write.
 
 use super::super::effects::{by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Derives, dotted, fields_of};
@@ -114,7 +114,7 @@ async fn read(
     for (at, keys) in wanted {
         let Some(edge) = graph.edge(at) else { continue };
         let mut found = sources(scope, edge, keys.keys()).await?;
-        // What the write inserts itself is there too.
+        // Documents that the write inserts itself count as existing.
         let others = beside
             .iter()
             .map(|(meta, documents)| (*meta, documents.as_slice()));
@@ -146,7 +146,7 @@ async fn read(
     Ok(all)
 }
 
-/// What a document has copied by a reference, by the keys that it names.
+/// The copies that a document has by a reference, by the keys of the sources.
 async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, Source>> {
     let mut names = vec![edge.root()];
     if edge.segments.len() == 1 {
@@ -158,7 +158,7 @@ async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMa
         for within in structs(edge, &document) {
             let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
             let version = format!("{COPIED}.{}", edge.name());
-            // Of what was written past the library no version is known, and its copies are nobody's.
+            // Out-of-band writes leave no version, so the source of such copies is not known.
             if let Some(key) = value(edge.name())
                 && at(within, &version).is_some()
             {
@@ -242,13 +242,13 @@ pub(super) fn whole(derived: &Derived, n: i64) -> Bson {
     }
 }
 
-/// The first version of a document, and its first stamp: greater than all that one with the same id had before it was deleted,
-/// as long as it changed less than a thousand times in a millisecond.
+/// The first version of a document, and its first revision: greater than those of a deleted document with the same id, as long
+/// as that changed less than a thousand times in a millisecond.
 pub(super) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
 }
 
-/// Prepares new documents; what they owe goes by the token.
+/// Prepares new documents; their pending work has this token.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
@@ -326,7 +326,8 @@ pub(crate) async fn amend_insert(
     Ok(())
 }
 
-/// A document that was deleted, as it is inserted again: what its copies and those of it have missed is owed by the token.
+/// A deleted document as it is inserted again: updates that its copies, and the copies of it, have missed are pending with the
+/// token.
 pub(in super::super) fn again(
     graph: &Graph,
     meta: &DocumentMeta,
@@ -359,9 +360,9 @@ pub(in super::super) fn again(
     encoded(&document)
 }
 
-/// The part of an update that gives a document references back that it had before, with the copies beside them: the version
-/// of what others copy of it is greater, and what its copies and those of it have missed is owed by the token. Says whether
-/// that is anything.
+/// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
+/// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
+/// token. Returns whether there are any.
 pub(in super::super) fn given_back(
     graph: &Graph,
     meta: &DocumentMeta,
@@ -400,7 +401,8 @@ fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key,
 enum Place {
     /// The name is the reference's own; the prefix is what stands before it.
     Itself(String),
-    /// The reference stands in the value, behind so many segments; `item` says that the value is an item of the array there.
+    /// The reference is inside the value, after this number of segments; `item` says that the value is an item of the array
+    /// there.
     Below { depth: usize, item: bool },
 }
 
@@ -523,7 +525,8 @@ fn nothing_of_condition(
             ignore(&edge.copy_path(copy), update);
         }
     }
-    // What has a value without children gets that one; where a field is missing without them, no operator can leave it out.
+    // A field that has a value without children gets that value; where a field is missing without children, no operator can
+    // leave it out.
     let has_none = |derived: &&Derived| nothing(derived).is_none();
     for derived in graph.derived_in(meta).filter(has_none) {
         let name = derived.field.name;
@@ -531,8 +534,8 @@ fn nothing_of_condition(
             return Err(Error::Query {
                 collection: meta.collection,
                 message: format!(
-                    "an upsert stores what its condition says, and `{name}` is computed of children, which a new document has \
-                     not: leave `{name}` out of the condition"
+                    "an upsert stores the values of its condition, but `{name}` is computed from children, and a new document \
+                     has none: leave `{name}` out of the condition"
                 ),
             });
         }
@@ -570,8 +573,8 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
     })
 }
 
-/// Prepares an update: copies stand beside the references that it sets, versions of what it changes grow, and what it owes
-/// is noted. Gives the token of the debt. `one` is the id of the document that it is for, if it is for one.
+/// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work.
+/// Returns the token of that. `one` is the id of the document, if it is an update of one.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
@@ -607,8 +610,8 @@ pub(crate) async fn amend_update(
                     return Err(Error::Query {
                         collection: meta.collection,
                         message: format!(
-                            "copies stand beside the reference `{}`, and whether `{}` gives it another value only the server \
-                             knows: `set` it",
+                            "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its \
+                             value: use `set`",
                             edge.path,
                             operator.trim_start_matches('$'),
                         ),
@@ -646,7 +649,7 @@ pub(crate) async fn amend_update(
     if !concern.is_any() && itself.is_empty() && wanted.is_empty() && !children {
         return Ok(());
     }
-    // What is added to an array is new there.
+    // An item that is added to an array is new there.
     let changed = one.filter(|_| !adds).map(Key::of_bson);
     let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
     // A struct that is set again as it was read keeps what was taken once.
@@ -708,8 +711,8 @@ pub(crate) async fn amend_update(
     Ok(())
 }
 
-/// What the library has in a new document, where an upsert makes one: its derived fields, and their stamp, and the copies
-/// that must be there of references that it is not given.
+/// The library's fields in a new document of an upsert: its derived fields with their revision, and the required copies of
+/// references that it is not given.
 fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
     for edge in graph.outgoing(meta) {
         for copy in edge
@@ -866,7 +869,7 @@ impl Kept {
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
 pub(crate) struct Amended {
-    /// What it stores of the application's fields, with their copies.
+    /// The application's fields that it stores, with their copies.
     pub(crate) document: RawDocumentBuf,
     /// The same.
     pub(crate) fields: Document,
@@ -930,7 +933,7 @@ pub(crate) async fn amend_replace(
         return Ok(None);
     };
     document.remove(OWN);
-    // What is kept is computed by the server from the document as it is then.
+    // Kept fields are computed by the server from the document as it is then.
     let mut kept = Document::new();
     for derived in graph.derived_in(meta) {
         document.remove(derived.field.name);
@@ -957,7 +960,7 @@ pub(crate) async fn amend_replace(
     let is_whole = kept.is_empty();
     let mut own = Document::new();
     if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
-        // Without a version it was written past the library, and its copies may be of a time when it had one.
+        // A document without a version was written out of band, and its copies may be from a time when it had one.
         let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
         own.insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
     }
@@ -1011,7 +1014,7 @@ pub(in super::super) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
     fields
 }
 
-/// Whether a document is to be deleted as soon as its debt is paid.
+/// Whether a document is to be deleted as soon as its pending work is applied.
 pub(in super::super) fn is_gone(document: &RawDocumentBuf) -> bool {
     at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
 }

@@ -16,7 +16,7 @@ use crate::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 
-/// What one write concerns.
+/// The derived fields that one write affects.
 pub(crate) fn concern(graph: &super::Graph, write: &Write<'_>, transactions: bool) -> Concern {
     let insert = || {
         let concern = of_insert(graph, write.meta, transactions);
@@ -83,7 +83,7 @@ pub(super) struct Image {
     pub(super) after: Option<RawDocumentBuf>,
     /// Whether it is new.
     pub(super) inserted: bool,
-    /// What the writes may have changed, for where it is not known how it was.
+    /// The fields that the writes may have changed, used where there is no before-image.
     pub(super) written: Due,
 }
 
@@ -147,7 +147,7 @@ impl Before {
                     .filter(|write| write.meta.collection == meta.collection)
             };
             let children = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
-            // What it refers to besides what the write brings is not taken anew, and may be missing by now.
+            // References that the write does not add get no new copies, and their targets may be missing by now.
             let others = graph
                 .copying(meta)
                 .filter(|edge| is_kept(edge))

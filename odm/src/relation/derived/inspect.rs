@@ -19,8 +19,8 @@ use crate::own_fields::{COPIED, OWN, VERSION};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// What is kept true in the documents of one collection: the copies beside one reference, one derived field, or what buckets
-/// say of their items.
+/// Values that are kept in sync in the documents of one collection: the copies beside one reference, one derived field, or the
+/// summaries of buckets.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Kept<'g> {
     Beside(&'g Edge),
@@ -34,7 +34,7 @@ pub(in super::super) fn buckets(graph: &Graph) -> impl Iterator<Item = Kept<'_>>
     all.filter_map(|meta| Some(Kept::Bucket(meta, meta.bucket?)))
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(in super::super) struct Compared {
     /// How many copies were compared: those beside one reference are one, and so is one derived field, and what one bucket
@@ -68,7 +68,7 @@ impl<'g> Kept<'g> {
         }
     }
 
-    /// What it is taken from, in words.
+    /// Its source, in words.
     pub(in super::super) fn source(&self) -> String {
         match self {
             Kept::Beside(edge) => {
@@ -90,7 +90,7 @@ impl<'g> Kept<'g> {
         }
     }
 
-    /// What has to be read of a holder.
+    /// The fields to read of a holder.
     pub(in super::super) fn projection(&self) -> Document {
         let mut fields = doc! { "_id": 1, OWN: 1 };
         match self {
@@ -223,7 +223,7 @@ impl<'g> Kept<'g> {
             }
             Kept::Bucket(meta, bucket) => {
                 let mut set = bucket.retold();
-                // What others derive of it follows.
+                // The fields that others derive from it are updated.
                 let is_read = bucket.told().any(|name| graph.is_read(meta, name));
                 if is_read {
                     set.extend(owing_all(token));
@@ -257,8 +257,8 @@ fn in_buckets(bucket: &BucketMeta, documents: &[RawDocumentBuf]) -> Compared {
     compared
 }
 
-/// Raises the sources of copies that claim to be of a newer version than there is: who replaced the source past the library
-/// took its version away. None of the documents themselves is written.
+/// Raises the versions of sources whose copies claim a newer one: an out-of-band replacement of the source has removed its
+/// version. The documents themselves are not written.
 async fn raise_above(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -300,7 +300,7 @@ async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) ->
         let wrong = compared.wrong;
         for within in structs(edge, document) {
             let Some(key) = key_of(within) else {
-                // Somebody else has emptied the reference, and left them.
+                // An out-of-band write has emptied the reference, and left the copies.
                 let is_left = |copy: &CopyField| {
                     let there = within.get(copy.name).ok().flatten();
                     there.is_some_and(|value| value != RawBsonRef::Null)

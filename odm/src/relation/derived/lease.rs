@@ -1,9 +1,9 @@
-//! Who pays a debt, where several could: a worker leaves to others what they are at.
+//! Leases: which process applies pending work, where several could. A worker leaves alone what another process is applying.
 //!
-//! A lease only saves work. To pay is right for whoever does it, alone or beside others, so it does no harm if one has run out
-//! too early, if the clocks of two processes differ, or if a process goes on that is believed to be dead: each write of a
-//! payment stands under a condition of its own (the version of the source, the token of the debt), by which a later one fences
-//! off an earlier one.
+//! A lease only saves work. Any process may apply pending work, alone or at the same time as others, so it does no harm if a
+//! lease expires too early, if the clocks of two processes differ, or if a process goes on that was taken for ended: each write
+//! has a condition of its own (the version of the source, the token of the pending work), by which a later write fences off an
+//! earlier one.
 
 use super::super::batch::{self, all};
 use super::super::scope::{Scope, Statement};
@@ -17,10 +17,10 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
 use std::time::{Duration, SystemTime};
 
-/// So long a debt is left to the process that made it, and to who has taken it over or has last told how far he has come.
+/// For this time, pending work is left to the process that recorded it, that took it over, or that last stored its progress.
 const LASTS: Duration = Duration::from_secs(10);
 
-/// A lease that runs from now, and so much longer.
+/// The end of a lease that starts now and is prolonged by this time.
 pub(super) fn until(longer: Duration) -> DateTime {
     let end = SystemTime::now().checked_add(LASTS.saturating_add(longer));
     end.map_or(DateTime::MAX, DateTime::from_system_time)
@@ -31,7 +31,7 @@ pub(super) fn end() -> String {
     format!("{LEASE}.until")
 }
 
-/// The statement by which the leases that were taken by this token run from now: also those of documents whose turn comes later.
+/// The statement that renews all leases with this token, also those of documents that are handled later.
 pub(super) fn renewed(by: Token, longer: Duration) -> Statement {
     Statement {
         filter: doc! { OPERATION: { "$exists": true }, format!("{LEASE}.by"): by },
@@ -40,7 +40,8 @@ pub(super) fn renewed(by: Token, longer: Duration) -> Statement {
     }
 }
 
-/// The condition of the documents that owe something which nobody is believed to be at: neither who made the debt, nor a worker.
+/// The condition of documents whose pending work no process seems to be applying: neither the one that recorded it, nor a
+/// worker.
 pub(super) fn free() -> Document {
     let now = DateTime::now();
     let lasts = i64::try_from(LASTS.as_millis()).unwrap_or(i64::MAX);
@@ -52,15 +53,15 @@ pub(super) fn free() -> Document {
     };
     let now_millis = now.timestamp_millis();
     let young = doc! {
-        // A clock that runs far ahead may not keep a debt from being paid.
+        // A clock that runs far ahead must not keep pending work from being applied.
         "$gte": token(now_millis.saturating_sub(lasts)),
         "$lt": token(now_millis.saturating_add(lasts)),
     };
     doc! { OPERATION: { "$exists": true, "$not": young }, end(): { "$not": { "$gt": now } } }
 }
 
-/// Takes the leases of these documents by the scope's token, of those that are free still. Gives the documents that it got, as
-/// they are then.
+/// Takes the leases of those of these documents that are still free, with the scope's token. Returns these documents, as they
+/// are then.
 pub(super) async fn take(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -77,10 +78,10 @@ pub(super) async fn take(
     };
     let taken = each::update(&scope.unvalidated(), meta, std::slice::from_ref(&lease)).await?;
     match usize::try_from(taken.documents) {
-        // What can't be written is paid for all the same.
+        // The pending work of a document that can't be written itself is applied nevertheless.
         _ if taken.refused.is_some() => Ok(documents),
         Ok(0) => Ok(Vec::new()),
-        // Whoever has written one of them since it was read has changed its debt, so that it is not struck out.
+        // A write of one of them since it was read has changed its pending work, so that it is not cleared.
         Ok(taken) if taken == documents.len() => Ok(documents),
         _ => {
             let of_own = doc! { format!("{LEASE}.by"): own };

@@ -1,18 +1,18 @@
-//! What a transaction has seen of holders that are too many for it.
+//! The ids of holders that a transaction has read, where they are too many for it.
 //!
 //! It looks whether a source has few holders, and where it has not, the delivery follows the commit. That goes by batches in the order of
-//! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it does no harm
-//! where they are of another time, or where nobody comes for them.
+//! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it
+//! does no harm if they are outdated, or are never used.
 
 use crate::key::Key;
 use mongodb::bson::Bson;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many sources are remembered.
+/// Maximum number of sources that are remembered.
 const MOST: usize = 16;
 
-/// Whose delivery it is: the reference (by its position in the graph), what it names, and the size of the batches.
+/// The delivery: the reference (by its position in the graph), the key of the source, and the size of the batches.
 pub(super) type Which = (usize, Key, usize);
 
 /// The ids that the first batches of deliveries end with.
@@ -39,7 +39,7 @@ impl Looked {
         }
     }
 
-    /// What was handed on: nothing is left of it then.
+    /// Takes the ids that were handed on.
     pub(super) fn take(&self, which: &Which) -> VecDeque<Bson> {
         let mut all = self.all();
         let at = all.iter().position(|(of, _)| of == which);
@@ -72,7 +72,7 @@ mod tests {
                 "they are handed on once"
             );
         }
-        // The newest stands for what was read before, and only so many are remembered.
+        // The newest replaces what was read before, and only a limited number is remembered.
         looked.put(which(1, 3), ids(3));
         looked.put(which(1, 3), ids(6));
         assert_eq!(looked.take(&which(1, 3)).len(), 2);

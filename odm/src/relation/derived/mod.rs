@@ -1,22 +1,22 @@
-//! Keeps copies true: fields copied through references, subsets, numbers computed of children.
+//! Keeps copies in sync: fields copied through references, subsets, computed fields.
 //!
-//! One mechanism serves all of them. A write that can touch a copy leaves a debt in the very documents that it writes, by
-//! the same atomic write (`_odm.pending`); then the debt is paid, and only then it is struck out, if no later write has left
-//! another one. To pay means the same whatever the write was:
+//! One mechanism serves all of them. A write that can affect a copy records pending work in the documents that it writes, in
+//! the same atomic write (`_odm.pending`); then the work is applied, and only then cleared, unless a later write has recorded
+//! more. Applying it means the same for every kind of write:
 //!
-//! - what the document copies itself is compared with its sources once more,
-//! - what others copy of it is delivered to them, with its version, to those that have an older one,
-//! - what is derived of it in its parents is derived anew.
+//! - the document's own copies are compared with their sources again,
+//! - copies of it in other documents are updated, with its version, where they have an older one,
+//! - the fields that its parents derive from it are derived again.
 //!
-//! A child that leaves a parent does not name it any more, so the parent is derived anew in the transaction that takes the child
-//! away, or its own pending work says so: see `orphans`. On a standalone server, which has no transactions, it is a second
-//! statement behind the write.
+//! A child that leaves a parent does not refer to it any more, so the parent's fields are derived again in the transaction that
+//! takes the child away, or its own pending work says so: see `orphans`. On a standalone server, which has no transactions,
+//! that is a second statement after the write.
 //!
-//! Each of these can be done twice, by several at once and in any order, so whoever finds a debt may pay it: the writer, or
-//! [`recover`](crate::Odm::recover) after it has died. Where the deployment has transactions and the copies are not declared
-//! eventual, the same is done within one transaction, in which nothing needs to be written down but what it modifies: it
-//! locks the sources that it copies from and the parents that it changes by modifying them, so that of two writers that
-//! could miss each other one waits.
+//! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
+//! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
+//! and the copies are not declared eventual, the same is done within one transaction, in which nothing needs to be written down
+//! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
+//! two writers that could miss each other one waits.
 
 pub(crate) mod backfill;
 mod children;
@@ -69,7 +69,7 @@ use crate::reference::OnDelete;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 
-/// The name that a debt goes by: all that one operation owes.
+/// The token of pending work: all work of one operation has the same.
 pub(crate) type Token = ObjectId;
 
 /// The copies beside a reference that follow their source.
@@ -77,12 +77,12 @@ pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
     edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
 }
 
-/// What is noted in a document whose change is passed on to others.
+/// The pending work that is recorded in a document whose change is passed on to others.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Debt {
-    /// Everything is paid after the write.
+    /// Everything is applied after the write.
     All(Token),
-    /// The write is within a transaction, which pays what is kept true in it.
+    /// The write is in a transaction, which applies everything but the eventual part.
     Later(Token),
 }
 
@@ -182,9 +182,9 @@ impl Graph {
             || self.is_read_by_others(meta, field, but)
     }
 
-    /// The part of an update of the library's own that passes on what it changes: the version is greater, and what is derived
-    /// of the changed fields is owed, but in documents that do not exist any more: those that this reference names. Says
-    /// whether anything is.
+    /// The part of an update by the library that passes on its changes: it raises the version, and records pending work for the
+    /// fields that are derived from the changed ones, except in documents that do not exist any more: those that this reference
+    /// names. Returns whether it records any.
     pub(super) fn note(
         &self,
         meta: &DocumentMeta,
@@ -214,8 +214,8 @@ impl Graph {
         self.derived_in(meta).any(|derived| derived.edge == edge.at)
     }
 
-    /// Whether children of such a document may be there before it, since nobody asks for it when they are written, or when it
-    /// is deleted.
+    /// Whether children of such a document may exist before it, since no check asks for it when they are written, or when it is
+    /// deleted.
     pub(super) fn may_have_children(&self, meta: &DocumentMeta) -> bool {
         self.is_parent_of_others(meta)
             || self
@@ -224,8 +224,8 @@ impl Graph {
                 .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
     }
 
-    /// The update's part that passes a change of a derived field on, where others are derived from it: its version is
-    /// greater, and what is derived of it is owed.
+    /// The update's part that passes a change of a derived field on, where others are derived from it: it raises its version,
+    /// and records pending work for the fields that are derived from it.
     fn passed_on(&self, meta: &DocumentMeta, field: &str, debt: Debt, update: &mut Document) -> bool {
         if !self.is_read(meta, field) {
             return false;

@@ -17,10 +17,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::{HashMap, HashSet};
 
-/// At most so many queries for the children are on their way at once.
+/// Maximum number of queries for children that run at once.
 const AT_ONCE: usize = 8;
 
-/// The children of at most so many parents are one query: of a batch of documents, and few enough for one to last a moment.
+/// Maximum number of parents whose children one query reads: those of a batch of documents, and few enough for a short query.
 const PARENTS_IN_ONE_QUERY: usize = 1_000;
 
 /// The order of the children: ties are broken by the id.
@@ -160,7 +160,7 @@ impl First<'_> {
     }
 }
 
-/// The driver carries out one operation of a session at a time.
+/// The driver executes one operation of a session at a time.
 fn at_once(scope: &Scope<'_>) -> usize {
     if scope.session.is_some() { 1 } else { AT_ONCE }
 }

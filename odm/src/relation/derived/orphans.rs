@@ -1,9 +1,9 @@
-//! Debts that no document can carry: a child went, or went elsewhere, and the parent that it named is not there.
+//! Pending work that no document can hold: a child was deleted or moved, and its previous parent does not exist.
 //!
 //! If the parent is inserted at that very moment, it may be derived with the child, and neither of the two transactions
-//! modifies what the other one does. So when the child's is committed the parent is derived anew, if it is there by then. What
-//! is owed until then is a document of its own among the declarations, inserted by the child's transaction: others that note
-//! something at the same time don't meet it.
+//! modifies what the other one does. So after the commit of the child's transaction the parent's fields are derived again, if
+//! it exists by then. Until then the pending work is a document of its own among the declarations, inserted by the child's
+//! transaction: other notes at the same time don't conflict with it.
 
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::Scope;
@@ -68,7 +68,7 @@ pub(super) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
     Ok(tokens)
 }
 
-/// Strikes out what is paid.
+/// Removes the notes of applied work.
 pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
     if !notes.is_empty() {
         scope.trip();
@@ -102,11 +102,11 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
     Ok(copies)
 }
 
-/// Pays what dead processes have noted, and counts the documents that are changed.
+/// Applies the notes of ended processes, and counts the changed documents.
 ///
 /// # Errors
-/// The first, when the others are paid; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed and some
-/// is left to a program with more models.
+/// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
+/// and some work is left to a program with more models.
 pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
     let graph = scope.odm.graph();
     let mut unknown = Ok(());
@@ -127,7 +127,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
             .chain([derived.child])
             .try_for_each(|meta| scope.odm.knows_copies(meta));
         if may.is_err() {
-            // What these models don't know would be struck out unpaid.
+            // Work that these models don't know would be cleared without being applied.
             unknown = unknown.and(may);
             continue;
         }

@@ -1,4 +1,4 @@
-//! Pays what writes owe: within the transaction of a write, or by the debts that it left in the documents.
+//! Applies pending work, in the transaction of the write or later from the markers in the documents.
 
 use super::super::batch::{self, behind};
 use super::super::effects::{self, by_ids, id};
@@ -26,26 +26,25 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// So many documents with debts are paid for at a time.
+/// Number of documents with pending work that are handled at a time.
 const BATCH: usize = 200;
 
-/// So often documents are read again whose copies others have written meanwhile.
+/// Maximum number of times that documents are read again because other writers have changed their copies.
 const PULLS: usize = 20;
 
-/// What is left to do after the commit.
+/// The work that is left after the commit.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// Documents of these collections owe something under this token.
+    /// Documents of these collections have pending work with this token.
     pub(crate) debts: Vec<(&'static DocumentMeta, Token)>,
-    /// Parents in which is derived anew what children say: by their references, positions in the graph.
+    /// Parents whose derived fields are computed again: their keys, by the child's reference as its position in the graph.
     parents: HashMap<usize, HashSet<Key>>,
-    /// What says so in the database.
+    /// The notes in the database that say so.
     noted: Vec<Token>,
 }
 
 impl Left {
-    /// Parents that lose children which they are named by with this reference. That is stored before they lose them, or in the
-    /// same transaction.
+    /// Adds parents that lose children by this reference. The note is stored before they lose them, or in the same transaction.
     pub(in super::super) async fn note_parents(
         &mut self,
         scope: &Scope<'_>,
@@ -86,10 +85,10 @@ impl Left {
         self.noted.extend(other.noted);
     }
 
-    /// Pays it, after the commit. Gives how many documents were changed.
+    /// Applies it, after the commit. Returns the number of changed documents.
     ///
     /// # Errors
-    /// The first of what can't be paid, when everything else is.
+    /// The first failure, when everything else is applied.
     pub(in super::super) async fn pay(self, scope: &Scope<'_>) -> Result<u64> {
         let graph = scope.odm.graph();
         let scope = &scope.unvalidated();
@@ -109,12 +108,12 @@ impl Left {
     }
 }
 
-/// Documents of a collection: those with these values in a field of theirs.
+/// Documents of a collection whose changes are passed on to others: those with these values in this field.
 struct PassedOn {
     meta: &'static DocumentMeta,
     field: String,
     values: Vec<Bson>,
-    /// What of them has changed.
+    /// Their changed fields.
     changed: Vec<String>,
     /// How many documents lie between them and the write.
     hop: usize,
@@ -161,19 +160,20 @@ async fn read<'k>(
         .collect())
 }
 
-/// What writes ask of other documents. Within a transaction it is done there, so far as it is kept true in it. On a standalone
-/// server, which has none, everything is eventual: it is pending in the documents, or [`Left`] says so, and done after the writes.
+/// The effects of writes on other documents. In a transaction they are applied there, unless their consistency mode is
+/// eventual. On a standalone server, which has no transactions, all effects are eventual: they are pending in the documents, or
+/// listed in [`Left`], and applied after the writes.
 pub(in super::super) struct Within {
     transactions: bool,
-    /// The documents that it changed from which others derive something.
+    /// The changed documents from which others derive something.
     passed_on: Vec<PassedOn>,
-    /// How many documents lie between what is being paid and the write.
+    /// How many documents lie between the change that is being applied and the write.
     hop: usize,
-    /// What is paid after the commit goes by this token.
+    /// The token of the work that is applied after the commit.
     later: Token,
     left: Left,
     copies: u64,
-    /// The documents of which it is known already what they owed before: their collections and ids.
+    /// The documents whose earlier pending work is known already: their collections and ids.
     noted: HashSet<(&'static str, Key)>,
 }
 
@@ -190,8 +190,8 @@ impl Within {
         }
     }
 
-    /// What is due of a document: also what it owed before, whose payer will find that it was delivered. Once: it is not
-    /// struck out here.
+    /// The work for a document, with its earlier pending work: the process that applies that later finds that it is done. Only
+    /// the first time for a document, since the earlier work is not cleared here.
     fn due(&mut self, meta: &DocumentMeta, document: &RawDocumentBuf, due: Due) -> Due {
         match self.noted.insert((meta.collection, id(document))) {
             true => due.with_noted(document),
@@ -199,7 +199,7 @@ impl Within {
         }
     }
 
-    /// What updates of the library's own note in the documents that they change.
+    /// The pending work that updates by the library record in the documents that they change.
     pub(in super::super) fn debt(&self) -> Debt {
         match self.transactions {
             true => Debt::Later(self.later),
@@ -212,8 +212,8 @@ impl Within {
         !self.transactions || graph.is_followed_later(meta)
     }
 
-    /// Carries out what a write asks of the other side of two-way references. Gives the documents that it changes there, which
-    /// are to be paid for.
+    /// Applies the effects of a write on the other side of two-way references. Returns the documents that it changes there,
+    /// whose own effects are still to be applied.
     pub(in super::super) async fn apply(
         &mut self,
         scope: &Scope<'_>,
@@ -231,7 +231,7 @@ impl Within {
         Ok(beside)
     }
 
-    /// The documents that effects are to change, as they are, but those of the writes themselves.
+    /// The before-images of the documents that effects will change, except those of the writes themselves.
     async fn look(scope: &Scope<'_>, own: Option<Own<'_>>, effects: &[Effect]) -> Result<Beside> {
         let graph = scope.odm.graph();
         let inserted = own.as_ref().map(Own::inserted).unwrap_or_default();
@@ -259,15 +259,16 @@ impl Within {
         Ok(found)
     }
 
-    /// Notes that this reference was changed in documents with these ids.
+    /// Records that this reference was changed in documents with these ids.
     pub(in super::super) fn rewritten(&mut self, graph: &Graph, edge: &Edge, ids: Vec<Bson>) {
         if graph.is_read_as_value(edge) {
             self.pass_on(graph, edge.holder, ("_id", ids), vec![edge.path.clone()]);
         }
     }
 
-    /// Pays for writes and what they have changed beside, whose documents are compared before and after. Those of one collection
-    /// together: what is derived anew for one of them is derived of all, and nothing is added to it for another one.
+    /// Applies the effects of writes and of their changes on the other side of links, by comparing the documents before and
+    /// after. Documents of one collection are handled together: a field that is computed again for one of them is computed from
+    /// all, so nothing may be added to it for another one.
     pub(in super::super) async fn written(
         &mut self,
         scope: &Scope<'_>,
@@ -297,7 +298,7 @@ impl Within {
         Ok(())
     }
 
-    /// Pays for documents that were deleted.
+    /// Applies the effects of deletions.
     pub(in super::super) async fn deleted(
         &mut self,
         scope: &Scope<'_>,
@@ -316,8 +317,8 @@ impl Within {
         self.pay_for(scope, meta, &images).await
     }
 
-    /// Notes that these fields have changed in documents of a collection. The fields of which something is derived have no
-    /// circle, so what is passed on comes to an end, also where documents refer to each other in one.
+    /// Records that these fields have changed in documents of a collection. Derived fields never depend on each other in a
+    /// circle, so passing on ends, also where documents refer to each other in a circle.
     fn pass_on(
         &mut self,
         graph: &Graph,
@@ -381,7 +382,7 @@ impl Within {
             .iter()
             .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
         for document in known {
-            // Not noted as known: what is passed on to it later goes further than what others copy of it now.
+            // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
             owed.insert(id(document), Due::Of(Vec::new()).with_noted(document));
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
@@ -415,7 +416,7 @@ impl Within {
                 owe_all(scope, meta, doc! { "_id": { "$in": ids } }, self.later).await?;
                 self.left.add(meta, self.later);
             }
-            // What a child has left, or left behind, no debt of its own names.
+            // The pending work of a child does not name the previous parents, nor those of a deleted child.
             let left_behind = orphans::left_behind(graph, &followed.alone, images);
             self.left.noted.extend(orphans::note(scope, left_behind).await?);
             for (at, keys) in followed.alone {
@@ -456,8 +457,9 @@ impl Within {
         Ok(())
     }
 
-    /// Notes in these documents that what is derived of these fields is to be paid after the commit. By their names: who owes
-    /// everything may have been written without a transaction, so that what it copies is locked and taken again.
+    /// Records in these documents that the fields derived from these ones are to be updated after the commit. The fields are
+    /// named: a document with pending work for everything may have been written without a transaction, so that its sources
+    /// would be locked and its copies read again.
     async fn owe(
         &mut self,
         scope: &Scope<'_>,
@@ -474,11 +476,11 @@ impl Within {
         Ok(())
     }
 
-    /// Pays what was passed on, and what that passes on. Gives how many documents were changed, and what is to be paid after
-    /// the commit.
+    /// Applies the changes that were passed on, and those that these pass on in turn. Returns the number of changed documents,
+    /// and the work that is left after the commit.
     pub(in super::super) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
         let scope = &scope.unvalidated();
-        // The nearest first: what comes by two ways is read when both have come.
+        // The nearest first: a document that is reached in two ways is read after both changes.
         while let Some((nearest, _)) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop) {
             let next = self.passed_on.swap_remove(nearest);
             self.hop = next.hop;
@@ -492,7 +494,7 @@ impl Within {
         Ok((self.copies, self.left))
     }
 
-    /// Brings what is derived of these documents up to date, which this transaction has changed.
+    /// Updates the fields that are derived from these documents, which this transaction has changed.
     async fn pay_further(
         &mut self,
         scope: &Scope<'_>,
@@ -502,7 +504,7 @@ impl Within {
     ) -> Result<()> {
         let graph = scope.odm.graph();
         let fields = needed(graph, meta);
-        // To follow in the transaction, however many there are, is what `sync = atomic` promises.
+        // `sync = atomic` promises updates in the transaction, however many documents there are.
         let documents = match graph.needs_transactions(meta) {
             Some(_) => scope.every(meta, which, fields).await?,
             None => {
@@ -589,7 +591,7 @@ impl Within {
     }
 }
 
-/// Notes in these documents that everything is owed that is derived of them, and in them.
+/// Records in these documents that everything that is derived from them, and in them, is pending.
 pub(in super::super) async fn owe_all(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -616,12 +618,12 @@ async fn note(
     Ok(())
 }
 
-/// Whether the copies beside a reference follow within the transaction of a write.
+/// Whether the copies beside a reference are updated in the transaction of a write.
 pub(super) fn is_kept(edge: &Edge) -> bool {
     edge.sync().is_some_and(|sync| is_atomic(sync, true))
 }
 
-/// What a write changed of what others copy by this reference, if anything.
+/// The fields that others copy by this reference and that a write changed, if any.
 fn changed(edge: &Edge, image: &Image) -> Option<Due> {
     let after = image.after.as_ref()?;
     if image.inserted {
@@ -642,8 +644,8 @@ fn changed(edge: &Edge, image: &Image) -> Option<Due> {
     (!names.is_empty()).then_some(Due::Of(names))
 }
 
-/// Locks the sources of the copies that a write has taken, if they have the versions that the copies were taken from; where
-/// one has a newer one, the copies are taken again, which it says.
+/// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
+/// version, the copies are updated. Returns whether they were.
 async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> Result<bool> {
     let Some(meta) = edge.targets.first().copied() else {
         return Ok(false);
@@ -670,7 +672,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     if taken.is_empty() {
         return Ok(false);
     }
-    // One that was taken in two versions can't be right with both.
+    // Copies of one source in two versions can't both be right.
     let sure = taken.values().all(|versions| versions.len() == 1);
     if sure {
         let statements: Vec<Statement> = taken
@@ -694,7 +696,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     Ok(pulled.documents > 0)
 }
 
-/// Modifies a source and nothing of what it says: of two transactions that do so one begins again when the other has ended.
+/// Modifies a source without changing its content: of two transactions that do so, one is retried after the other has ended.
 fn lock(filter: Document) -> Statement {
     Statement {
         filter,
@@ -716,9 +718,9 @@ async fn lock_all<'k>(
     Ok(())
 }
 
-/// Waits until no transaction is open that has changed what these documents copy, which were written without one: it delivers
-/// to those that it saw at its beginning, and what it has changed can't be read yet. One that comes to change it later begins
-/// again.
+/// Waits for open transactions that have changed the sources of these documents, which were written without a transaction: such
+/// a transaction updates the holders that its snapshot shows, and its changes can't be read yet. A transaction that changes a
+/// source later is retried.
 async fn wait_for_sources<'d>(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -734,8 +736,8 @@ async fn wait_for_sources<'d>(
     lock_all(scope, edge, meta, &keys).await
 }
 
-/// Of these keys those that not every document had before the transaction which has them now. What a document keeps of a
-/// source that is gone can't be locked, and changes no more.
+/// Of these keys, those that at least one of the holders got in this transaction. The copies of a deleted source can't be
+/// locked, and don't change any more.
 async fn new_among(
     scope: &Scope<'_>,
     edge: &Edge,
@@ -745,7 +747,7 @@ async fn new_among(
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    // Out of the transaction a document is as it was, and nobody else can change it meanwhile.
+    // Read outside of the transaction, a document has its previous state, and no other client can change it meanwhile.
     let outside = Scope {
         session: None,
         ..*scope
@@ -765,10 +767,10 @@ async fn new_among(
     Ok(new.iter().map(Key::to_bson).collect())
 }
 
-/// Pays the debts of one operation, and those that come of paying them. Gives how many documents were changed.
+/// Applies the pending work of one operation, and the further work that this causes. Returns the number of changed documents.
 ///
 /// # Errors
-/// The first of what can't be paid, when everything else is.
+/// The first failure, when everything else is applied.
 pub(crate) fn settle<'s>(
     scope: Scope<'s>,
     meta: &'static DocumentMeta,
@@ -792,7 +794,7 @@ pub(crate) fn settle<'s>(
             }
             before = these;
         }
-        // What stays owed would be found again and again. In the order of the ids the others are behind it.
+        // Work that stays pending would be found again and again. A pass in the order of the ids reaches the others.
         let mut last: Option<Bson> = None;
         loop {
             let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
@@ -808,11 +810,11 @@ pub(crate) fn settle<'s>(
     .boxed()
 }
 
-/// Pays the debts by these tokens, each in one collection: also those behind one that can't be paid. Gives how many documents
-/// were changed.
+/// Applies the pending work with these tokens, each in one collection, and goes on after a failure. Returns the number of
+/// changed documents.
 ///
 /// # Errors
-/// The first of what can't be paid, when everything else is; or at once what would fail with all of them.
+/// The first failure, when everything else is applied; or at once an error that would occur with every document.
 pub(in super::super) async fn settle_all(
     scope: &Scope<'_>,
     debts: Vec<(&'static DocumentMeta, Token)>,
@@ -827,32 +829,32 @@ pub(in super::super) async fn settle_all(
     paid.all()
 }
 
-/// Leaves what can't be paid to `recover`, where the caller has another error to tell.
+/// Leaves work that can't be applied to `recover`, where the caller has another error to return.
 pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
     if let Err(error) = paid {
         tracing::warn!(
             target: "odm",
             %error,
-            "what a write owes that failed, or was taken back, is left to `recover`"
+            "applying the pending work of a failed or undone write failed; `recover` will apply it"
         );
     }
 }
 
-/// What was paid of what a committed transaction owes. The rest stays owed in the database: an error would say of the
-/// transaction that nothing of it is there.
+/// The number of documents that the pending work of a committed transaction changed. The rest stays pending in the database: an
+/// error would mean that the transaction was not committed.
 pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
     paid.unwrap_or_else(|error| {
         tracing::warn!(
             target: "odm",
             %error,
-            "what a committed transaction owes could not be paid, and is left to `recover`"
+            "applying the pending work of a committed transaction failed; `recover` will apply it"
         );
         0
     })
 }
 
-/// Pays what these documents owe, whoever owes it, and strikes it out. Where a part of it can't be paid, the others are, and
-/// nothing is struck out.
+/// Applies the pending work of these documents, whichever operation left it, and clears it. If a part of it fails, the rest is
+/// applied, and nothing is cleared.
 pub(crate) fn pay<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
@@ -867,8 +869,8 @@ pub(crate) fn pay<'s>(
             if overtaken.is_empty() || paid.refused.is_some() {
                 break;
             }
-            // Who changed what is copied has taken its debt over. Who changed something else has not: then the rest is
-            // delivered from here, as the document is now.
+            // A write that changed copied fields has taken over the pending work. Another write has not: then the rest is
+            // applied here, with the current values of the document.
             let ids: Vec<Bson> = overtaken.iter().map(Key::to_bson).collect();
             let which = batch::all([doc! { "_id": { "$in": ids } }, owing()]);
             documents = scope.every(meta, which, needed(scope.odm.graph(), meta)).await?;
@@ -884,13 +886,13 @@ pub(crate) fn pay<'s>(
     .boxed()
 }
 
-/// The id of a document and the token by which it owes something.
+/// The id of a document and the token of its pending work.
 fn owed_by(document: &RawDocumentBuf) -> Option<(Key, Key)> {
     Some((id(document), Key::of(at(document, OPERATION)?)))
 }
 
-/// The same once. Gives also which documents were changed by others meanwhile, so that some who copy them have not got
-/// everything.
+/// One attempt of it. Also returns the documents that other writers changed meanwhile, so that some of their holders may lack
+/// the changes.
 async fn pay_once(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -906,7 +908,7 @@ async fn pay_once(
     for attempt in 0.. {
         let mut overtaken = false;
         for edge in graph.copying(meta) {
-            // Who was only passed something on has not come to refer to anything.
+            // A document that only a passed-on change has reached has no new references.
             let written = documents.iter().filter(|(_, due)| *due == Due::All);
             let written = written.map(|(document, _)| document);
             if transactions && is_kept(edge) {
@@ -931,12 +933,12 @@ async fn pay_once(
             tracing::debug!(
                 target: "odm",
                 collection = meta.collection,
-                "others write the same copies again and again: what is owed is left to `recover`"
+                "other writers keep changing the same copies; their pending work is left to `recover`"
             );
             return Ok((paid, HashSet::new()));
         }
-        // Who has written the copies meanwhile has passed on what he knew to be new, and they may be newer than that: so
-        // what is delivered is what they are now.
+        // The concurrent writer of the copies has passed on the changes that it knew, and the copies may be newer still: so
+        // their current values are passed on.
         let ids = batch::ids(all(&documents));
         let which = doc! { "_id": { "$in": ids }, OPERATION: { "$exists": true } };
         documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
@@ -1009,7 +1011,7 @@ fn all(documents: &[Changed]) -> impl Iterator<Item = &RawDocumentBuf> + Clone {
     documents.iter().map(|(document, _)| document)
 }
 
-/// Documents with what they owe.
+/// Documents with their pending work.
 fn with_dues(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
     let with_due = |document: RawDocumentBuf| {
         let due = Due::noted(&document);
@@ -1018,8 +1020,8 @@ fn with_dues(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
     documents.into_iter().map(with_due).collect()
 }
 
-/// Deletes documents of which something is derived in others, out of a transaction: they are marked first, then everything
-/// is derived without them, and then they are deleted. Gives how many.
+/// Deletes documents from which other documents derive something, outside of a transaction: they are marked first, then
+/// everything is derived without them, and then they are deleted. Returns their number.
 pub(in super::super) async fn delete_with_debts(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -1033,7 +1035,7 @@ pub(in super::super) async fn delete_with_debts(
     Ok(marked)
 }
 
-/// Marks documents that go as soon as what they owe by this token is paid. Gives how many.
+/// Marks documents that are deleted as soon as their pending work with this token is applied. Returns their number.
 pub(in super::super) async fn mark_gone(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -1053,7 +1055,7 @@ pub(in super::super) async fn mark_gone(
         .await
 }
 
-/// The condition of the documents that owe something.
+/// The condition of documents with pending work.
 pub(crate) fn owing() -> Document {
     doc! { OPERATION: { "$exists": true } }
 }

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// The collection in which reconcilers keep their places, and by which they know that they have caught up.
 pub(super) const STATE: &str = "_odm_state";
 
-/// What nobody has written in this time is removed: places of models that no program has any more, heartbeats of
-/// processes that died. A program that comes back after it compares everything, as it would have to anyway: hardly a
-/// server keeps changes for so long.
+/// Entries that were not written for this time are removed: resume tokens of models that no program has any more, heartbeats of
+/// processes that ended. A program that returns later compares everything, as it would have to anyway: hardly a server keeps
+/// changes for that long.
 const KEPT: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// Made another one when [`filter`] lets other changes through: a server goes on only at a change that it lets through,
@@ -51,9 +51,9 @@ pub(super) async fn tidy(odm: &Odm) -> Result<()> {
 }
 
 /// Which changes are followed: those of the collections that take part in copies or have two-way references, a collection
-/// that gets the name of one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models, since MongoDB
-/// goes on only at a change that the filter lets through, whoever has stored it. Places are stored in the same
-/// collection, and are not followed.
+/// that gets the name of one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models,
+/// since MongoDB resumes only at a change that matches the filter, whichever process has stored the token. Places are stored in
+/// the same collection, and are not followed.
 pub(super) fn filter(odm: &Odm) -> Document {
     let names = watched(odm);
     doc! { "$or": [
@@ -175,7 +175,7 @@ mod tests {
             assert!(is_lost(&refusal(code)), "{code}");
             assert!(is_unknown(&refusal(code).into()), "{code}");
         }
-        // What may not be read is said only in answer to the token.
+        // The server reports a missing privilege only in reply to the token.
         for code in [2, 9, 40585, 40615, 40647, 40648, 40649, 50811] {
             assert!(!is_lost(&refusal(code)), "{code}");
             assert!(is_unknown(&refusal(code).into()), "{code}");

@@ -1,5 +1,5 @@
-//! Follows what others write past the library, and mends the copies that it leaves stale, the links that it leaves on one side,
-//! and what buckets no longer say rightly of their items.
+//! Follows out-of-band writes, and repairs the copies that they leave stale, the links that they leave on one side, and the
+//! summaries of buckets.
 
 use super::super::audit::Source;
 use super::super::graph::{Edge, Graph};
@@ -33,35 +33,35 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-/// At most so many changes are taken up together.
+/// Maximum number of changes that are applied together.
 const TOGETHER: usize = 500;
 
-/// They take so many bytes at most, and one change more: each may bring two whole documents.
+/// Maximum size of these changes in bytes, and one change more: each may contain two whole documents.
 const BYTES: usize = 16 << 20;
 
 /// An idle stream is kept from aging by a heartbeat this often.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
-/// What is waited after an error, at first and at most.
+/// The first and the longest pause after an error.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
 impl Odm {
-    /// Follows the change stream of the database, and mends copies, derived fields, two-way references and what buckets say of
-    /// their items after writes that came from elsewhere: from programs in other languages, from the shell, from the driver's
-    /// own collection. Of a two-way reference the side is followed that [`repair`](Odm::repair) believes; references to what
-    /// was deleted are left to that.
+    /// Follows the change stream of the database, and updates copies, derived fields, two-way references and the summaries of
+    /// buckets after out-of-band writes: those of programs in other languages, of the shell, of the driver's own collection.
+    /// For a two-way reference the same side is authoritative as in a [`repair`](Odm::repair); dangling references are left to
+    /// a repair.
     ///
-    /// The place in the stream is stored after a change has been applied, so that none is lost when the process ends;
-    /// another one with the same models goes on there. Where there is no such place yet, where the server has lost it,
-    /// and where a collection is dropped or renamed, everything is compared instead, as by
-    /// [`backfill().all()`](crate::Backfilling::all), and both sides of all two-way references, and all buckets. Several
-    /// reconcilers do no harm, and what the library writes itself is right already.
+    /// The resume token is stored after a change has been applied, so that no change is lost when the process ends; another
+    /// process with the same models continues there. Where there is no resume token yet, where it has expired, and where a
+    /// collection is dropped or renamed, everything is compared instead: all copies, as by
+    /// [`backfill().all()`](crate::Backfilling::all), both sides of all two-way references, and all buckets. Several
+    /// reconcilers may run at once. Writes of the library itself need no reconciler.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let reconciler = odm.reconciler().start().await?;
-    /// // … somebody writes past the library …
+    /// // … another program writes out of band …
     /// reconciler.caught_up().await?;
     /// reconciler.stop().await?;
     /// # Ok(()) }
@@ -71,7 +71,7 @@ impl Odm {
     }
 }
 
-/// A reconciler that is to be started: [`Odm::reconciler`].
+/// A reconciler, started by [`start`](Reconciling::start): [`Odm::reconciler`].
 #[must_use = "a reconciler does nothing until it is started"]
 #[derive(Clone, Debug)]
 pub struct Reconciling {
@@ -79,10 +79,9 @@ pub struct Reconciling {
 }
 
 impl Reconciling {
-    /// Opens the change stream and follows it in the background, in the tokio runtime that this is called in. What is
-    /// written from now on is seen, and what was written since a former reconciler with the same models stored its
-    /// place. The first one with these models compares everything before it follows, which
-    /// [`caught_up`](Reconciler::caught_up) waits for.
+    /// Opens the change stream and follows it in the background, in the tokio runtime that this is called in. It sees all
+    /// writes from now on, and those since a previous reconciler with the same models stored its resume token. The first one
+    /// with these models compares everything before it follows, and [`caught_up`](Reconciler::caught_up) waits for that.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server, which has no change streams.
@@ -137,7 +136,7 @@ impl Reconciling {
     }
 }
 
-/// A task that mends copies after writes from elsewhere: [`Odm::reconciler`].
+/// A task that updates copies after out-of-band writes: [`Odm::reconciler`].
 #[must_use = "a reconciler ends when it is dropped"]
 #[derive(Debug)]
 pub struct Reconciler {
@@ -150,10 +149,10 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Waits until everything that was written before this call has been taken up.
+    /// Waits until all writes before this call have been applied.
     ///
     /// # Errors
-    /// What the server says; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
+    /// Errors of the server; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
     ///
     /// ```no_run
     /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
@@ -172,12 +171,12 @@ impl Reconciler {
         }
     }
 
-    /// Ends it at once, also while it compares everything. What it has not taken up to the end another one will: the place in the
-    /// stream is stored behind what is done. A command that was on its way to the server may be carried out after this has
-    /// returned.
+    /// Ends the reconciler at once, also while it compares everything. Another one continues after the last change that this
+    /// one has applied completely, as the stored resume token says. The server may still execute a command that was already
+    /// sent after this has returned.
     ///
     /// # Errors
-    /// What the server says of the heartbeat's removal; the reconciler has ended all the same.
+    /// Errors of the server when the heartbeat is removed; the reconciler has ended nevertheless.
     ///
     /// ```no_run
     /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
@@ -213,29 +212,29 @@ struct Follower {
     beat: Arc<AtomicI64>,
     seen: watch::Sender<i64>,
     place: Place,
-    /// Everything before it was taken up. As long as there is none, everything is still to be compared.
+    /// All changes before it have been applied. While there is none, everything is still to be compared.
     token: Option<ResumeToken>,
 }
 
-/// What others wrote in one collection.
+/// The out-of-band writes in one collection.
 #[derive(Default)]
 struct ByOthers {
     ids: HashSet<Key>,
-    /// Of these the sources of copies were changed, past the library.
+    /// Those of which the sources of copies were changed out of band.
     sources: HashSet<Key>,
-    /// As they were, where the server keeps that.
+    /// Their before-images, where the server keeps them.
     before: Vec<RawDocumentBuf>,
-    /// Children were taken away from parents that nobody knows any more.
+    /// Whether children were removed from parents that can't be determined any more.
     lost: bool,
     /// Those whose two-way references may have been changed.
     linked: HashSet<Key>,
-    /// Buckets that may no longer say what is true of their items.
+    /// Buckets whose summaries may differ from their items.
     buckets: HashSet<Key>,
 }
 
 impl Follower {
-    /// Opens the stream where it was left. Where the server has no more what came since, or knows no such place, it
-    /// begins now, and everything is to be compared behind it.
+    /// Opens the stream at the resume token. Where the server does not have the changes since then any more, or does not know
+    /// the token, the stream begins now, and everything is to be compared after that.
     async fn open(&mut self) -> Result<Stream> {
         let stream = match self.watch().await {
             Err(error) if self.token.is_some() && is_unknown(&error) => {
@@ -246,14 +245,14 @@ impl Follower {
         };
         self.odm.learn().await?;
         if self.token.is_none() {
-            // The heartbeat that somebody waits for may have come before this stream: a later one comes within it.
+            // A heartbeat that a caller waits for may have come before this stream: a later one comes within it.
             beat(&self.odm, self.name, &self.beat).await?;
         }
         Ok(stream)
     }
 
     fn lose(&mut self, why: &dyn std::fmt::Display) {
-        tracing::warn!(target: "odm", %why, "the place in the change stream is lost: everything is compared");
+        tracing::warn!(target: "odm", %why, "the resume token is no longer valid, comparing all copies, links and buckets");
         self.token = None;
     }
 
@@ -286,10 +285,10 @@ impl Follower {
                 },
             };
             match followed {
-                // The database was dropped. Behind that there is no going on at a place before it.
-                Ok(()) => self.lose(&"the change stream has come to its end"),
+                // The database was dropped. A resume token from before that is not valid any more.
+                Ok(()) => self.lose(&"the change stream ended"),
                 Err(error) => {
-                    tracing::warn!(target: "odm", %error, "the change stream broke off, and is opened again");
+                    tracing::warn!(target: "odm", %error, "the change stream failed, reopening it");
                 }
             }
             tokio::time::sleep(pause).await;
@@ -297,7 +296,7 @@ impl Follower {
         }
     }
 
-    /// Compares everything, unless there is a place before which everything was taken up already.
+    /// Compares everything, unless a resume token says that all changes before it have been applied.
     async fn begin(&mut self, beginning: Option<ResumeToken>) -> Result<()> {
         if self.token.is_some() {
             return Ok(());
@@ -308,7 +307,7 @@ impl Follower {
         self.place.store(&self.odm, self.token.as_ref()).await
     }
 
-    /// What came through the stream. The server may find only now that it has lost the place.
+    /// A change from the stream. The server may report only now that the resume token has expired.
     fn received(&mut self, event: mongodb::error::Result<Event>) -> Result<Event> {
         if let Err(error) = &event
             && is_lost(error)
@@ -349,7 +348,7 @@ impl Follower {
         }
     }
 
-    /// Takes up some changes. Gives the last heartbeat of this reconciler's own among them.
+    /// Applies some changes. Returns the last heartbeat of this reconciler among them.
     async fn take_up(&self, events: &[Event]) -> Result<Option<i64>> {
         let graph = self.odm.graph();
         let mut seen = None;
@@ -387,7 +386,8 @@ impl Follower {
                 self.odm.learn().await?;
             }
             if let Err(error) = self.odm.knows_copies(meta) {
-                tracing::warn!(target: "odm", %error, "what others have written there is for a program that has all models");
+                tracing::warn!(target: "odm", %error, "skipped an out-of-band change: the models of this process lack copies \
+                                                       that depend on it");
                 continue;
             }
             pass_over(mend(&scope, meta, written).await)?;
@@ -401,7 +401,7 @@ impl Follower {
     async fn compare(&self) -> Result<()> {
         match backfill::compare_all(&self.odm).await? {
             Err(error @ Error::UnknownCopies { .. }) => {
-                tracing::warn!(target: "odm", %error, "a program that has all models is to compare these");
+                tracing::warn!(target: "odm", %error, "skipped comparing copies that the models of this process lack");
                 Ok(())
             }
             compared => pass_over(compared),
@@ -423,7 +423,7 @@ fn beat_of(event: &Event) -> Option<i64> {
     of_update.or(whole)
 }
 
-/// Tells those who wait for a heartbeat that this one was seen. It never goes back: who waits would wait for ever.
+/// Notifies waiters that this heartbeat was seen. It never goes back, or a waiter would wait forever.
 fn reach(seen: &watch::Sender<i64>, beat: Option<i64>) {
     seen.send_if_modified(|seen| {
         let before = *seen;
@@ -432,7 +432,7 @@ fn reach(seen: &watch::Sender<i64>, beat: Option<i64>) {
     });
 }
 
-/// How many bytes a change takes, nearly.
+/// The approximate size of a change in bytes.
 fn size(event: &Event) -> usize {
     let documents = [&event.full_document, &event.full_document_before_change];
     let whole: usize = documents
@@ -451,15 +451,16 @@ fn is_of_a_collection(event: &Event) -> bool {
     matches!(event.operation_type, OperationType::Drop | OperationType::Rename)
 }
 
-/// One document that can't be written, whatever the server says of it, must not keep the changes of all the others from being
-/// taken up. What is not mended is told, and `audit` finds it.
+/// One document that can't be written, whatever the error, must not stop the changes of all others. The failure is logged, and
+/// `audit` finds the document.
 fn pass_over(mended: Result<()>) -> Result<()> {
     match but_for_the_deployment(mended)? {
-        // A program with more models is to mend that.
+        // A program with more models repairs that.
         Err(error @ Error::UnknownCopies { .. }) => Err(error),
         Err(error) if passes(&error) => Err(error),
         Err(error) => {
-            tracing::warn!(target: "odm", %error, "what others have written is not mended everywhere");
+            tracing::warn!(target: "odm", %error, "repairing after an out-of-band change failed for some documents; `audit` \
+                                                   finds them");
             Ok(())
         }
         Ok(()) => Ok(()),
@@ -480,8 +481,8 @@ impl ByOthers {
         {
             self.buckets.insert(key.clone());
         }
-        // The library leaves its mark by the same write: in a source a version, in a parent a stamp, beside a copy the version
-        // that it was taken from.
+        // A write of the library also sets one of its own fields: in a source the version, in a parent the revision, beside a
+        // copy the version of its source.
         let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
         if !graph.takes_part(meta) || names.iter().any(is_mark) {
             return;
@@ -542,11 +543,11 @@ impl ByOthers {
     }
 }
 
-/// Mends what these writes have left stale, as far as it can be: what one document is refused for holds up no other, and none
-/// of the steps.
+/// Repairs everything that these writes have left stale, as far as possible: a refusal of one document stops neither the others
+/// nor a later step.
 ///
 /// # Errors
-/// The first refusal at the end; what would fail with all documents at once.
+/// The first refusal, at the end; at once an error that would occur with every document.
 fn mend<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
@@ -610,7 +611,7 @@ fn mend<'s>(
     .boxed()
 }
 
-/// What an update has written. The positions in arrays are left out.
+/// The fields that an update has written, without positions in arrays.
 fn written_names(event: &Event) -> Vec<String> {
     let Some(update) = &event.update_description else {
         return Vec::new();
@@ -627,8 +628,8 @@ fn is_linked_alone(
     event: &Event,
     touches: impl Fn(&str) -> bool,
 ) -> bool {
-    // A transaction of the library's counts itself in both documents. Neither is enough: others have transactions, too, and
-    // write a count back that they have read. What is mended notes at most what it owes.
+    // A transaction of the library counts itself in both documents. Neither sign alone is enough: other programs have
+    // transactions, too, and write back a count that they have read. A repair records no more than its own pending work.
     let is_together = event.txn_number.is_some();
     let mut links = graph.outgoing(meta).filter(|edge| edge.is_two_way());
     match &event.operation_type {
@@ -637,8 +638,8 @@ fn is_linked_alone(
             let Some(document) = &event.full_document else {
                 return links.next().is_some();
             };
-            // What the library inserts without links needs no transaction. What is taken from elsewhere may bring a count
-            // along, but mostly none of a first write.
+            // The library inserts documents without links outside of a transaction. A document that is copied from elsewhere
+            // may contain a count, but rarely that of a first write.
             let names_some = |edge: &Edge| edge.values(document).next().is_some();
             match pairs::writes(document) == 1 {
                 true => !is_together && links.any(names_some),

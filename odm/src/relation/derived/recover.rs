@@ -1,4 +1,4 @@
-//! Pays the debts that dead processes left.
+//! Applies the pending work that ended processes left.
 
 use super::super::batch::{self, all, behind};
 use super::super::graph::Graph;
@@ -24,43 +24,42 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// So many documents with debts are paid for at a time.
+/// Number of documents with pending work that are handled at a time.
 const BATCH: usize = 200;
 
 impl Graph {
-    /// The documents that may owe something.
+    /// The documents that may have pending work.
     pub(crate) fn debtors(&self) -> impl Iterator<Item = &'static DocumentMeta> {
         self.models().filter(|meta| self.takes_part(meta))
     }
 }
 
 impl Odm {
-    /// Finishes what writes have begun whose process has died: copies that were not delivered any more, subsets and computed
-    /// fields that were not derived again, documents that were to be deleted.
+    /// Completes the writes of processes that ended before they could: updates copies, subsets and computed fields, and
+    /// continues deletions.
     ///
-    /// A write leaves pending work in the documents that it writes, by the same atomic write, so nothing can be forgotten. Two
-    /// writes are more than one statement on a standalone server, which has no transactions: of a link and of a child that is
-    /// moved to another parent. An [`audit`](Odm::audit) finds what a crash between the statements leaves.
-    /// It is safe to run this anywhere, at any time and by several processes at once, also while the writer is alive after
-    /// all: every step can be done twice and in any order.
+    /// A write records its pending work in the documents that it writes, in the same atomic write, so none can get lost. On a
+    /// standalone server, which has no transactions, two kinds of writes take more than one statement: a write of a link, and a
+    /// move of a child to another parent. An [`audit`](Odm::audit) finds what a crash between the statements leaves. It is safe
+    /// to run this anywhere, at any time and by several processes at once, also while the writer is alive after all: every step
+    /// can be done twice and in any order.
     ///
     /// # Errors
-    /// The first of what the server says, and of what is derived but does not fit its field. A document that can't be paid for
-    /// does not hold up the others: all that can be paid is paid before, and the rest is still owed. `tracing` names each.
-    /// [`Error::UnknownCopies`](crate::Error::UnknownCopies) where
-    /// documents owe something of which the database knows copies that these models lack: that is left to a program with all
-    /// models, after everything else has been paid.
+    /// The first error of the server, or of a computed value outside of its field's range. A document whose pending work can't
+    /// be applied does not stop the others: everything else is applied first, and the rest stays pending; each such document is
+    /// logged. [`Error::UnknownCopies`](crate::Error::UnknownCopies) where the pending work concerns copies that these models
+    /// lack: it is left to a program with all models, after everything else has been applied.
     ///
     /// # Cost
-    /// One round trip for the declarations that the database knows, and one for each collection that holds copies or is copied
-    /// from, on a sparse index of the documents with pending work; for these what their writers would have needed.
+    /// One round trip for the declarations in the database, and one for each collection that holds copies or is copied from, on
+    /// a sparse index of the documents with pending work; for these, the cost that their writers would have had.
     ///
     /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let recovered = odm.recover().await?;
-    /// println!("{} documents owed something", recovered.documents);
+    /// println!("{} documents had pending work", recovered.documents);
     /// # Ok(()) }
     /// ```
     pub fn recover(&self) -> Recovering {
@@ -70,20 +69,20 @@ impl Odm {
         }
     }
 
-    /// Runs [`recover`](Odm::recover), and [`delete_expired`](Odm::delete_expired) where documents expire, again and again in the background, in the tokio runtime that this is called in, and so that
-    /// any number of processes may have a worker: what is owed by a process that seems to be alive, or is being paid by another
-    /// worker, it leaves to these. A debt is left alone in its first ten seconds, and as long as a delivery to many has told
-    /// in the last ten how far it has come; who takes over what a dead process owes has a lease of ten seconds, which its
-    /// deliveries to many prolong. This is by
-    /// the clocks of the processes: where they differ, work is done twice or later, and nothing goes wrong.
-    /// (`recover` itself leaves nothing to others.)
+    /// Runs [`recover`](Odm::recover), and [`delete_expired`](Odm::delete_expired) where documents expire, periodically in the
+    /// background, in the tokio runtime that this is called in. Any number of processes may have a worker: each leaves the
+    /// pending work of a process that seems to be alive, or that another worker is applying, to that process. A worker does not
+    /// touch pending work in its first ten seconds, nor while a fan-out has stored its progress within the last ten; a worker
+    /// that takes over the pending work of an ended process has a lease of ten seconds, which its fan-outs prolong. The clocks
+    /// of the processes decide this: where they differ, work is done twice or later, without harm. (`recover` itself applies
+    /// all pending work.)
     ///
-    /// What fails is tried again the next time, and told to `tracing`. It ends with [`Worker::stop`], which does not wait for a
-    /// delivery to its end, or when the worker is dropped.
+    /// Failures are logged, and retried in the next round. The worker ends with [`Worker::stop`], which does not wait for a
+    /// fan-out to complete, or when it is dropped.
     ///
     /// # Cost
-    /// That of [`recover`](Odm::recover) and [`delete_expired`](Odm::delete_expired), and for each 200 documents that owe something the lease: one round trip, two if
-    /// another worker has some of them.
+    /// That of [`recover`](Odm::recover) and [`delete_expired`](Odm::delete_expired), and for each 200 documents with pending
+    /// work the lease: one round trip, two if another worker has some of them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -102,14 +101,14 @@ impl Odm {
                     odm: odm.clone(),
                     by_worker: true,
                 };
-                // Wherever a recovery is left, it is left as by a process that dies: the debt is still there, and who takes it over
-                // can do every step once more.
+                // A recovery that is stopped anywhere is like one of a process that ends: the work is still pending, and
+                // another process can repeat every step.
                 let recovered = tokio::select! {
                     () = stopped.notified() => return,
                     recovered = recovering.into_future() => recovered,
                 };
                 if let Err(error) = recovered {
-                    tracing::warn!(target: "odm", %error, "what is owed could not be paid; it is tried again");
+                    tracing::warn!(target: "odm", %error, "applying pending work failed, will retry");
                 }
                 if odm.has_expiring() {
                     let deleted = tokio::select! {
@@ -133,30 +132,31 @@ impl Odm {
     }
 }
 
-/// A recovery, until `.await` carries it out: [`Odm::recover`].
+/// A recovery, executed by `.await`: [`Odm::recover`].
 #[must_use = "a recovery does nothing until it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Recovering {
     odm: Odm,
-    /// What others are at is left to them.
+    /// Whether pending work that another process seems to be applying is left to it.
     by_worker: bool,
 }
 
-/// What a recovery found.
+/// The result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// How many documents owed something.
+    /// The number of documents that had pending work.
     pub documents: u64,
-    /// In how many documents copies were written for it.
+    /// The number of documents in which copies were updated.
     pub copies: u64,
-    /// How long the oldest of them had owed it: for so long a copy may have been stale. By the time at which the write began,
-    /// in seconds, of the clock of the process that made it. What is written meanwhile by living processes counts, too.
+    /// The age of the oldest pending work: a copy may have been stale for this long. It is measured from the beginning of the
+    /// write, in whole seconds, by the clock of the process that made it. Writes of running processes that are not complete yet
+    /// count, too.
     pub oldest: Option<Duration>,
 }
 
 impl Recovered {
-    /// Counts documents that owe something.
+    /// Counts documents with pending work.
     fn found(&mut self, documents: &[RawDocumentBuf]) {
         self.documents += documents.len() as u64;
         let tokens = documents
@@ -187,7 +187,7 @@ impl IntoFuture for Recovering {
                 let known = odm.learn().await?;
                 for meta in odm.graph().debtors() {
                     if let Err(error) = odm.knows_copies(meta) {
-                        // What these models don't know would be struck out unpaid.
+                        // Work that these models don't know would be cleared without being applied.
                         let owes = scope.few(meta, owing(), doc! { "_id": 1 }, 1).await?;
                         if !owes.is_empty() {
                             unknown = unknown.and(Err(error));
@@ -229,7 +229,7 @@ impl IntoFuture for Recovering {
                         target: "odm",
                         documents = recovered.documents,
                         oldest_s = oldest.as_secs(),
-                        "what was owed is paid"
+                        "applied pending work"
                     );
                 }
                 trace.done(trips.into_inner(), recovered.copies);
@@ -241,11 +241,11 @@ impl IntoFuture for Recovering {
     }
 }
 
-/// Pays what these documents owe: together, and one by one where that fails. Counts the documents that are changed, and keeps
-/// the first error.
+/// Applies the pending work of these documents: together, and one by one where that fails. Counts the changed documents, and
+/// keeps the first error.
 ///
 /// # Errors
-/// What would fail with all documents.
+/// An error that would occur with every document.
 pub(super) async fn pay_each(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -266,7 +266,7 @@ pub(super) async fn pay_each(
             paid.refuse(error);
         }
         (Err(_), _) => {
-            // Some may be paid for by now.
+            // The work of some may be applied by now.
             let owing = all([doc! { "_id": { "$in": &ids } }, owing()]);
             for document in scope.every(meta, owing, needed(scope.odm.graph(), meta)).await? {
                 let id = batch::document_id(&document);
@@ -289,32 +289,34 @@ fn tell(meta: &DocumentMeta, id: &Bson, error: &Error) {
         collection = meta.collection,
         %id,
         %error,
-        "what this document owes could not be paid, and is still owed"
+        "applying the pending work of a document failed; it stays pending"
     );
 }
 
-/// The server's answers that say nothing of a document: another one is the primary now, or it goes down, or is out of reach.
+/// Errors of the server that don't depend on the document: it is not the primary any more, is shutting down, or can't be
+/// reached.
 ///
 /// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown, SocketException, LegacyNotPrimary,
 /// NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
 const OF_THE_SERVER: [i32; 12] = [6, 7, 89, 91, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436];
 
-/// Those that pass without anybody's changing a document: a right is missing, which somebody may give; a cursor or an operation
-/// was ended; something took too long, or was in the way; no room is left.
+/// Errors that may go away without a change of a document: a missing privilege, a cursor or an operation that was killed, a
+/// time limit or a conflict, a full disk.
 ///
 /// Unauthorized, AuthenticationFailed, LockTimeout, CursorNotFound, LockBusy, MaxTimeMSExpired, WriteConflict,
 /// ReadConcernMajorityNotAvailableYet, NetworkInterfaceExceededTimeLimit, CursorKilled, ExceededTimeLimit,
 /// TransactionExceededLifetimeLimitSeconds, Interrupted, OutOfDiskSpace.
 const PASSING: [i32; 14] = [13, 18, 24, 43, 46, 50, 112, 134, 202, 237, 262, 290, 11601, 14031];
 
-/// Whether what failed for a document may succeed as it is, though it may be worth going on with others.
+/// Whether an operation that failed for a document may succeed later without a change of the document.
 pub(super) fn passes(error: &Error) -> bool {
     error
         .driver_error()
         .is_some_and(|error| is_one_of(error, &PASSING))
 }
 
-/// What failed for these documents, so that it is worth going on with others; as the outer error what would fail with all.
+/// The inner error is one of these documents: the caller can go on with others. The outer error would occur with every
+/// document.
 pub(in super::super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
     let of_all = |error: &mongodb::error::Error| {
         let refused = match &*error.kind {
@@ -331,7 +333,7 @@ pub(in super::super) fn but_for_the_deployment<T>(result: Result<T>) -> Result<R
     }
 }
 
-/// A task that pays what dead processes owe: [`Odm::worker`].
+/// A task that applies the pending work of ended processes: [`Odm::worker`].
 #[must_use = "a worker ends when it is dropped"]
 #[derive(Debug)]
 pub struct Worker {
@@ -340,12 +342,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Ends it at once, also in the middle of a delivery to many. It begins no command any more; one that was on its way to the
-    /// server may be carried out after this has returned.
+    /// Ends the worker at once, also in the middle of a fan-out. It starts no further command; the server may still execute one
+    /// that was already sent after this has returned.
     ///
-    /// Nothing is lost: what it has not paid to the end is still owed in the database, with the place that a long delivery has
-    /// come to, and the next worker or [`recover`](Odm::recover) goes on there. What this one was at, other workers leave alone
-    /// until its lease has run out, in ten seconds and a [pause](crate::FanOut::pause) at most; `recover` does not wait for that.
+    /// Nothing is lost: unfinished work stays pending in the database, with the progress of a long fan-out, and the next worker
+    /// or [`recover`](Odm::recover) continues there. Other workers don't touch this worker's documents until its lease has
+    /// expired, after at most ten seconds and a [pause](crate::FanOut::pause); `recover` does not wait for that.
     ///
     /// ```no_run
     /// # async fn example(worker: odm::upkeep::Worker) {

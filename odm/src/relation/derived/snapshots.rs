@@ -1,9 +1,9 @@
 //! Takes snapshots for documents that are older than their declaration, where the application asks for it.
 //!
-//! A snapshot follows nothing, so nobody owes it, and nothing says later of when it is. What tells that it was never taken is
-//! that its field is missing; a document that was written since it was declared has one, `null` where the source had nothing
-//! and the field must be there. So each is taken by one guarded write, on the condition that the reference is the same still
-//! and the field is still missing: others may set the reference anew meanwhile, and two may take the same.
+//! A snapshot is not kept in sync, so no pending work exists for it, and nothing records its time. A missing field is the sign
+//! that it was never taken; a document that was written after the declaration has one, `null` where the source lacks the field
+//! and the copy is required. So each is written on the condition that the reference is unchanged and the field is still
+//! missing: another writer may set the reference meanwhile, and two processes may take the same snapshot.
 
 use super::super::batch;
 use super::super::graph::{CopyField, Edge, Graph};
@@ -49,7 +49,7 @@ pub(super) fn lacking(edge: &Edge) -> Document {
     }
 }
 
-/// What has to be read of them.
+/// The fields to read of them.
 pub(super) fn projection(edge: &Edge) -> Document {
     let mut fields = doc! { "_id": 1, edge.root(): 1 };
     if edge.segments.len() == 1 {

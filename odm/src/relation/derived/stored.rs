@@ -1,8 +1,8 @@
-//! The declared edges as the database knows them: so that a process with older or fewer models notices, and a new or changed
-//! declaration is backfilled.
+//! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
+//! and a new or changed declaration is backfilled.
 //!
-//! A declaration that takes the place of another one leaves that among the former ones. Who declares what is found there is
-//! the older program: nothing else tells which of two is the newer.
+//! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
+//! the older one: nothing else tells which of two programs is newer.
 
 use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
@@ -30,7 +30,7 @@ pub(super) const EARLY: &str = "early";
 /// So often it is tried to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
 
-/// What the database knows and the models of a program lack.
+/// Declarations in the database that the models of a program lack.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown {
     /// Collections that are not written by this program, since what follows from them could not be left to another one.
@@ -70,7 +70,7 @@ impl Known {
         self.0.iter().find(|edge| edge.get_str("_id").ok() == Some(id))
     }
 
-    /// What is owed beside the declarations by what is derived in this field.
+    /// The pending work among the declarations for this derived field.
     pub(super) fn notes(&self, derived: &str) -> impl Iterator<Item = &Document> {
         self.0
             .iter()
@@ -199,8 +199,8 @@ impl Odm {
         }
         Err(Error::SchemaConflict {
             collection: EDGES,
-            what: "other programs store what their models declare, again and again, while this one stores its own: call `sync` \
-                   once more when they have started"
+            what: "other processes kept storing the declarations of their models while this one stored its own: call `sync` \
+                   again when they have started"
                 .to_owned(),
         })
     }
@@ -223,7 +223,7 @@ impl Odm {
                 Some(former) => doc! { "_id": &edge.id, "declaration": { "$eq": former } },
                 None => doc! { "_id": &edge.id, "declaration": { "$exists": false } },
             };
-            // Who declares a part of it does not declare it in an older way.
+            // A declaration of a part of it is not an older one.
             let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
             set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
             let mut update = doc! { "$unset": { "at": "" } };
@@ -252,25 +252,25 @@ impl Odm {
                 tracing::info!(
                     target: "odm",
                     edge = edge.id,
-                    "copies are new or declared in another way: `backfill()` takes them for the documents that are there"
+                    "copies are new or declared differently: `backfill()` fills them in existing documents"
                 );
             }
         }
         Ok((unknown, declared, is_stored))
     }
 
-    /// Looks whether the database knows copies that these models lack or declare in an older way, and references that they lack.
-    /// Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may ask this when it starts. It need not:
-    /// every process reads what is declared before its first write, and again every few minutes.
+    /// Checks whether the database holds copies that these models lack or declare in an older way, and references that they
+    /// lack. Nothing is changed. A program that leaves [`sync`](Odm::sync) to another one may call this when it starts. It need
+    /// not: every process reads the stored declarations before its first write, and again every few minutes.
     ///
-    /// Such copies follow a write of this program later: it leaves pending work in the document, which a program with all
-    /// models does by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Refused are only writes of which copies with
-    /// `sync = atomic` follow, of two-way references and buckets that are declared in another way, and deletions that would
-    /// leave references dangling.
+    /// Such copies are updated some time after a write of this program: the write records pending work in the document, and a
+    /// program with all models applies it by its [`worker`](Odm::worker) or [`recover`](Odm::recover). Only these writes are
+    /// refused: those that change the sources of copies with `sync = atomic`, those of two-way references and buckets that are
+    /// declared differently, and deletions that would leave references dangling.
     ///
     /// # Errors
-    /// [`Error::UnknownCopies`] names the copies. Of references it is `tracing` that is told; the deletions are
-    /// [`Error::UnknownReferences`].
+    /// [`Error::UnknownCopies`] names the copies. Unknown references are only logged; a deletion that they would have to
+    /// restrict or change fails with [`Error::UnknownReferences`].
     ///
     /// # Cost
     /// One round trip.
@@ -323,7 +323,7 @@ impl Odm {
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names: Vec<String> = Vec::new();
-        // What is written beside a reference is written with all of its copies.
+        // A write of one copy beside a reference writes all of them.
         let mut holders: Vec<&'static str> = Vec::new();
         // Collections, with the fields of theirs that are copied unknown to these models: none for any.
         let mut read: Vec<(&'static str, Vec<String>)> = Vec::new();
@@ -517,7 +517,7 @@ impl Odm {
             .await?
             .deleted_count;
         let known = Known::all(self).await?;
-        // Nobody declares anything in another way from now on.
+        // From now on no other declarations count.
         let former = doc! { "$unset": { FORMER: "" } };
         edges
             .update_many(doc! { FORMER: { "$exists": true } }, former)
@@ -583,7 +583,7 @@ fn named<'c>(
     }
 }
 
-/// Where an edge leads: the source of copies, or nothing for a reference without copies, of which nobody's writes have to know.
+/// The source of the copies of an edge, or nothing for a reference without copies, which no write has to know.
 fn as_stored(edge: &Declaration) -> Document {
     let from = (!is_rule(&edge.is)).then_some(edge.from);
     doc! { "from": from, "holder": edge.holder }

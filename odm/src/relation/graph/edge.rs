@@ -42,7 +42,7 @@ pub(crate) struct Edge {
     pub(crate) max: Option<u64>,
     /// The same of the array whose items it stands in.
     pub(crate) max_items: Option<u64>,
-    /// What is declared about it.
+    /// Its declaration.
     pub(crate) reference: &'static ReferenceMeta,
     /// The documents that it may refer to, in the order of the declaration.
     pub(crate) targets: Vec<&'static DocumentMeta>,
@@ -80,7 +80,7 @@ pub(crate) struct Derived {
     pub(crate) child: &'static DocumentMeta,
     /// The position of the reference by which a child names its parent.
     pub(crate) edge: usize,
-    /// What is derived.
+    /// How it is derived.
     pub(crate) what: What,
     /// Which children count.
     pub(crate) filter: Option<Document>,

@@ -1,5 +1,5 @@
-//! Rules that are not applied where the server deletes documents by itself: by an index with a time to live, or since they no longer fit a
-//! capped collection. No rule of the library is applied to such a deletion.
+//! Rules that would be lost because the server deletes documents itself: by an index with a time to live, or in a capped
+//! collection that is full. No rule of the library is applied to such a deletion.
 
 use super::{Derived, Edge, Graph};
 use crate::document::DocumentMeta;

@@ -94,8 +94,8 @@ impl Graph {
                 .is_some_and(|first| first.name == bucket.items)
         {
             problems.push(format!(
-                "`{}.{}` would take whole items out of a bucket, which has counted and summed them: say `on_delete = restrict`, \
-                 `keep`, or of an `Option` `nullify`",
+                "`{}.{}` would remove whole items from a bucket, whose count and sums include them: say `on_delete = \
+                 restrict`, `keep`, or of an `Option` `nullify`",
                 holder.name, found.path
             ));
         }
@@ -218,8 +218,8 @@ impl Graph {
                 && modes.any(|other| other != first)
             {
                 problems.push(format!(
-                    "the copies through `{name}` say different things about when they follow: give all of them the same \
-                     `sync`, or `sync = snapshot`"
+                    "the copies through `{name}` have different consistency modes: give all of them the same `sync`, or `sync \
+                     = snapshot`"
                 ));
             }
             if edge.inverse.is_some() {
@@ -251,7 +251,7 @@ impl Graph {
         }
         if let Some(circle) = self.circle() {
             problems.push(format!(
-                "copies of copies in a circle, which would never come to rest: {circle}"
+                "circular copies, which would update each other forever: {circle}"
             ));
         }
     }

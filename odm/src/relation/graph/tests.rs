@@ -422,7 +422,7 @@ fn no_deletion_takes_items_out_of_a_bucket() {
     let problems = problems(&[&PULLED, &PERSON, &TASK]);
     assert!(
         problems.starts_with(
-            "`SlipBucket.slips.by` would take whole items out of a bucket, which has counted and summed them"
+            "`SlipBucket.slips.by` would remove whole items from a bucket, whose count and sums include them"
         ),
         "{problems}"
     );

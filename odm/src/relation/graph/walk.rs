@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub(super) copies: Vec<CopyField>,
 }
 
-/// What a type is known by: its name, and the names and types of its parts.
+/// The identity of a type: its name, and the names and types of its parts.
 type Type = (&'static str, Vec<(&'static str, &'static str)>);
 
 pub(super) struct Walk {
@@ -56,11 +56,11 @@ struct Place {
     nested: Option<String>,
     /// The tuple that it stands in.
     tuple: Option<String>,
-    /// What it stands in that is read from other names too: its path, and one of these names.
+    /// The enclosing field that is also read from other names: its path, and one of these names.
     alias: Option<(String, &'static str)>,
-    /// What the field says about the reference in it, where it is a reference with copies beside it.
+    /// The field's declaration of the reference in it, where it is a reference with copies beside it.
     entry: Option<&'static EntryMeta>,
-    /// What the field around it says about it, if it is that reference.
+    /// The declaration of the enclosing field about it, if it is that reference.
     declared: Option<&'static ReferenceMeta>,
 }
 
